@@ -1,0 +1,110 @@
+// An embedding table: names of its enumerations and the range check of its numbers.
+#include "neuroshard/core/table.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+std::string_view to_string(DataType type) { return type == DataType::fp32 ? "fp32" : "fp16"; }
+
+std::string_view to_string(Optimizer optimizer) {
+  return optimizer == Optimizer::sgd ? "sgd" : "rowwise_adagrad";
+}
+
+std::optional<DataType> data_type_from_string(std::string_view name) {
+  for (const DataType type : {DataType::fp32, DataType::fp16}) {
+    if (name == to_string(type)) return type;
+  }
+  return std::nullopt;
+}
+
+std::optional<Optimizer> optimizer_from_string(std::string_view name) {
+  for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::rowwise_adagrad}) {
+    if (name == to_string(optimizer)) return optimizer;
+  }
+  return std::nullopt;
+}
+
+int reuse_bin(std::int64_t count) {
+  const int bin = std::bit_width(static_cast<std::uint64_t>(count - 1));  // ceil(log2(count))
+  return bin < kReuseBins ? bin : kReuseBins - 1;
+}
+
+namespace {
+
+/// Shares are accepted if they add up to 1 within this: text formats round them.
+constexpr double kShareSumTolerance = 1e-3;
+
+void require(bool ok, const std::string& place, const std::string& expected,
+             const std::string& actual) {
+  if (!ok) throw InputError(place, expected, actual);
+}
+
+void validate_histogram(const ReuseHistogram& histogram, const std::string& place) {
+  double sum = 0.0;
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    const double share = histogram[bin];
+    require(std::isfinite(share) && share >= 0.0 && share <= 1.0 + kShareSumTolerance,
+            fmt::format("{}[{}]", place, bin), "a share between 0 and 1", fmt::format("{}", share));
+    sum += share;
+  }
+  require(std::abs(sum - 1.0) <= kShareSumTolerance, place, "17 shares that add up to 1",
+          fmt::format("a sum of {}", sum));
+}
+
+void validate_distribution(const Table& table, const std::string& place) {
+  const IndexDistribution& distribution = *table.index_distribution;
+  if (distribution.access_classes.empty()) {
+    const double exponent = distribution.zipf_exponent;
+    require(std::isfinite(exponent) && exponent >= 0.0 && exponent <= 10.0,
+            place + ".zipf_exponent", "a number between 0 and 10", fmt::format("{}", exponent));
+    return;
+  }
+  std::int64_t rows = 0;
+  double share = 0.0;
+  for (std::size_t i = 0; i < distribution.access_classes.size(); ++i) {
+    const AccessClass& access_class = distribution.access_classes[i];
+    const std::string where = fmt::format("{}.access_classes[{}]", place, i);
+    require(access_class.num_embeddings >= 1 && access_class.num_embeddings <= kMaxEmbeddings,
+            where, "a number of rows of at least 1",
+            fmt::format("{}", access_class.num_embeddings));
+    require(std::isfinite(access_class.access_share) && access_class.access_share >= 0.0, where,
+            "a share between 0 and 1", fmt::format("{}", access_class.access_share));
+    rows += access_class.num_embeddings;
+    share += access_class.access_share;
+  }
+  require(rows <= table.num_embeddings, place + ".access_classes",
+          fmt::format("at most num_embeddings = {} rows", table.num_embeddings),
+          fmt::format("{} rows", rows));
+  require(std::abs(share - 1.0) <= kShareSumTolerance, place + ".access_classes",
+          "shares that add up to 1", fmt::format("a sum of {}", share));
+}
+
+}  // namespace
+
+void validate(const Table& table, const std::string& place) {
+  require(!table.name.empty(), place + ".name", "a name that is not empty", "\"\"");
+  require(table.num_embeddings >= 1 && table.num_embeddings <= kMaxEmbeddings,
+          place + ".num_embeddings", fmt::format("an integer between 1 and {}", kMaxEmbeddings),
+          fmt::format("{}", table.num_embeddings));
+  require(table.embedding_dim >= 1 && table.embedding_dim <= kMaxEmbeddingDim,
+          place + ".embedding_dim", fmt::format("an integer between 1 and {}", kMaxEmbeddingDim),
+          fmt::format("{}", table.embedding_dim));
+  require(std::isfinite(table.pooling_factor) && table.pooling_factor > 0.0 &&
+              table.pooling_factor <= kMaxPoolingFactor,
+          place + ".pooling_factor", fmt::format("a number above 0, at most {}", kMaxPoolingFactor),
+          fmt::format("{}", table.pooling_factor));
+  require(!(table.reuse_histogram && table.index_distribution), place,
+          "reuse_histogram or index_distribution", "both");
+  if (table.reuse_histogram) {
+    validate_histogram(*table.reuse_histogram, place + ".reuse_histogram");
+  }
+  if (table.index_distribution) validate_distribution(table, place + ".index_distribution");
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,68 @@
+// An embedding table as the planner sees it: its sizes, its data type, and how its rows are used.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace neuroshard {
+
+enum class DataType { fp32, fp16 };
+enum class Optimizer { sgd, rowwise_adagrad };
+
+[[nodiscard]] constexpr std::int64_t element_bytes(DataType type) {
+  return type == DataType::fp32 ? 4 : 2;
+}
+[[nodiscard]] std::string_view to_string(DataType type);
+[[nodiscard]] std::string_view to_string(Optimizer optimizer);
+/// nullopt for a name that is not one of the enumerators'.
+[[nodiscard]] std::optional<DataType> data_type_from_string(std::string_view name);
+[[nodiscard]] std::optional<Optimizer> optimizer_from_string(std::string_view name);
+
+/// Number of bins of a reuse histogram. Bin 0: rows hit exactly once; bin i: rows hit
+/// (2^(i-1), 2^i] times; the last bin: more than 32,768 times.
+inline constexpr int kReuseBins = 17;
+
+/// Of the distinct rows that one batch touches, the share in each bin; the shares add up to 1.
+using ReuseHistogram = std::array<double, kReuseBins>;
+
+/// The bin of a row that is hit `count` >= 1 times.
+[[nodiscard]] int reuse_bin(std::int64_t count);
+
+/// A group of rows that are all equally likely.
+struct AccessClass {
+  std::int64_t num_embeddings = 0;
+  double access_share = 0.0;  ///< share of all lookups that hit a row of this class
+};
+
+/// How likely each row is, independent of the batch size. Exactly one of the two is given.
+struct IndexDistribution {
+  double zipf_exponent = 0.0;               ///< row of rank r has weight r^-exponent; 0 = uniform
+  std::vector<AccessClass> access_classes;  ///< if not empty: piecewise uniform, shares sum to 1
+};
+
+/// One embedding table. Its use is `reuse_histogram` (valid for the task's batch size) or
+/// `index_distribution` (valid for any batch size), or neither: uniform.
+struct Table {
+  std::string name;
+  std::int64_t num_embeddings = 0;  ///< rows
+  std::int64_t embedding_dim = 0;   ///< columns
+  double pooling_factor = 0.0;      ///< mean number of indices per sample
+  DataType data_type = DataType::fp32;
+  std::optional<ReuseHistogram> reuse_histogram;
+  std::optional<IndexDistribution> index_distribution;
+};
+
+/// Throws InputError ("place.field: expected ..., got ...") unless every number is in range.
+void validate(const Table& table, const std::string& place);
+
+/// Limits that keep every product of sizes inside 64 bits; beyond them an input is refused.
+inline constexpr std::int64_t kMaxEmbeddings = std::int64_t{1} << 42;
+inline constexpr std::int64_t kMaxEmbeddingDim = 65'536;
+inline constexpr double kMaxPoolingFactor = 1e6;
+inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 30;
+
+}  // namespace neuroshard

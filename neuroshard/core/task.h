@@ -1,0 +1,32 @@
+// A sharding task: tables, batch size, optimizer, and the devices to place the tables on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/table.h"
+
+namespace neuroshard {
+
+/// The devices. Devices of one host are consecutive.
+struct Topology {
+  int world_size = 1;                      ///< number of devices
+  int local_world_size = 1;                ///< devices per host; divides world_size
+  std::vector<std::int64_t> memory_bytes;  ///< capacity for tables, one per device
+  std::string interconnect;                ///< name of a preset, or empty: the caller chooses
+};
+
+struct Task {
+  std::int64_t batch_size = 0;  ///< samples over all devices
+  Optimizer optimizer = Optimizer::sgd;
+  std::vector<Table> tables;
+  Topology topology;
+};
+
+inline constexpr int kMaxWorldSize = 65'536;
+
+/// Throws InputError at the first value out of range or name used twice.
+void validate(const Task& task);
+
+}  // namespace neuroshard

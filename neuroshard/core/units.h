@@ -1,0 +1,22 @@
+// Sizes and times as people write them ("80GiB", "500ms"), read and printed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace neuroshard {
+
+/// "4096", "4KiB", "16GiB", "1.5TiB", "80GB" -> bytes. Throws InputError naming `place`.
+[[nodiscard]] std::int64_t parse_bytes(std::string_view text, const std::string& place);
+
+/// "500ms", "10s", "2min" -> seconds; a unit is required. Throws InputError naming `place`.
+[[nodiscard]] double parse_seconds(std::string_view text, const std::string& place);
+
+/// "1.50 GiB", "512 B".
+[[nodiscard]] std::string format_bytes(double bytes);
+
+/// "1.23 s", "4.5 ms", "3 min 20 s".
+[[nodiscard]] std::string format_seconds(double seconds);
+
+}  // namespace neuroshard

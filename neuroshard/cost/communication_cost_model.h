@@ -1,0 +1,37 @@
+// The interface of communication cost models: what the all-to-alls of a plan cost each device.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/task.h"
+
+namespace neuroshard {
+
+/// All spans have one element per device, `topology.world_size` in all; times in milliseconds.
+/// `columns[d]` is the sum of columns on device d: it sends its share of columns[d] for every
+/// sample of the other devices, as fp32, and receives the other devices' columns for its own
+/// share of the batch.
+class CommunicationCostModel {
+ public:
+  virtual ~CommunicationCostModel() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+
+  /// Forward all-to-all. Device d enters it `start_ms[d]` after the earliest (so the smallest is
+  /// 0); forward_ms[d] is from its own entry to its own end, waiting included.
+  virtual void forward(const Topology& topology, std::int64_t batch_size,
+                       std::span<const double> columns, std::span<const double> start_ms,
+                       std::span<double> forward_ms) const = 0;
+
+  /// Backward all-to-all; every device starts at the same time.
+  virtual void backward(const Topology& topology, std::int64_t batch_size,
+                        std::span<const double> columns, std::span<double> backward_ms) const = 0;
+
+  /// Why predictions for this task are extrapolations; empty if they are not.
+  [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;
+};
+
+}  // namespace neuroshard

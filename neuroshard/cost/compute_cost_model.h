@@ -1,0 +1,74 @@
+// The interface of computation cost models: what one fused operator over a set of pieces costs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/task.h"
+
+namespace neuroshard {
+
+/// What a computation cost model knows of a table, its histogram resolved for the batch size.
+struct TableStatistics {
+  std::int64_t num_embeddings = 0;
+  double pooling_factor = 0.0;
+  DataType data_type = DataType::fp32;
+  ReuseHistogram reuse_histogram{};
+};
+
+/// What is the same for every piece of a task.
+struct OperatorSettings {
+  std::int64_t batch_size = 0;
+  Optimizer optimizer = Optimizer::sgd;
+};
+
+/// Statistics of every table of the task (closed form where a distribution is given).
+[[nodiscard]] std::vector<TableStatistics> table_statistics(const Task& task);
+
+/// Every model is a function of a **sum**: each piece is encoded once into a contribution, a
+/// device's state is the sum of its pieces' contributions, and a head turns a state into a cost.
+/// So the search adds and subtracts contributions and evaluates heads, nothing else.
+///
+/// Contributions lie on the grid of `kStateGrid`, so that sums of doubles are exact: a state does
+/// not depend on the order of its pieces, and subtracting a piece restores it bit for bit.
+/// Element 0 of a contribution is 1, hence state[0] is the number of pieces; a device without
+/// pieces costs 0.
+class ComputeCostModel {
+ public:
+  virtual ~ComputeCostModel() = default;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual std::size_t state_size() const = 0;
+
+  /// Contribution of a piece of `num_columns` columns; `contribution` has state_size() elements.
+  virtual void encode(const TableStatistics& table, std::int64_t num_columns,
+                      const OperatorSettings& settings, std::span<double> contribution) const = 0;
+
+  /// costs[i] = predicted forward + backward time [ms] of states[i * state_size() ...] + piece.
+  /// `piece` is a contribution, or empty: the cost of the states as they are.
+  virtual void costs_with(std::span<const double> states, std::span<const double> piece,
+                          std::span<double> costs) const = 0;
+
+  /// Why predictions for this task are extrapolations (batch size, data type, optimizer,
+  /// dimension, ... outside what the model was trained on); empty if they are not.
+  [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;
+
+  /// The cost of one state [ms].
+  [[nodiscard]] double cost(std::span<const double> state) const {
+    double result = 0.0;
+    costs_with(state, {}, {&result, 1});
+    return result;
+  }
+};
+
+/// The grid on which contributions lie: multiples of 2^-24 below 2^28 in sum are exact in a double.
+inline constexpr double kStateGrid = 0x1p-24;
+
+/// Rounds each value to the grid.
+void round_to_grid(std::span<double> values);
+
+}  // namespace neuroshard

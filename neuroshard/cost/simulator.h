@@ -1,0 +1,48 @@
+// The simulator: the one definition of what a sharding plan costs,
+//   cost(plan) = max over devices of compute + backward communication + forward communication.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/communication_cost_model.h"
+#include "neuroshard/cost/compute_cost_model.h"
+
+namespace neuroshard {
+
+/// Prices plans of one task. Immutable after construction, so threads may share it.
+class Simulator {
+ public:
+  /// Keeps copies of the pointers and of the task. Throws InputError if the task is not valid.
+  Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
+            std::shared_ptr<const CommunicationCostModel> communication);
+
+  [[nodiscard]] const Task& task() const { return task_; }
+  [[nodiscard]] const ComputeCostModel& compute() const { return *compute_; }
+  [[nodiscard]] const CommunicationCostModel& communication() const { return *communication_; }
+
+  /// Contribution of a piece of table `table` (index into the task) to its device's state.
+  void encode(int table, std::int64_t num_columns, std::span<double> contribution) const;
+
+  /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
+  /// all-to-alls. `memory_bytes` of the result is left 0.
+  [[nodiscard]] PlanCost combine(std::span<const double> compute_ms,
+                                 std::span<const double> columns) const;
+
+  /// Predicted cost of a whole plan. The plan's indices must be in range; it need not be valid.
+  [[nodiscard]] PlanCost cost(const ShardingPlan& plan) const;
+
+  /// As `cost`, with computation costs [ms] known from elsewhere, e.g. measured.
+  [[nodiscard]] PlanCost cost(const ShardingPlan& plan, std::span<const double> compute_ms) const;
+
+ private:
+  Task task_;
+  std::shared_ptr<const ComputeCostModel> compute_;
+  std::shared_ptr<const CommunicationCostModel> communication_;
+  std::vector<TableStatistics> statistics_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,50 @@
+// The interface of everything that makes a sharding plan: the search and the baselines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/simulator.h"
+
+namespace neuroshard {
+
+struct PlannerOptions {
+  std::uint64_t seed = 0;           ///< used wherever chance plays a part
+  int num_threads = 0;              ///< <= 0: one per core; the plan does not depend on it
+  double time_limit_seconds = 1.0;  ///< for algorithms that improve until it is up
+};
+
+/// What a planner did, as data; printing it is somebody else's job.
+struct SearchStats {
+  std::int64_t plans_priced = 0;
+  std::int64_t states_expanded =
+      0;  ///< beam search: lists of cuts for which placements were sought
+  std::int64_t head_evaluations = 0;  ///< evaluations of the computation model's head
+  std::int64_t pieces_encoded = 0;    ///< distinct (table, columns) given to the encoder
+  double wall_ms = 0.0;
+};
+
+struct PlanningResult {
+  ShardingPlan plan;
+  PlanCost predicted;
+  SearchStats stats;
+};
+
+class Planner {
+ public:
+  virtual ~Planner() = default;
+
+  /// As on the command line, e.g. "greedy-size".
+  [[nodiscard]] virtual std::string_view name() const = 0;
+
+  /// A valid plan for the simulator's task. Throws InfeasibleError if this planner finds none;
+  /// the message says why in numbers.
+  [[nodiscard]] virtual PlanningResult plan(const Simulator& simulator,
+                                            const PlannerOptions& options) const = 0;
+};
+
+}  // namespace neuroshard
