@@ -65,7 +65,7 @@ std::uint64_t gather(const std::byte* rows, std::int64_t row_bytes,
                      std::span<const std::int64_t> indices, std::size_t distance) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < indices.size(); ++i) {
-    if (i + distance < indices.size()) {
+    if (distance > 0 && i + distance < indices.size()) {
       const std::byte* ahead = rows + indices[i + distance] * row_bytes;
       for (std::int64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(ahead + at);
     }
@@ -127,7 +127,7 @@ void run_case(benchmark::State& state, const Case& c, Optimizer optimizer) {
     forward.push_back(seconds_of([&] { embedding.forward(next_batch(), c.batch_size, output); }));
     for (std::size_t k = 0; k < ceiling.size(); ++k) {
       ceiling[k].push_back(gather_seconds(weights.data(), row_bytes, next_batch()[0].indices,
-                                          std::size_t{4} << k, pool));
+                                          k == 0 ? 0 : std::size_t{4} << k, pool));
     }
     backward.push_back(
         seconds_of([&] { embedding.backward(next_batch(), c.batch_size, gradient); }));
