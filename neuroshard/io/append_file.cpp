@@ -1,0 +1,80 @@
+// Files that grow line by line.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cassert>
+
+#include "neuroshard/io/file.h"
+#include "neuroshard/io/file_error.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Size of the file up to and with its last newline; `size` is all of it.
+off_t size_of_whole_lines(int descriptor, off_t size, const std::string& path) {
+  std::array<char, 1 << 16> chunk;
+  for (off_t end = size; end > 0;) {
+    const off_t start = std::max<off_t>(0, end - static_cast<off_t>(chunk.size()));
+    const ssize_t count =
+        ::pread(descriptor, chunk.data(), static_cast<std::size_t>(end - start), start);
+    if (count < 0) throw InputError(path, "a readable file", system_reason(errno));
+    const std::string_view text(chunk.data(), static_cast<std::size_t>(count));
+    if (const auto at = text.rfind('\n'); at != std::string_view::npos) {
+      return start + static_cast<off_t>(at) + 1;
+    }
+    end = start;
+  }
+  return 0;
+}
+
+}  // namespace
+
+AppendFile::AppendFile(const std::string& path) : path_(path) {
+  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail_write(path, 0, errno);
+  struct stat status {};
+  regular_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  if (regular_ && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    const int error = errno;
+    ::close(descriptor_);
+    throw InputError(
+        path, "a file that nobody else is writing",
+        error == EWOULDBLOCK ? "one that another process appends to" : system_reason(error));
+  }
+}
+
+AppendFile::~AppendFile() { ::close(descriptor_); }
+
+std::size_t AppendFile::cut_truncated_line() {
+  if (!regular_) return 0;
+  const off_t size = ::lseek(descriptor_, 0, SEEK_END);
+  const off_t whole = size_of_whole_lines(descriptor_, size, path_);
+  if (whole == size) return 0;
+  if (::ftruncate(descriptor_, whole) != 0) fail_write(path_, 0, errno);
+  return static_cast<std::size_t>(size - whole);
+}
+
+void AppendFile::append_line(std::string_view line) {
+  assert(line.find('\n') == std::string_view::npos);
+  std::string bytes(line);
+  bytes += '\n';
+  const off_t before = regular_ ? ::lseek(descriptor_, 0, SEEK_END) : 0;
+  ssize_t written = 0;
+  do {
+    written = ::write(descriptor_, bytes.data(), bytes.size());
+  } while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(bytes.size())) return;
+  const int error = written < 0 ? errno : ENOSPC;  // a short write means that no more would fit
+  if (regular_ && written > 0) (void)!::ftruncate(descriptor_, before);
+  fail_write(path_, bytes.size(), error);
+}
+
+void AppendFile::sync() {
+  if (regular_ && ::fdatasync(descriptor_) != 0) fail_write(path_, 0, errno);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,144 @@
+// Measured computation costs to and from JSON Lines.
+#include "neuroshard/io/compute_costs_io.h"
+
+#include <fmt/format.h>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/task_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// The measured table as a table one column wide, which core can judge.
+Table as_table(const MeasuredTable& measured) {
+  return {measured.name,      measured.num_embeddings,  1,           measured.pooling_factor,
+          measured.data_type, measured.reuse_histogram, std::nullopt};
+}
+
+MeasuredTable table_from_json(const JsonReader& reader) {
+  reader.allow_fields({"name", "num_embeddings", "pooling_factor", "data_type", "reuse_histogram"});
+  MeasuredTable table;
+  table.name = reader.field("name").text();
+  table.num_embeddings = reader.field("num_embeddings").integer();
+  table.pooling_factor = reader.field("pooling_factor").number();
+  table.data_type = data_type_from_json(reader.field("data_type"));
+  table.reuse_histogram = reuse_histogram_from_json(reader.field("reuse_histogram"));
+  return table;
+}
+
+ComputeCostsHeader header_from_json(const JsonReader& reader) {
+  reader.expect_format(kComputeCostsFormat);
+  reader.allow_fields(
+      {"format", "hardware", "operator", "batch_size", "optimizer", "sampling", "tables"});
+  ComputeCostsHeader header;
+  header.hardware = reader.field("hardware").object();
+  header.operator_info = reader.field("operator").object();
+  header.batch_size = batch_size_from_json(reader.field("batch_size"));
+  header.optimizer = optimizer_from_json(reader.field("optimizer"));
+  if (const auto sampling = reader.optional_field("sampling")) header.sampling = sampling->object();
+  const JsonReader tables = reader.field("tables");
+  if (tables.array_size() == 0) tables.fail("at least one table");
+  for (std::size_t i = 0; i < tables.array_size(); ++i) {
+    header.tables.push_back(table_from_json(tables.element(i)));
+    reader.check([&] { validate(as_table(header.tables.back()), fmt::format("tables[{}]", i)); });
+  }
+  return header;
+}
+
+MeasuredShard shard_from_json(const JsonReader& reader, std::size_t num_tables) {
+  if (reader.array_size() != 2) reader.fail("a pair [table, num_columns]");
+  const auto last_table = static_cast<std::int64_t>(num_tables) - 1;
+  return {static_cast<int>(reader.element(0).integer(0, last_table)),
+          reader.element(1).integer(1, kMaxEmbeddingDim)};
+}
+
+ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_tables) {
+  line.allow_fields({"shards", "forward_ms", "backward_ms", "index", "repetitions", "interval"});
+  ComputeCostSample sample;
+  const JsonReader shards = line.field("shards");
+  if (shards.array_size() == 0) shards.fail("at least one [table, num_columns]");
+  sample.shards.reserve(shards.array_size());
+  for (std::size_t i = 0; i < shards.array_size(); ++i) {
+    sample.shards.push_back(shard_from_json(shards.element(i), num_tables));
+  }
+  sample.forward_ms = time_from_json(line.field("forward_ms"));
+  sample.backward_ms = time_from_json(line.field("backward_ms"));
+  sample.info = sample_info_from_json(line);
+  return sample;
+}
+
+Json to_json(const MeasuredTable& table) {
+  Json json;
+  json.set("name", table.name);
+  json.set("num_embeddings", table.num_embeddings);
+  json.set("pooling_factor", table.pooling_factor);
+  json.set("data_type", to_string(table.data_type));
+  json.set("reuse_histogram", reuse_histogram_to_json(table.reuse_histogram));
+  return json;
+}
+
+Json to_json(const ComputeCostsHeader& header) {
+  Json json;
+  json.set("format", kComputeCostsFormat);
+  json.set("hardware", header.hardware);
+  json.set("operator", header.operator_info);
+  json.set("batch_size", header.batch_size);
+  json.set("optimizer", to_string(header.optimizer));
+  if (header.sampling) json.set("sampling", *header.sampling);
+  Json::Array tables;
+  for (const MeasuredTable& table : header.tables) tables.push_back(to_json(table));
+  json.set("tables", std::move(tables));
+  return json;
+}
+
+Json to_json(const ComputeCostSample& sample) {
+  Json::Array shards;
+  for (const MeasuredShard& shard : sample.shards) {
+    shards.push_back(Json::Array{shard.table, shard.num_columns});
+  }
+  Json json;
+  json.set("shards", std::move(shards));
+  json.set("forward_ms", sample.forward_ms);
+  json.set("backward_ms", sample.backward_ms);
+  add_sample_info(sample.info, json);
+  return json;
+}
+
+/// The header as JSON, after the checks that its reader makes.
+Json checked_header(const ComputeCostsHeader& header) {
+  Json json = to_json(header);
+  (void)header_from_json(JsonReader(json, "header"));
+  return json;
+}
+
+}  // namespace
+
+ComputeCosts parse_compute_costs(std::string_view text, const std::string& file) {
+  ComputeCosts costs;
+  costs.truncated = read_json_lines(
+      text, file, [&](const JsonReader& line) { costs.header = header_from_json(line); },
+      [&](const JsonReader& line) {
+        if (auto skipped = skipped_from_json(line)) {
+          costs.skipped.push_back(std::move(*skipped));
+        } else {
+          costs.samples.push_back(sample_from_json(line, costs.header.tables.size()));
+        }
+      });
+  return costs;
+}
+
+ComputeCosts read_compute_costs(const std::string& path) {
+  return parse_compute_costs(read_maybe_compressed_file(path), path);
+}
+
+ComputeCostsWriter::ComputeCostsWriter(const std::string& path, const ComputeCostsHeader& header)
+    : writer_(path, checked_header(header),
+              [](const JsonReader& line) { return to_json(header_from_json(line)); }) {}
+
+void ComputeCostsWriter::append(const ComputeCostSample& sample) {
+  writer_.append(to_json(sample));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,172 @@
+// Files as a whole, with the system's reason in every error.
+#include "neuroshard/io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+#include "neuroshard/io/file_error.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Closes a descriptor at the end of a scope.
+struct Closer {
+  int descriptor;
+  ~Closer() { ::close(descriptor); }
+};
+
+[[noreturn]] void fail_read(const std::string& path, int error) {
+  throw InputError(path, "a readable file", system_reason(error));
+}
+
+/// Writes all of it, however the system divides it. Returns 0 or the error's number.
+int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// `path` with symbolic links followed, if it exists.
+std::string followed(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real ? std::string(real.get()) : path;
+}
+
+/// Descriptors such as /dev/stdout must not be renamed over, even where they lead to a file.
+bool is_under_dev(const std::string& path) {
+  return path.starts_with("/dev/") || path.starts_with("/proc/");
+}
+
+std::optional<struct stat> status_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return std::nullopt;
+  return status;
+}
+
+/// Best effort: makes a rename in the folder permanent.
+void sync_folder(const std::string& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  (void)::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) fail_read(path, errno);
+  const Closer closer{descriptor};
+  struct stat status {};
+  std::string bytes;
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+    bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
+  }
+  constexpr std::size_t kChunk = std::size_t{1} << 18;
+  for (;;) {
+    const std::size_t size = bytes.size();
+    bytes.resize(std::max(size + kChunk, bytes.capacity()));
+    const ssize_t count = ::read(descriptor, bytes.data() + size, bytes.size() - size);
+    bytes.resize(size + (count > 0 ? static_cast<std::size_t>(count) : 0));
+    if (count == 0) return bytes;
+    if (count < 0 && errno != EINTR) fail_read(path, errno);
+  }
+}
+
+std::string read_maybe_compressed_file(const std::string& path) {
+  if (!path.ends_with(".gz")) return read_file(path);
+  const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rbe"), &gzclose);
+  if (!file) fail_read(path, errno != 0 ? errno : ENOMEM);
+  gzbuffer(file.get(), 1u << 18);
+  std::string bytes;
+  std::string chunk(std::size_t{1} << 18, '\0');
+  for (;;) {
+    const int count = gzread(file.get(), chunk.data(), static_cast<unsigned>(chunk.size()));
+    int error = Z_OK;
+    const char* reason = gzerror(file.get(), &error);
+    if (count < 0 || error == Z_BUF_ERROR) {
+      throw InputError(path, "a whole gzip file",
+                       error == Z_ERRNO ? system_reason(errno) : std::string(reason));
+    }
+    if (count == 0) return bytes;
+    bytes.append(chunk.data(), static_cast<std::size_t>(count));
+  }
+}
+
+AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
+  const std::optional<struct stat> status = status_of(path);
+  if (status && S_ISDIR(status->st_mode)) throw InputError(path, "a file to write", "a folder");
+  if ((status && !S_ISREG(status->st_mode)) || is_under_dev(path)) {
+    descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (descriptor_ < 0) fail_write(path, 0, errno);
+    return;
+  }
+  if (status && ::access(path.c_str(), W_OK) != 0) fail_write(path, 0, errno);
+  target_ = followed(path);
+  open_temporary(status ? status->st_mode & 07777u : 0);
+}
+
+void AtomicFile::open_temporary(unsigned mode) {
+  static std::atomic<unsigned> counter{0};
+  do {
+    temporary_ = fmt::format("{}/.neuroshard-{}-{}.tmp", folder_of(target_), ::getpid(),
+                             counter.fetch_add(1));
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (descriptor_ < 0 && errno == EEXIST);
+  if (descriptor_ < 0) {
+    const int error = errno;
+    temporary_.clear();
+    fail_write(path_, 0, error);
+  }
+  if (mode != 0) (void)::fchmod(descriptor_, mode);
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  if (const int error = write_all(descriptor_, bytes)) fail_write(path_, bytes.size(), error);
+}
+
+void AtomicFile::commit() {
+  const bool direct = temporary_.empty();
+  if (::fsync(descriptor_) != 0 && !(direct && (errno == EINVAL || errno == EROFS))) {
+    fail_write(path_, 0, errno);
+  }
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail_write(path_, 0, errno);
+  if (direct) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_write(path_, 0, errno);
+  temporary_.clear();
+  sync_folder(folder_of(target_));
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  AtomicFile file(path);
+  file.write(bytes);
+  file.commit();
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,29 @@
+// From errno to the errors of this library; used by io only.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <system_error>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+inline std::string system_reason(int error) { return std::generic_category().message(error); }
+
+/// Throws for a failed write of `size` bytes.
+[[noreturn]] inline void fail_write(const std::string& path, std::size_t size, int error) {
+  if (error == EIO) {
+    throw MachineError(
+        fmt::format("{}: expected to write {} bytes, got {}", path, size, system_reason(error)));
+  }
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
+    throw InputError(path, fmt::format("room to write {} bytes", size), system_reason(error));
+  }
+  throw InputError(path, "a writable file", system_reason(error));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,106 @@
+// A JSON value that keeps what a reader must judge: order of fields, integers apart from decimals.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace neuroshard {
+
+/// One JSON value. Objects keep the order of their fields. A number written without fraction and
+/// exponent is an integer, every other one is a double.
+class Json {
+ public:
+  struct Member;
+  using Array = std::vector<Json>;
+  using Object = std::vector<Member>;
+  /// uint64_t only above the range of int64_t; monostate is null.
+  using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string,
+                             Array, Object>;
+
+  Json() = default;
+  Json(bool value) : value_(value) {}
+  Json(double value) : value_(value) {}
+  Json(std::string value) : value_(std::move(value)) {}
+  Json(std::string_view value) : value_(std::string(value)) {}
+  Json(const char* value) : value_(std::string(value)) {}
+  Json(Array value) : value_(std::move(value)) {}
+  Json(Object value) : value_(std::move(value)) {}
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) Json(T value) {
+    if (std::in_range<std::int64_t>(value)) {
+      value_ = static_cast<std::int64_t>(value);
+    } else {
+      value_ = static_cast<std::uint64_t>(value);
+    }
+  }
+
+  [[nodiscard]] const Value& value() const noexcept { return value_; }
+  [[nodiscard]] Value& value() noexcept { return value_; }
+
+  [[nodiscard]] const Array* array() const noexcept { return std::get_if<Array>(&value_); }
+  [[nodiscard]] const Object* object() const noexcept { return std::get_if<Object>(&value_); }
+  [[nodiscard]] const std::string* text() const noexcept {
+    return std::get_if<std::string>(&value_);
+  }
+
+  /// The field of an object; nullptr if this is no object or has no such field.
+  [[nodiscard]] const Json* find(std::string_view key) const;
+
+  /// Sets a field, at the end if it is new. Null becomes an object. Returns this value.
+  Json& set(std::string_view key, Json value);
+
+  /// Objects are equal if they have the same fields in any order; 3 and 3.0 differ.
+  friend bool operator==(const Json& a, const Json& b);
+
+ private:
+  Value value_;
+};
+
+struct Json::Member {
+  std::string key;
+  Json value;
+};
+
+/// Deepest nesting that `parse_json` accepts.
+inline constexpr std::size_t kMaxJsonDepth = 64;
+
+/// Parses one JSON text. Throws InputError "<location>: line L, column C: expected ..., got ..."
+/// for everything that is not JSON (RFC 8259) in UTF-8, and also for a field given twice, a number
+/// beyond a double's range, and nesting deeper than kMaxJsonDepth. `location` is the file's name;
+/// with `one_line` it is "file: line 17" and only the column is added.
+[[nodiscard]] Json parse_json(std::string_view text, std::string_view location,
+                              bool one_line = false);
+
+/// On one line. Numbers are written in the fewest digits that read back to the same bits. Throws
+/// InputError for a number that is not finite.
+[[nodiscard]] std::string to_line(const Json& value);
+
+/// For people: objects with a field per line, arrays of objects with an object per line, ending in
+/// a newline. The same value always gives the same bytes.
+[[nodiscard]] std::string to_document(const Json& value);
+
+/// The value as an error message shows it: short, on one line, whatever it contains.
+[[nodiscard]] std::string describe(const Json& value);
+
+/// Text in double quotes, control characters and invalid UTF-8 escaped, long text shortened.
+[[nodiscard]] std::string quoted(std::string_view text);
+
+/// `place` extended by a field, e.g. "tables[3]" and "name" -> "tables[3].name".
+[[nodiscard]] std::string field_place(std::string_view place, std::string_view key);
+
+/// Place of the first difference between two values and both descriptions; empty if equal.
+struct JsonDifference {
+  std::string place;
+  std::string expected;
+  std::string actual;
+};
+[[nodiscard]] std::vector<JsonDifference> first_difference(const Json& expected, const Json& actual,
+                                                           const std::string& place = "");
+
+}  // namespace neuroshard

@@ -1,0 +1,159 @@
+// Plans to and from JSON.
+#include "neuroshard/io/plan_io.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/io/file.h"
+#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/task_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+using TableIndex = std::unordered_map<std::string_view, int>;
+
+TableIndex index_by_name(const Task& task) {
+  TableIndex index;
+  for (std::size_t i = 0; i < task.tables.size(); ++i) {
+    index.emplace(task.tables[i].name, static_cast<int>(i));
+  }
+  return index;
+}
+
+Shard shard_from_json(const JsonReader& reader, const TableIndex& tables) {
+  reader.allow_fields({"table", "column_offset", "num_columns", "device"});
+  constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+  Shard shard;
+  const JsonReader name = reader.field("table");
+  const auto table = tables.find(name.text());
+  if (table == tables.end()) name.fail("the name of a table of the task");
+  shard.table = table->second;
+  shard.column_offset = reader.field("column_offset").integer();
+  shard.num_columns = reader.field("num_columns").integer();
+  shard.device = static_cast<int>(reader.field("device").integer(-kMaxInt, kMaxInt));
+  return shard;
+}
+
+double milliseconds_from_json(const JsonReader& reader) {
+  const double value = reader.number();
+  if (value < 0.0) reader.fail("milliseconds of at least 0");
+  return value;
+}
+
+DeviceCost device_cost_from_json(const JsonReader& reader) {
+  reader.allow_fields(
+      {"compute_ms", "forward_comm_ms", "backward_comm_ms", "memory_bytes", "num_columns"});
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  DeviceCost cost;
+  cost.compute_ms = milliseconds_from_json(reader.field("compute_ms"));
+  cost.forward_comm_ms = milliseconds_from_json(reader.field("forward_comm_ms"));
+  cost.backward_comm_ms = milliseconds_from_json(reader.field("backward_comm_ms"));
+  cost.memory_bytes = reader.field("memory_bytes").integer(0, kMax);
+  cost.num_columns = reader.field("num_columns").integer(0, kMax);
+  return cost;
+}
+
+PlanCost plan_cost_from_json(const JsonReader& reader, int world_size) {
+  reader.allow_fields({"cost_ms", "devices"});
+  PlanCost cost;
+  cost.cost_ms = milliseconds_from_json(reader.field("cost_ms"));
+  const JsonReader devices = reader.field("devices");
+  if (devices.array_size() != static_cast<std::size_t>(world_size)) {
+    devices.fail(fmt::format("an array of one object for each of {} devices", world_size));
+  }
+  for (std::size_t device = 0; device < devices.array_size(); ++device) {
+    cost.devices.push_back(device_cost_from_json(devices.element(device)));
+  }
+  return cost;
+}
+
+PlanDocument plan_from_json(const JsonReader& reader) {
+  reader.expect_format(kPlanFormat);
+  reader.allow_fields({"format", "task", "shards", "predicted", "model", "search"});
+  PlanDocument document;
+  document.task = task_from_json(reader.field("task"));
+  const TableIndex tables = index_by_name(document.task);
+  const JsonReader shards = reader.field("shards");
+  for (std::size_t i = 0; i < shards.array_size(); ++i) {
+    document.plan.shards.push_back(shard_from_json(shards.element(i), tables));
+  }
+  if (const auto predicted = reader.optional_field("predicted")) {
+    document.predicted = plan_cost_from_json(*predicted, document.task.topology.world_size);
+  }
+  if (const auto model = reader.optional_field("model")) document.model = model->object();
+  if (const auto search = reader.optional_field("search")) document.search = search->object();
+  return document;
+}
+
+Json shards_to_json(const PlanDocument& document) {
+  Json::Array shards;
+  for (const Shard& shard : document.plan.shards) {
+    if (shard.table < 0 || shard.table >= static_cast<int>(document.task.tables.size())) {
+      throw InputError(fmt::format("shards[{}].table", shards.size()),
+                       fmt::format("an index below {}", document.task.tables.size()),
+                       fmt::to_string(shard.table));
+    }
+    Json json;
+    json.set("table", document.task.tables[shard.table].name);
+    json.set("column_offset", shard.column_offset);
+    json.set("num_columns", shard.num_columns);
+    json.set("device", shard.device);
+    shards.push_back(std::move(json));
+  }
+  return shards;
+}
+
+Json to_json(const DeviceCost& cost) {
+  Json json;
+  json.set("compute_ms", cost.compute_ms);
+  json.set("forward_comm_ms", cost.forward_comm_ms);
+  json.set("backward_comm_ms", cost.backward_comm_ms);
+  json.set("memory_bytes", cost.memory_bytes);
+  json.set("num_columns", cost.num_columns);
+  return json;
+}
+
+Json to_json(const PlanCost& cost) {
+  Json::Array devices;
+  for (const DeviceCost& device : cost.devices) devices.push_back(to_json(device));
+  return Json().set("cost_ms", cost.cost_ms).set("devices", std::move(devices));
+}
+
+}  // namespace
+
+Json to_json(const ModelReference& model) {
+  Json json;
+  json.set("name", model.name);
+  if (!model.sha256.empty()) json.set("sha256", model.sha256);
+  return json;
+}
+
+PlanDocument parse_plan(std::string_view text, const std::string& file) {
+  const Json document = parse_json(text, file);
+  return plan_from_json(JsonReader(document, file));
+}
+
+PlanDocument read_plan(const std::string& path) { return parse_plan(read_file(path), path); }
+
+std::string plan_text(const PlanDocument& document) {
+  validate(document.task);
+  Json json;
+  json.set("format", kPlanFormat);
+  json.set("task", to_json(document.task));
+  json.set("shards", shards_to_json(document));
+  if (document.predicted) json.set("predicted", to_json(*document.predicted));
+  json.set("model", document.model);
+  json.set("search", document.search);
+  return to_document(json);
+}
+
+void write_plan(const PlanDocument& document, const std::string& path) {
+  write_file(path, plan_text(document));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,56 @@
+// Parts of measured samples to and from JSON.
+#include "neuroshard/io/sample_io.h"
+
+#include <limits>
+
+#include "neuroshard/core/table.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+std::optional<SkippedSample> skipped_from_json(const JsonReader& line) {
+  const auto reason = line.optional_field("skipped");
+  if (!reason) return std::nullopt;
+  line.allow_fields({"index", "skipped"});
+  return SkippedSample{line.field("index").integer(0, kMaxInteger), reason->text()};
+}
+
+Json to_json(const SkippedSample& skipped) {
+  return Json().set("index", skipped.index).set("skipped", skipped.reason);
+}
+
+SampleInfo sample_info_from_json(const JsonReader& line) {
+  SampleInfo info;
+  if (const auto index = line.optional_field("index")) info.index = index->integer(0, kMaxInteger);
+  if (const auto repetitions = line.optional_field("repetitions")) {
+    info.repetitions = repetitions->integer(1, kMaxInteger);
+  }
+  if (const auto interval = line.optional_field("interval")) {
+    info.interval = interval->number();
+    if (*info.interval < 0.0) interval->fail("a number of at least 0");
+  }
+  return info;
+}
+
+void add_sample_info(const SampleInfo& info, Json& line) {
+  if (info.index) line.set("index", *info.index);
+  if (info.repetitions) line.set("repetitions", *info.repetitions);
+  if (info.interval) line.set("interval", *info.interval);
+}
+
+double time_from_json(const JsonReader& reader) {
+  const double milliseconds = reader.number();
+  if (!(milliseconds > 0.0)) reader.fail("milliseconds above 0");
+  return milliseconds;
+}
+
+std::int64_t batch_size_from_json(const JsonReader& reader) {
+  return reader.integer(1, kMaxBatchSize);
+}
+
+}  // namespace neuroshard
