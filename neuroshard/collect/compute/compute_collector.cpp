@@ -51,12 +51,9 @@ Json hardware_json() {
 
 Json sampling_json(const ComputeSamplingOptions& options) {
   Json::Array dims(options.dims.begin(), options.dims.end());
-  return Json::Object{{"workload", options.workload},
-                      {"seed", options.seed},
-                      {"dims", std::move(dims)},
-                      {"min_tables", options.min_tables},
-                      {"max_tables", options.max_tables},
-                      {"memory_bytes", options.memory_bytes}};
+  return Json::Object{{"workload", options.workload},     {"seed", options.seed},
+                      {"dims", std::move(dims)},          {"min_tables", options.min_tables},
+                      {"max_tables", options.max_tables}, {"memory_bytes", options.memory_bytes}};
 }
 
 ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
@@ -73,8 +70,7 @@ ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
   header.sampling = sampling_json(options);
   for (const Table& table : options.tables) {
     header.tables.push_back({table.name, table.num_embeddings, table.pooling_factor,
-                             table.data_type,
-                             rounded(reuse_histogram(table, options.batch_size))});
+                             table.data_type, rounded(reuse_histogram(table, options.batch_size))});
   }
   return header;
 }
@@ -115,8 +111,7 @@ void validate(const ComputeSamplingOptions& options) {
 
 }  // namespace
 
-std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options,
-                                        std::int64_t index) {
+std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t index) {
   Random random = random_for(options, index, kSetStream);
   const std::int64_t count = random.integer(options.min_tables, options.max_tables);
   std::vector<SampledPiece> pieces;
@@ -173,8 +168,9 @@ std::int64_t collect_compute_costs(
     }
     ++progress.done;
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    progress.seconds_left = progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
-                            static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
+    progress.seconds_left =
+        progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
+        static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
     if (on_progress) on_progress(progress);
   }
   writer.sync();
