@@ -102,6 +102,10 @@ void validate(const ComputeSamplingOptions& options) {
   for (const std::int64_t dim : options.dims) {
     require(dim >= 1 && dim <= kMaxEmbeddingDim, "dims", "numbers of columns of at least 1", dim);
   }
+  if (!(options.held_out_share >= 0.0 && options.held_out_share < 1.0)) {
+    throw InputError("held_out", "a share from 0 to below 1",
+                     fmt::format("{}", options.held_out_share));
+  }
   require(options.min_tables >= 1, "min_tables", "at least 1", options.min_tables);
   require(options.max_tables >= options.min_tables, "max_tables", "at least min_tables",
           options.max_tables);
@@ -111,13 +115,36 @@ void validate(const ComputeSamplingOptions& options) {
 
 }  // namespace
 
+bool is_held_out(const std::string& table_name, double held_out_share) {
+  std::uint64_t hash = 0;
+  for (const char c : table_name) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  return static_cast<double>(hash >> 11) * 0x1p-53 < held_out_share;
+}
+
+namespace {
+
+/// The tables that this sample is drawn from: all held-out ones or all others.
+std::vector<int> sample_pool(const ComputeSamplingOptions& options, Random& random) {
+  const bool from_held_out = random.uniform() < options.held_out_share;
+  std::vector<int> pool;
+  std::vector<int> others;
+  for (std::size_t i = 0; i < options.tables.size(); ++i) {
+    const bool held_out = is_held_out(options.tables[i].name, options.held_out_share);
+    (held_out == from_held_out ? pool : others).push_back(static_cast<int>(i));
+  }
+  return pool.empty() ? others : pool;
+}
+
+}  // namespace
+
 std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t index) {
   Random random = random_for(options, index, kSetStream);
+  const std::vector<int> pool = sample_pool(options, random);
   const std::int64_t count = random.integer(options.min_tables, options.max_tables);
   std::vector<SampledPiece> pieces;
   std::int64_t bytes = 0;
   for (int draw = 0; draw < kMaxDraws; ++draw) {
-    const SampledPiece piece{static_cast<int>(random.below(options.tables.size())),
+    const SampledPiece piece{pool[random.below(pool.size())],
                              options.dims[random.below(options.dims.size())]};
     const std::int64_t piece_bytes =
         shard_bytes(options.tables[piece.table], piece.num_columns, options.optimizer);

@@ -14,16 +14,23 @@ namespace neuroshard {
 
 /// Which sets of pieces are measured. Sample number i depends on the seed and i alone.
 struct ComputeSamplingOptions {
-  std::string workload;           ///< name, recorded with the data
-  std::vector<Table> tables;      ///< the pool; each table occurs at each of `dims` columns
+  std::string workload;       ///< name, recorded with the data
+  std::vector<Table> tables;  ///< the pool; each table occurs at each of `dims` columns
   std::vector<std::int64_t> dims{4, 8, 16, 32, 64, 128};
-  int min_tables = 1;             ///< pieces in a set
+  int min_tables = 1;  ///< pieces in a set
   int max_tables = 15;
   std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< a set's weights and state fit into this
   std::int64_t batch_size = 4096;
   Optimizer optimizer = Optimizer::sgd;
+  /// Share of the tables that a sample either consists of or does not touch at all, so that there
+  /// is test data on combinations of tables that training has never seen; and share of the samples.
+  double held_out_share = 0.1;
   std::uint64_t seed = 0;
 };
+
+/// True for the tables that are kept from training, a function of the name alone so that all files
+/// of one workload agree.
+[[nodiscard]] bool is_held_out(const std::string& table_name, double held_out_share);
 
 /// One piece of a sampled set.
 struct SampledPiece {
@@ -37,10 +44,10 @@ struct SampledPiece {
                                                       std::int64_t index);
 
 struct CollectionProgress {
-  std::int64_t done = 0;       ///< samples in the file
+  std::int64_t done = 0;  ///< samples in the file
   std::int64_t requested = 0;
-  double seconds = 0.0;        ///< since this run began measuring
-  double seconds_left = 0.0;   ///< estimate
+  double seconds = 0.0;       ///< since this run began measuring
+  double seconds_left = 0.0;  ///< estimate
 };
 
 /// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
