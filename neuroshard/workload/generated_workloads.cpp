@@ -185,7 +185,7 @@ Workload generate(const std::string& name, std::size_t data_set, std::uint64_t s
 
 }  // namespace
 
-Workload dlrm_2021(std::uint64_t seed) { return generate("dlrm-2021", 0, seed); }
-Workload dlrm_2022(std::uint64_t seed) { return generate("dlrm-2022", 1, seed); }
+Workload dlrm_2021(std::uint64_t seed) { return generate(kDlrm2021, 0, seed); }
+Workload dlrm_2022(std::uint64_t seed) { return generate(kDlrm2022, 1, seed); }
 
 }  // namespace neuroshard

@@ -12,6 +12,9 @@ namespace neuroshard {
 /// dimensions themselves.
 inline constexpr std::int64_t kGeneratedEmbeddingDim = 128;
 
+inline constexpr const char* kDlrm2021 = "dlrm-2021";
+inline constexpr const char* kDlrm2022 = "dlrm-2022";
+
 /// 856 tables, batch size 65,536; for any seed with the aggregates of fbgemm_t856_bs65536.pt at
 /// that batch size: the mean pooling factor and the expected number of distinct rows within 1 %,
 /// every share of rows and of lookups by reuse bin within 0.005. The seed decides which table has
