@@ -134,11 +134,14 @@ ComputeCosts read_compute_costs(const std::string& path) {
 }
 
 ComputeCostsWriter::ComputeCostsWriter(const std::string& path, const ComputeCostsHeader& header)
-    : writer_(path, checked_header(header),
+    : num_tables_(header.tables.size()),
+      writer_(path, checked_header(header),
               [](const JsonReader& line) { return to_json(header_from_json(line)); }) {}
 
 void ComputeCostsWriter::append(const ComputeCostSample& sample) {
-  writer_.append(to_json(sample));
+  const Json json = to_json(sample);
+  (void)sample_from_json(JsonReader(json, "sample"), num_tables_);
+  writer_.append(json);
 }
 
 }  // namespace neuroshard

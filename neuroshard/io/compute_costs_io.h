@@ -1,6 +1,7 @@
 // Measured computation costs, JSON Lines format "neuroshard/compute-costs/1" (docs/formats.md).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -78,6 +79,7 @@ class ComputeCostsWriter {
   /// `info.index` of the samples, measured or skipped, that the file already had.
   [[nodiscard]] const std::set<std::int64_t>& done() const noexcept { return writer_.done(); }
 
+  /// Throws InputError for a sample that the reader would refuse.
   void append(const ComputeCostSample& sample);
   void append(const SkippedSample& skipped) { writer_.append(to_json(skipped)); }
 
@@ -85,6 +87,7 @@ class ComputeCostsWriter {
   void sync() { writer_.sync(); }
 
  private:
+  std::size_t num_tables_;
   JsonLinesWriter writer_;
 };
 

@@ -94,6 +94,7 @@ std::string read_file(const std::string& path) {
 
 std::string read_maybe_compressed_file(const std::string& path) {
   if (!path.ends_with(".gz")) return read_file(path);
+  errno = 0;
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rbe"), &gzclose);
   if (!file) fail_read(path, errno != 0 ? errno : ENOMEM);
   gzbuffer(file.get(), 1u << 18);
@@ -146,19 +147,20 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write(std::string_view bytes) {
-  if (const int error = write_all(descriptor_, bytes)) fail_write(path_, bytes.size(), error);
+  size_ += bytes.size();
+  if (const int error = write_all(descriptor_, bytes)) fail_write(path_, size_, error);
 }
 
 void AtomicFile::commit() {
   const bool direct = temporary_.empty();
   if (::fsync(descriptor_) != 0 && !(direct && (errno == EINVAL || errno == EROFS))) {
-    fail_write(path_, 0, errno);
+    fail_write(path_, size_, errno);
   }
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0) fail_write(path_, 0, errno);
+  if (closed != 0) fail_write(path_, size_, errno);
   if (direct) return;
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_write(path_, 0, errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_write(path_, size_, errno);
   temporary_.clear();
   sync_folder(folder_of(target_));
 }

@@ -37,6 +37,7 @@ class AtomicFile {
   std::string target_;     ///< `path_` with symbolic links followed
   std::string temporary_;  ///< empty if written directly
   int descriptor_ = -1;
+  std::size_t size_ = 0;  ///< bytes given to `write` so far
 };
 
 /// Writes a whole file through AtomicFile.

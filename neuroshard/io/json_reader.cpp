@@ -36,6 +36,13 @@ std::optional<JsonReader> JsonReader::optional_field(std::string_view key) const
   return JsonReader(*found, this, key, 0);
 }
 
+void JsonReader::for_each_field(
+    const std::function<void(const std::string&, const JsonReader&)>& visit) const& {
+  for (const Json::Member& member : members()) {
+    visit(member.key, JsonReader(member.value, this, member.key, 0));
+  }
+}
+
 std::size_t JsonReader::array_size() const {
   const Json::Array* items = value_->array();
   if (!items) fail("an array");

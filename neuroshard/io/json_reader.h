@@ -36,6 +36,10 @@ class JsonReader {
   [[nodiscard]] std::optional<JsonReader> optional_field(std::string_view key) const&;
   std::optional<JsonReader> optional_field(std::string_view key) const&& = delete;
 
+  /// All fields of an object, in the file's order.
+  void for_each_field(
+      const std::function<void(const std::string& key, const JsonReader& value)>& visit) const&;
+
   /// Number of elements of an array.
   [[nodiscard]] std::size_t array_size() const;
   [[nodiscard]] JsonReader element(std::size_t index) const&;

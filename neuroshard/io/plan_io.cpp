@@ -9,6 +9,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/sample_io.h"
 #include "neuroshard/io/task_io.h"
 
 namespace neuroshard {
@@ -39,20 +40,14 @@ Shard shard_from_json(const JsonReader& reader, const TableIndex& tables) {
   return shard;
 }
 
-double milliseconds_from_json(const JsonReader& reader) {
-  const double value = reader.number();
-  if (value < 0.0) reader.fail("milliseconds of at least 0");
-  return value;
-}
-
 DeviceCost device_cost_from_json(const JsonReader& reader) {
   reader.allow_fields(
       {"compute_ms", "forward_comm_ms", "backward_comm_ms", "memory_bytes", "num_columns"});
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   DeviceCost cost;
-  cost.compute_ms = milliseconds_from_json(reader.field("compute_ms"));
-  cost.forward_comm_ms = milliseconds_from_json(reader.field("forward_comm_ms"));
-  cost.backward_comm_ms = milliseconds_from_json(reader.field("backward_comm_ms"));
+  cost.compute_ms = time_from_json(reader.field("compute_ms"), /*zero_allowed=*/true);
+  cost.forward_comm_ms = time_from_json(reader.field("forward_comm_ms"), /*zero_allowed=*/true);
+  cost.backward_comm_ms = time_from_json(reader.field("backward_comm_ms"), /*zero_allowed=*/true);
   cost.memory_bytes = reader.field("memory_bytes").integer(0, kMax);
   cost.num_columns = reader.field("num_columns").integer(0, kMax);
   return cost;
@@ -61,7 +56,7 @@ DeviceCost device_cost_from_json(const JsonReader& reader) {
 PlanCost plan_cost_from_json(const JsonReader& reader, int world_size) {
   reader.allow_fields({"cost_ms", "devices"});
   PlanCost cost;
-  cost.cost_ms = milliseconds_from_json(reader.field("cost_ms"));
+  cost.cost_ms = time_from_json(reader.field("cost_ms"), /*zero_allowed=*/true);
   const JsonReader devices = reader.field("devices");
   if (devices.array_size() != static_cast<std::size_t>(world_size)) {
     devices.fail(fmt::format("an array of one object for each of {} devices", world_size));

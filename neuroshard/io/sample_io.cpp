@@ -43,10 +43,10 @@ void add_sample_info(const SampleInfo& info, Json& line) {
   if (info.interval) line.set("interval", *info.interval);
 }
 
-double time_from_json(const JsonReader& reader) {
+double time_from_json(const JsonReader& reader, bool zero_allowed) {
   const double milliseconds = reader.number();
-  if (!(milliseconds > 0.0)) reader.fail("milliseconds above 0");
-  return milliseconds;
+  if (milliseconds > 0.0 || (zero_allowed && milliseconds == 0.0)) return milliseconds;
+  reader.fail(zero_allowed ? "milliseconds of at least 0" : "milliseconds above 0");
 }
 
 std::int64_t batch_size_from_json(const JsonReader& reader) {

@@ -33,8 +33,8 @@ struct SampleInfo {
 [[nodiscard]] SampleInfo sample_info_from_json(const JsonReader& line);
 void add_sample_info(const SampleInfo& info, Json& line);
 
-/// Milliseconds above 0.
-[[nodiscard]] double time_from_json(const JsonReader& reader);
+/// Milliseconds above 0, or at least 0 if `zero_allowed`.
+[[nodiscard]] double time_from_json(const JsonReader& reader, bool zero_allowed = false);
 /// A batch size within core's limits.
 [[nodiscard]] std::int64_t batch_size_from_json(const JsonReader& reader);
 

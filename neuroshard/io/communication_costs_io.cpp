@@ -1,0 +1,146 @@
+// Measured communication costs to and from JSON Lines.
+#include "neuroshard/io/communication_costs_io.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "neuroshard/core/task.h"
+#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/task_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+void topology_from_json(const JsonReader& reader, CommunicationCostsHeader& header) {
+  reader.allow_fields({"world_size", "local_world_size", "interconnect"});
+  header.world_size = static_cast<int>(reader.field("world_size").integer(1, kMaxWorldSize));
+  header.local_world_size = header.world_size;
+  if (const auto local = reader.optional_field("local_world_size")) {
+    header.local_world_size = static_cast<int>(local->integer(1, header.world_size));
+    if (header.world_size % header.local_world_size != 0) {
+      local->fail(fmt::format("a divisor of world_size = {}", header.world_size));
+    }
+  }
+  if (const auto name = reader.optional_field("interconnect")) header.interconnect = name->text();
+}
+
+CommunicationCostsHeader header_from_json(const JsonReader& reader) {
+  reader.expect_format(kCommunicationCostsFormat);
+  reader.allow_fields({"format", "hardware", "topology", "batch_size", "data_type", "sampling"});
+  CommunicationCostsHeader header;
+  header.hardware = reader.field("hardware").object();
+  topology_from_json(reader.field("topology"), header);
+  header.batch_size = batch_size_from_json(reader.field("batch_size"));
+  header.data_type = data_type_from_json(reader.field("data_type"));
+  if (const auto sampling = reader.optional_field("sampling")) header.sampling = sampling->object();
+  return header;
+}
+
+/// Fails unless the array has an element for each device; returns its size.
+std::size_t checked_size(const JsonReader& reader, int world_size) {
+  if (reader.array_size() != static_cast<std::size_t>(world_size)) {
+    reader.fail(fmt::format("an array of one number for each of {} devices", world_size));
+  }
+  return reader.array_size();
+}
+
+std::vector<std::int64_t> columns_from_json(const JsonReader& reader, int world_size) {
+  std::vector<std::int64_t> columns(checked_size(reader, world_size));
+  for (std::size_t device = 0; device < columns.size(); ++device) {
+    columns[device] = reader.element(device).integer(0, std::numeric_limits<std::int64_t>::max());
+  }
+  return columns;
+}
+
+std::vector<double> times_from_json(const JsonReader& reader, int world_size) {
+  std::vector<double> times(checked_size(reader, world_size));
+  for (std::size_t device = 0; device < times.size(); ++device) {
+    times[device] = time_from_json(reader.element(device), /*zero_allowed=*/true);
+  }
+  return times;
+}
+
+CommunicationCostSample sample_from_json(const JsonReader& line, int world_size) {
+  line.allow_fields(
+      {"columns", "start_ms", "forward_ms", "backward_ms", "index", "repetitions", "interval"});
+  CommunicationCostSample sample;
+  sample.columns = columns_from_json(line.field("columns"), world_size);
+  sample.start_ms = times_from_json(line.field("start_ms"), world_size);
+  sample.forward_ms = times_from_json(line.field("forward_ms"), world_size);
+  sample.backward_ms = times_from_json(line.field("backward_ms"), world_size);
+  sample.info = sample_info_from_json(line);
+  return sample;
+}
+
+Json to_json(const CommunicationCostsHeader& header) {
+  Json topology;
+  topology.set("world_size", header.world_size);
+  topology.set("local_world_size", header.local_world_size);
+  if (!header.interconnect.empty()) topology.set("interconnect", header.interconnect);
+  Json json;
+  json.set("format", kCommunicationCostsFormat);
+  json.set("hardware", header.hardware);
+  json.set("topology", std::move(topology));
+  json.set("batch_size", header.batch_size);
+  json.set("data_type", to_string(header.data_type));
+  if (header.sampling) json.set("sampling", *header.sampling);
+  return json;
+}
+
+template <typename T>
+Json to_json(const std::vector<T>& values) {
+  return Json::Array(values.begin(), values.end());
+}
+
+Json to_json(const CommunicationCostSample& sample) {
+  Json json;
+  json.set("columns", to_json(sample.columns));
+  json.set("start_ms", to_json(sample.start_ms));
+  json.set("forward_ms", to_json(sample.forward_ms));
+  json.set("backward_ms", to_json(sample.backward_ms));
+  add_sample_info(sample.info, json);
+  return json;
+}
+
+/// The header as JSON, after the checks that its reader makes.
+Json checked_header(const CommunicationCostsHeader& header) {
+  Json json = to_json(header);
+  (void)header_from_json(JsonReader(json, "header"));
+  return json;
+}
+
+}  // namespace
+
+CommunicationCosts parse_communication_costs(std::string_view text, const std::string& file) {
+  CommunicationCosts costs;
+  costs.truncated = read_json_lines(
+      text, file, [&](const JsonReader& line) { costs.header = header_from_json(line); },
+      [&](const JsonReader& line) {
+        if (auto skipped = skipped_from_json(line)) {
+          costs.skipped.push_back(std::move(*skipped));
+        } else {
+          costs.samples.push_back(sample_from_json(line, costs.header.world_size));
+        }
+      });
+  return costs;
+}
+
+CommunicationCosts read_communication_costs(const std::string& path) {
+  return parse_communication_costs(read_maybe_compressed_file(path), path);
+}
+
+CommunicationCostsWriter::CommunicationCostsWriter(const std::string& path,
+                                                   const CommunicationCostsHeader& header)
+    : world_size_(header.world_size),
+      writer_(path, checked_header(header),
+              [](const JsonReader& line) { return to_json(header_from_json(line)); }) {}
+
+void CommunicationCostsWriter::append(const CommunicationCostSample& sample) {
+  const Json json = to_json(sample);
+  (void)sample_from_json(JsonReader(json, "sample"), world_size_);
+  writer_.append(json);
+}
+
+}  // namespace neuroshard
