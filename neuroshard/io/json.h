@@ -89,7 +89,7 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 [[nodiscard]] std::string describe(const Json& value);
 
 /// Text in double quotes, control characters and invalid UTF-8 escaped, long text shortened.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// `place` extended by a field, e.g. "tables[3]" and "name" -> "tables[3].name".
 [[nodiscard]] std::string field_place(std::string_view place, std::string_view key);

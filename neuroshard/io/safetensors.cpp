@@ -135,7 +135,7 @@ void check_checksum(const TensorFile& result, std::string_view data, const std::
     throw InputError(place, "the checksum of the tensors", "nothing");
   }
   const std::string actual = sha256_hex(data);
-  if (stored->second != actual) throw InputError(place, actual, quoted(stored->second));
+  if (stored->second != actual) throw InputError(place, actual, in_quotes(stored->second));
 }
 
 /// The header's text; throws unless it lies within the file.
@@ -216,7 +216,7 @@ std::string tensor_bytes(const TensorFile& file) {
   std::string data;
   Json::Object entries;
   for (const auto& [name, tensor] : file.tensors) {
-    if (name == kMetadata) throw InputError("tensors", "another name", quoted(name));
+    if (name == kMetadata) throw InputError("tensors", "another name", in_quotes(name));
     entries.push_back({name, add_tensor(name, tensor, data)});
   }
   entries.insert(entries.begin(), {std::string(kMetadata), metadata_to_json(file, data)});
