@@ -5,6 +5,8 @@
 #include <rapidcheck/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
+
 #include "arbitrary_task.h"
 #include "io_test_util.h"
 
@@ -75,7 +77,7 @@ TEST(ComputeCostsIo, ContinuesAFileCutAnywhere) {
   write_golden(path);
   const std::string whole = read_file(path);
   for (std::size_t size = 0; size <= whole.size(); ++size) {
-    write_file(path, whole.substr(0, size));
+    std::ofstream(path) << whole.substr(0, size);  // without the fsync of write_file
     {
       ComputeCostsWriter writer(path, golden_header());
       if (!writer.done().contains(0)) writer.append(golden_samples()[0]);
