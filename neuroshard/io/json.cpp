@@ -213,6 +213,21 @@ std::vector<JsonDifference> array_difference(const Json::Array& expected, const 
 
 }  // namespace
 
+Json::Json(bool value) : value_(value) {}
+Json::Json(double value) : value_(value) {}
+Json::Json(std::string value) : value_(std::move(value)) {}
+Json::Json(std::string_view value) : value_(std::string(value)) {}
+Json::Json(const char* value) : value_(std::string(value)) {}
+Json::Json(Array value) : value_(std::move(value)) {}
+Json::Json(Object value) : value_(std::move(value)) {}
+Json::Json(bool fits_signed, std::uint64_t bits) {
+  if (fits_signed) {
+    value_ = static_cast<std::int64_t>(bits);
+  } else {
+    value_ = bits;
+  }
+}
+
 const Json* Json::find(std::string_view key) const {
   const Object* members = object();
   if (!members) return nullptr;
