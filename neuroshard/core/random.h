@@ -50,7 +50,8 @@ class Random {
 
   /// Uniform in [0, bound); bound > 0. Multiply-shift: its bias is below 2^-64 * bound.
   std::uint64_t below(std::uint64_t bound) {
-    return static_cast<std::uint64_t>((static_cast<unsigned __int128>((*this)()) * bound) >> 64);
+    __extension__ using Uint128 = unsigned __int128;
+    return static_cast<std::uint64_t>((static_cast<Uint128>((*this)()) * bound) >> 64);
   }
 
   /// Uniform in [low, high], both included.

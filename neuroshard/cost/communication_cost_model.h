@@ -20,6 +20,9 @@ class CommunicationCostModel {
 
   [[nodiscard]] virtual std::string name() const = 0;
 
+  /// True for a model that is computed from data sheets, not measured or learned from measurements.
+  [[nodiscard]] virtual bool is_estimate() const { return false; }
+
   /// Forward all-to-all. Device d enters it `start_ms[d]` after the earliest (so the smallest is
   /// 0); forward_ms[d] is from its own entry to its own end, waiting included.
   virtual void forward(const Topology& topology, std::int64_t batch_size,

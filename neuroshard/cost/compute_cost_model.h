@@ -42,6 +42,9 @@ class ComputeCostModel {
   virtual ~ComputeCostModel() = default;
 
   [[nodiscard]] virtual std::string name() const = 0;
+
+  /// True for a model that is computed from data sheets, not measured or learned from measurements.
+  [[nodiscard]] virtual bool is_estimate() const { return false; }
   [[nodiscard]] virtual std::size_t state_size() const = 0;
 
   /// Contribution of a piece of `num_columns` columns; `contribution` has state_size() elements.

@@ -1,0 +1,100 @@
+// `neuroshard collect compute`: measures computation costs on this machine.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/workload/workload_catalog.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+struct CollectComputeOptions {
+  std::string workload = "dlrm-2021";
+  std::uint64_t workload_seed = 0;
+  std::int64_t samples = 10'000;
+  std::string tables = "1:15";
+  std::string memory = "4GiB";
+  std::string arena = "4GiB";
+  std::string optimizer = "sgd";
+  std::string data_type = "fp32";
+  std::string output;
+  ComputeSamplingOptions sampling;
+  ComputeBenchmarkOptions benchmark;
+};
+
+void run(CollectComputeOptions& options) {
+  ComputeSamplingOptions& sampling = options.sampling;
+  sampling.workload = options.workload;
+  sampling.tables = find_workload(options.workload, options.workload_seed).tables;
+  const DataType data_type = parse_data_type(options.data_type, "--data-type");
+  for (Table& table : sampling.tables) table.data_type = data_type;
+  sampling.optimizer = parse_optimizer(options.optimizer, "--optimizer");
+  sampling.memory_bytes = parse_bytes(options.memory, "--memory");
+  std::tie(sampling.min_tables, sampling.max_tables) = parse_range(options.tables, "--tables");
+  options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
+  options.benchmark.data_type = data_type;
+
+  ProgressLine line;
+  const std::int64_t measured = collect_compute_costs(
+      sampling, options.benchmark, options.samples, options.output,
+      [&](const CollectionProgress& progress) {
+        line.show(fmt::format("{} of {} samples, {} left", progress.done, progress.requested,
+                              format_seconds(progress.seconds_left)));
+      });
+  fmt::print(stderr, "{}: {} samples measured\n", options.output, measured);
+}
+
+void add_compute(CLI::App& collect) {
+  auto options = std::make_shared<CollectComputeOptions>();
+  CLI::App* command =
+      collect.add_subcommand("compute", "Measure forward and backward time of the fused operator");
+  command->add_option("--workload", options->workload, "Tables to draw from")
+      ->capture_default_str();
+  command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload")
+      ->capture_default_str();
+  command->add_option("--samples", options->samples, "Samples the file should have in the end")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch-size", options->sampling.batch_size, "Samples per batch")
+      ->capture_default_str();
+  command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
+      ->capture_default_str();
+  command->add_option("--data-type", options->data_type, "fp32 or fp16")->capture_default_str();
+  command->add_option("--tables", options->tables, "Pieces in a sample, as MIN:MAX")
+      ->capture_default_str();
+  command->add_option("--dims", options->sampling.dims, "Columns at which each table occurs")
+      ->capture_default_str();
+  command
+      ->add_option("--held-out", options->sampling.held_out_share,
+                   "Share of the tables, and of the samples on them, kept from training")
+      ->capture_default_str();
+  command->add_option("--memory", options->memory, "What a sample's pieces fit into")
+      ->capture_default_str();
+  command->add_option("--arena", options->arena, "Memory to take for the tables")
+      ->capture_default_str();
+  command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
+      ->capture_default_str();
+  command->add_option("--seed", options->sampling.seed, "Seed of the sequence of samples")
+      ->capture_default_str();
+  command->add_option("-o,--output", options->output, "File to write or to continue (.jsonl)")
+      ->required();
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace
+
+void add_collect_command(CLI::App& app) {
+  CLI::App* collect = app.add_subcommand("collect", "Measure costs to train cost models on");
+  collect->require_subcommand(1);
+  add_compute(*collect);
+}
+
+}  // namespace neuroshard::cli

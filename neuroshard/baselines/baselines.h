@@ -1,0 +1,19 @@
+// The baselines by name: the other planners, behind the interface of the search.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+/// All baselines: random, greedy-size, greedy-dim, greedy-lookup, greedy-lookup-size,
+/// torchrec-like.
+[[nodiscard]] std::vector<std::unique_ptr<Planner>> make_baselines();
+
+/// The baseline of this name. Throws InputError listing the names.
+[[nodiscard]] std::unique_ptr<Planner> make_baseline(std::string_view name);
+
+}  // namespace neuroshard

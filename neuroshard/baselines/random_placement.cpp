@@ -1,0 +1,71 @@
+// Random placement of whole tables.
+#include "neuroshard/baselines/random_placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "neuroshard/baselines/placement.h"
+#include "neuroshard/core/random.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// A device drawn from those with room for `bytes`; -1 if there is none.
+int draw_device(const std::vector<std::int64_t>& rooms, std::int64_t bytes, Random& random) {
+  const auto count =
+      std::count_if(rooms.begin(), rooms.end(), [&](std::int64_t room) { return room >= bytes; });
+  if (count == 0) return -1;
+  std::uint64_t skip = random.below(count);
+  for (std::size_t d = 0;; ++d) {
+    if (rooms[d] >= bytes && skip-- == 0) return static_cast<int>(d);
+  }
+}
+
+struct Draw {
+  ShardingPlan plan;
+  int table_without_room = -1;
+  std::int64_t most_room = 0;
+};
+
+Draw draw_plan(const Task& task, const std::vector<int>& order, Random& random) {
+  std::vector<std::int64_t> rooms = task.topology.memory_bytes;
+  Draw draw;
+  for (const int table : order) {
+    const std::int64_t bytes = table_bytes(task, table);
+    const int device = draw_device(rooms, bytes, random);
+    if (device < 0) {
+      draw.table_without_room = table;
+      draw.most_room = *std::max_element(rooms.begin(), rooms.end());
+      return draw;
+    }
+    rooms[device] -= bytes;
+    draw.plan.shards.push_back(whole_table(task, table, device));
+  }
+  return draw;
+}
+
+}  // namespace
+
+PlanningResult RandomBaseline::plan(const Simulator& simulator,
+                                    const PlannerOptions& options) const {
+  const auto start = std::chrono::steady_clock::now();
+  const Task& task = simulator.task();
+  std::vector<int> order(task.tables.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return table_bytes(task, a) > table_bytes(task, b); });
+
+  Random random(options.seed);
+  Draw draw;
+  for (int i = 0; i < max_tries_; ++i) {
+    draw = draw_plan(task, order, random);
+    if (draw.table_without_room < 0) return priced(simulator, std::move(draw.plan), start);
+  }
+  throw no_room(fmt::format("random ({} tries)", max_tries_), task, draw.table_without_room,
+                task.tables[draw.table_without_room].embedding_dim, draw.most_room);
+}
+
+}  // namespace neuroshard

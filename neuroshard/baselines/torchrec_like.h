@@ -1,0 +1,45 @@
+// A planner after the idea of TorchRec's EmbeddingShardingPlanner: enumerate, propose, partition.
+#pragma once
+
+#include "neuroshard/cost/analytic_communication.h"
+#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+struct TorchRecLikeOptions {
+  std::int64_t min_shard_columns = 32;      ///< column-wise shards are no narrower
+  int max_proposals = 1000;                 ///< lists of options that are partitioned
+  int patience = 100;                       ///< proposals without a better plan before it stops
+  std::string_view hardware = "a100-40gb";  ///< for the rating, see find_compute_hardware
+  std::string_view interconnect = "a100-nvswitch";  ///< for the rating, see find_interconnect
+};
+
+/// "torchrec-like": every table's options are table-wise, and column-wise in 2, 4, 8, ... equal
+/// shards. Proposals are first the uniform ones (every table in as many shards, where it can be),
+/// then greedy ones: from all tables whole, the table with the slowest shard is taken to its next
+/// option. Each proposal is partitioned greedily (slowest shard first, to the device of least
+/// time that has room) and rated by its slowest device; the best-rated plan is the result.
+///
+/// The rating of a shard of c columns of element size e, W devices, batch B, n = B * pooling
+/// factor, is bytes over bandwidth only, blind to reuse, caches and fusion:
+///   forward  = (8 n + n c e + 4 B c) / memory bandwidth
+///   backward = 2 * forward                      (TorchRec's multiplier)
+///   comm     = 2 * 4 B c * (W - 1) / W / bandwidth of the slowest level that is in use
+class TorchRecLikePlanner : public Planner {
+ public:
+  /// Throws InputError for a name that is not known.
+  explicit TorchRecLikePlanner(const TorchRecLikeOptions& options = {});
+
+  [[nodiscard]] std::string_view name() const override { return "torchrec-like"; }
+  /// Throws InfeasibleError if no proposal fits into memory.
+  [[nodiscard]] PlanningResult plan(const Simulator& simulator,
+                                    const PlannerOptions& options) const override;
+
+ private:
+  TorchRecLikeOptions options_;
+  ComputeHardware hardware_;
+  Interconnect interconnect_;
+};
+
+}  // namespace neuroshard

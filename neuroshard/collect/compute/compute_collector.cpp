@@ -1,0 +1,207 @@
+// Sampling of piece sets and the loop that measures and records them.
+#include "neuroshard/collect/compute/compute_collector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "neuroshard/collect/compute/embedding_kernels.h"
+#include "neuroshard/collect/compute/hardware_info.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/workload/index_distribution.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Sets drawn for one sample before the memory is called too small.
+constexpr int kMaxDraws = 10'000;
+
+/// Streams of the generator: what is drawn for a sample's set must not shift its batches.
+constexpr std::uint64_t kSetStream = 0;
+constexpr std::uint64_t kBatchStream = 1;
+
+Random random_for(const ComputeSamplingOptions& options, std::int64_t index, std::uint64_t stream) {
+  return Random::for_stream(options.seed, 2 * static_cast<std::uint64_t>(index) + stream);
+}
+
+/// Histograms are written with this many digits; more would only make the files larger.
+ReuseHistogram rounded(const ReuseHistogram& histogram) {
+  ReuseHistogram result{};
+  std::transform(histogram.begin(), histogram.end(), result.begin(),
+                 [](double share) { return std::round(share * 1e6) / 1e6; });
+  return result;
+}
+
+Json hardware_json() {
+  const HardwareInfo info = cpu_info();
+  return Json::Object{{"kind", "cpu"},
+                      {"name", info.name},
+                      {"num_cores", info.num_cores},
+                      {"l2_bytes", info.l2_bytes},
+                      {"l3_bytes", info.l3_bytes},
+                      {"memory_bytes", info.memory_bytes}};
+}
+
+Json sampling_json(const ComputeSamplingOptions& options) {
+  Json::Array dims(options.dims.begin(), options.dims.end());
+  return Json::Object{{"workload", options.workload},     {"seed", options.seed},
+                      {"dims", std::move(dims)},          {"min_tables", options.min_tables},
+                      {"max_tables", options.max_tables}, {"memory_bytes", options.memory_bytes}};
+}
+
+ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
+                               const ComputeBenchmarkOptions& benchmark, int num_threads) {
+  ComputeCostsHeader header;
+  header.hardware = hardware_json();
+  header.operator_info = Json::Object{{"name", "neuroshard-cpu"},
+                                      {"version", 1},
+                                      {"instruction_set", kernels::instruction_set()},
+                                      {"num_threads", num_threads},
+                                      {"arena_bytes", benchmark.arena_bytes}};
+  header.batch_size = options.batch_size;
+  header.optimizer = options.optimizer;
+  header.sampling = sampling_json(options);
+  for (const Table& table : options.tables) {
+    header.tables.push_back({table.name, table.num_embeddings, table.pooling_factor,
+                             table.data_type, rounded(reuse_histogram(table, options.batch_size))});
+  }
+  return header;
+}
+
+ComputeCostSample to_sample(std::int64_t index, const std::vector<SampledPiece>& pieces,
+                            const ComputeMeasurement& measured) {
+  // Microseconds to three digits, far below the noise of any machine.
+  const auto rounded_ms = [](double ms) { return std::round(ms * 1e6) / 1e6; };
+  ComputeCostSample sample;
+  for (const SampledPiece& piece : pieces) {
+    sample.shards.push_back({piece.table, piece.num_columns});
+  }
+  sample.forward_ms = rounded_ms(measured.forward_ms);
+  sample.backward_ms = rounded_ms(measured.backward_ms);
+  sample.info.index = index;
+  sample.info.repetitions = measured.repetitions;
+  if (std::isfinite(measured.interval)) {
+    sample.info.interval = std::round(measured.interval * 1e5) / 1e5;
+  }
+  return sample;
+}
+
+void validate(const ComputeSamplingOptions& options) {
+  const auto require = [](bool ok, const char* place, const char* expected, std::int64_t actual) {
+    if (!ok) throw InputError(place, expected, fmt::format("{}", actual));
+  };
+  require(!options.tables.empty(), "workload", "at least one table", 0);
+  require(!options.dims.empty(), "dims", "at least one number of columns", 0);
+  for (const std::int64_t dim : options.dims) {
+    require(dim >= 1 && dim <= kMaxEmbeddingDim, "dims", "numbers of columns of at least 1", dim);
+  }
+  if (!(options.held_out_share >= 0.0 && options.held_out_share < 1.0)) {
+    throw InputError("held_out", "a share from 0 to below 1",
+                     fmt::format("{}", options.held_out_share));
+  }
+  require(options.min_tables >= 1, "min_tables", "at least 1", options.min_tables);
+  require(options.max_tables >= options.min_tables, "max_tables", "at least min_tables",
+          options.max_tables);
+  require(options.batch_size >= 1 && options.batch_size <= kMaxBatchSize, "batch_size",
+          "an integer between 1 and 2^30", options.batch_size);
+}
+
+}  // namespace
+
+bool is_held_out(const std::string& table_name, double held_out_share) {
+  std::uint64_t hash = 0;
+  for (const char c : table_name) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  return static_cast<double>(hash >> 11) * 0x1p-53 < held_out_share;
+}
+
+namespace {
+
+/// The tables that this sample is drawn from: all held-out ones or all others.
+std::vector<int> sample_pool(const ComputeSamplingOptions& options, Random& random) {
+  const bool from_held_out = random.uniform() < options.held_out_share;
+  std::vector<int> pool;
+  std::vector<int> others;
+  for (std::size_t i = 0; i < options.tables.size(); ++i) {
+    const bool held_out = is_held_out(options.tables[i].name, options.held_out_share);
+    (held_out == from_held_out ? pool : others).push_back(static_cast<int>(i));
+  }
+  return pool.empty() ? others : pool;
+}
+
+}  // namespace
+
+std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t index) {
+  Random random = random_for(options, index, kSetStream);
+  const std::vector<int> pool = sample_pool(options, random);
+  const std::int64_t count = random.integer(options.min_tables, options.max_tables);
+  std::vector<SampledPiece> pieces;
+  std::int64_t bytes = 0;
+  for (int draw = 0; draw < kMaxDraws; ++draw) {
+    const SampledPiece piece{pool[random.below(pool.size())],
+                             options.dims[random.below(options.dims.size())]};
+    const std::int64_t piece_bytes =
+        shard_bytes(options.tables[piece.table], piece.num_columns, options.optimizer);
+    if (bytes + piece_bytes > options.memory_bytes) continue;
+    bytes += piece_bytes;
+    pieces.push_back(piece);
+    if (static_cast<std::int64_t>(pieces.size()) == count) return pieces;
+  }
+  if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
+  throw InputError("memory", fmt::format("room for {} pieces of the pool", options.min_tables),
+                   format_bytes(static_cast<double>(options.memory_bytes)));
+}
+
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark_options,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  using Clock = std::chrono::steady_clock;
+  validate(sampling);
+  const int num_threads =
+      benchmark_options.num_threads > 0 ? benchmark_options.num_threads : available_cores();
+  ComputeCostsWriter writer(path, make_header(sampling, benchmark_options, num_threads));
+  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
+  std::optional<ComputeBenchmark> benchmark;  // its memory is only touched if there is work
+  std::int64_t measured = 0;
+  Clock::time_point start;
+  for (std::int64_t index = 0; index < num_samples; ++index) {
+    if (writer.done().contains(index)) continue;
+    if (!benchmark) {
+      benchmark.emplace(benchmark_options);
+      start = Clock::now();
+    }
+    const std::vector<SampledPiece> pieces = sample_pieces(sampling, index);
+    std::vector<TablePiece> table_pieces;
+    for (const SampledPiece& piece : pieces) {
+      table_pieces.push_back({&sampling.tables[piece.table], piece.num_columns});
+    }
+    Random random = random_for(sampling, index, kBatchStream);
+    try {
+      writer.append(to_sample(
+          index, pieces,
+          benchmark->measure(table_pieces, sampling.batch_size, sampling.optimizer, random)));
+      ++measured;
+    } catch (const std::bad_alloc&) {
+      writer.append(SkippedSample{index, "out of memory"});
+    } catch (const MachineError& error) {
+      writer.append(SkippedSample{index, error.what()});
+    }
+    ++progress.done;
+    progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    progress.seconds_left =
+        progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
+        static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
+    if (on_progress) on_progress(progress);
+  }
+  writer.sync();
+  return measured;
+}
+
+}  // namespace neuroshard

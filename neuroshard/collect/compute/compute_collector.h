@@ -1,0 +1,61 @@
+// Collects measured computation costs of random sets of table pieces into a file that can be
+// continued: the pre-training data of the computation cost model.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/core/table.h"
+
+namespace neuroshard {
+
+/// Which sets of pieces are measured. Sample number i depends on the seed and i alone.
+struct ComputeSamplingOptions {
+  std::string workload;       ///< name, recorded with the data
+  std::vector<Table> tables;  ///< the pool; each table occurs at each of `dims` columns
+  std::vector<std::int64_t> dims{4, 8, 16, 32, 64, 128};
+  int min_tables = 1;  ///< pieces in a set
+  int max_tables = 15;
+  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< a set's weights and state fit into this
+  std::int64_t batch_size = 4096;
+  Optimizer optimizer = Optimizer::sgd;
+  /// Share of the tables that a sample either consists of or does not touch at all, so that there
+  /// is test data on combinations of tables that training has never seen; and share of the samples.
+  double held_out_share = 0.1;
+  std::uint64_t seed = 0;
+};
+
+/// True for the tables that are kept from training, a function of the name alone so that all files
+/// of one workload agree.
+[[nodiscard]] bool is_held_out(const std::string& table_name, double held_out_share);
+
+/// One piece of a sampled set.
+struct SampledPiece {
+  int table = 0;  ///< index into ComputeSamplingOptions::tables
+  std::int64_t num_columns = 0;
+};
+
+/// Set number `index` of the seeded sequence; pieces that do not fit are drawn again.
+/// Throws InputError if hardly any set fits into the memory.
+[[nodiscard]] std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options,
+                                                      std::int64_t index);
+
+struct CollectionProgress {
+  std::int64_t done = 0;  ///< samples in the file
+  std::int64_t requested = 0;
+  double seconds = 0.0;       ///< since this run began measuring
+  double seconds_left = 0.0;  ///< estimate
+};
+
+/// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
+/// line, so that a run killed at any moment loses at most the sample it was measuring. A set for
+/// which the machine has no memory is recorded as skipped. Returns the number measured by this run.
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+}  // namespace neuroshard

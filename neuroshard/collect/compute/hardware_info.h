@@ -1,0 +1,19 @@
+// What machine this is: recorded with every measurement, compared when a model is used elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace neuroshard {
+
+struct HardwareInfo {
+  std::string name;           ///< processor, as the operating system calls it
+  int num_cores = 0;          ///< that this process may use
+  std::int64_t l2_bytes = 0;  ///< per core; 0 if unknown
+  std::int64_t l3_bytes = 0;  ///< shared; 0 if unknown
+  std::int64_t memory_bytes = 0;
+};
+
+[[nodiscard]] HardwareInfo cpu_info();
+
+}  // namespace neuroshard

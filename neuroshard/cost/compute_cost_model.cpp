@@ -1,0 +1,26 @@
+// What every computation cost model is given: the tables' statistics and the grid of the states.
+#include "neuroshard/cost/compute_cost_model.h"
+
+#include <cmath>
+
+#include "neuroshard/workload/index_distribution.h"
+
+namespace neuroshard {
+
+std::vector<TableStatistics> table_statistics(const Task& task) {
+  std::vector<TableStatistics> statistics;
+  statistics.reserve(task.tables.size());
+  for (const Table& table : task.tables) {
+    statistics.push_back({.num_embeddings = table.num_embeddings,
+                          .pooling_factor = table.pooling_factor,
+                          .data_type = table.data_type,
+                          .reuse_histogram = reuse_histogram(table, task.batch_size)});
+  }
+  return statistics;
+}
+
+void round_to_grid(std::span<double> values) {
+  for (double& value : values) value = std::nearbyint(value / kStateGrid) * kStateGrid;
+}
+
+}  // namespace neuroshard

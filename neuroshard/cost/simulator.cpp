@@ -1,0 +1,99 @@
+// The simulator: puts a plan's computation and its two all-to-alls together into its cost.
+#include "neuroshard/cost/simulator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+Task validated(Task task) {
+  validate(task);
+  return task;
+}
+
+template <typename Model>
+std::shared_ptr<const Model> present(std::shared_ptr<const Model> model, const char* what) {
+  if (!model) throw InputError("simulator", what, "none");
+  return model;
+}
+
+std::vector<double> column_sums(const Task& task, const ShardingPlan& plan) {
+  std::vector<double> columns(task.topology.world_size, 0.0);
+  for (const Shard& shard : plan.shards) {
+    columns[shard.device] += static_cast<double>(shard.num_columns);
+  }
+  return columns;
+}
+
+}  // namespace
+
+Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
+                     std::shared_ptr<const CommunicationCostModel> communication)
+    : task_(validated(std::move(task))),
+      compute_(present(std::move(compute), "a computation cost model")),
+      communication_(present(std::move(communication), "a communication cost model")),
+      statistics_(table_statistics(task_)) {}
+
+void Simulator::encode(int table, std::int64_t num_columns, std::span<double> contribution) const {
+  compute_->encode(statistics_[table], num_columns,
+                   {.batch_size = task_.batch_size, .optimizer = task_.optimizer}, contribution);
+}
+
+PlanCost Simulator::combine(std::span<const double> compute_ms,
+                            std::span<const double> columns) const {
+  const std::size_t world_size = task_.topology.world_size;
+  assert(compute_ms.size() == world_size && columns.size() == world_size);
+  // One allocation for all that is only needed here; the search calls this from many threads.
+  std::vector<double> scratch(3 * world_size);
+  const std::span<double> backward_ms(scratch.data(), world_size);
+  const std::span<double> start_ms(scratch.data() + world_size, world_size);
+  const std::span<double> forward_ms(scratch.data() + 2 * world_size, world_size);
+
+  communication_->backward(task_.topology, task_.batch_size, columns, backward_ms);
+  for (std::size_t d = 0; d < world_size; ++d) start_ms[d] = backward_ms[d] + compute_ms[d];
+  const double earliest = *std::min_element(start_ms.begin(), start_ms.end());
+  for (double& start : start_ms) start -= earliest;
+  communication_->forward(task_.topology, task_.batch_size, columns, start_ms, forward_ms);
+
+  PlanCost result;
+  result.devices.resize(world_size);
+  for (std::size_t d = 0; d < world_size; ++d) {
+    DeviceCost& device = result.devices[d];
+    device.compute_ms = compute_ms[d];
+    device.backward_comm_ms = backward_ms[d];
+    device.forward_comm_ms = forward_ms[d];
+    device.num_columns = std::llround(columns[d]);
+    result.cost_ms = std::max(result.cost_ms, device.total_ms());
+  }
+  return result;
+}
+
+PlanCost Simulator::cost(const ShardingPlan& plan) const {
+  const std::size_t world_size = task_.topology.world_size;
+  const std::size_t state_size = compute_->state_size();
+  std::vector<double> states(world_size * state_size, 0.0);
+  std::vector<double> contribution(state_size);
+  for (const Shard& shard : plan.shards) {
+    encode(shard.table, shard.num_columns, contribution);
+    double* state = states.data() + shard.device * state_size;
+    for (std::size_t i = 0; i < state_size; ++i) state[i] += contribution[i];
+  }
+  std::vector<double> compute_ms(world_size);
+  compute_->costs_with(states, {}, compute_ms);
+  return cost(plan, compute_ms);
+}
+
+PlanCost Simulator::cost(const ShardingPlan& plan, std::span<const double> compute_ms) const {
+  PlanCost result = combine(compute_ms, column_sums(task_, plan));
+  const std::vector<std::int64_t> bytes = device_memory(task_, plan);
+  for (std::size_t d = 0; d < bytes.size(); ++d) result.devices[d].memory_bytes = bytes[d];
+  return result;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,366 @@
+// Fits tables into memory with few cuts, and searches for the memory or devices that it takes.
+#include "neuroshard/search/memory_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/core/units.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
+
+/// Sums of table sizes may leave 64 bits; beyond them nothing fits anyhow.
+std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  return a > kMax - b ? kMax : a + b;
+}
+
+/// The narrowest piece of a table.
+std::int64_t narrowest(const Table& table) {
+  return can_cut(table.embedding_dim) ? kColumnGranularity : table.embedding_dim;
+}
+
+std::int64_t narrowest_bytes(const Task& task, const Table& table) {
+  return shard_bytes(table, narrowest(table), task.optimizer);
+}
+
+/// The most columns, at most `limit`, of a piece of at most `bytes`; 0 if no piece is that small.
+std::int64_t widest_piece(const Table& table, std::int64_t limit, std::int64_t bytes,
+                          Optimizer optimizer) {
+  if (shard_bytes(table, limit, optimizer) <= bytes) return limit;
+  if (!can_cut(table.embedding_dim)) return 0;
+  const std::int64_t of_optimizer = shard_bytes(table, 0, optimizer);
+  if (bytes < of_optimizer) return 0;
+  const std::int64_t columns =
+      (bytes - of_optimizer) / (table.num_embeddings * element_bytes(table.data_type));
+  return columns / kColumnGranularity * kColumnGranularity;
+}
+
+enum class Order {
+  bytes,     ///< the largest piece first
+  narrowest  ///< the piece of the table with the largest narrowest piece first: small grains last
+};
+enum class Cutting { none, halve, fill };
+
+/// One way to fill the devices.
+struct Strategy {
+  Order order;
+  Cutting cutting;
+};
+
+/// The one that leaves least memory unused comes first: it alone answers most questions of
+/// whether a task fits. A device is left with less room than the narrowest piece of the table at
+/// hand, and that falls from table to table.
+constexpr std::array<Strategy, 5> kStrategies{{{Order::narrowest, Cutting::fill},
+                                               {Order::bytes, Cutting::none},
+                                               {Order::bytes, Cutting::halve},
+                                               {Order::bytes, Cutting::fill},
+                                               {Order::narrowest, Cutting::halve}}};
+
+/// Free memory of the devices, by size.
+class Rooms {
+ public:
+  explicit Rooms(const std::vector<std::int64_t>& capacities) {
+    std::vector<std::pair<std::int64_t, int>> rooms;
+    rooms.reserve(capacities.size());
+    for (std::size_t d = 0; d < capacities.size(); ++d) {
+      rooms.emplace_back(capacities[d], static_cast<int>(d));
+    }
+    std::sort(rooms.begin(), rooms.end());
+    by_size_.insert(rooms.begin(), rooms.end());
+  }
+
+  [[nodiscard]] std::int64_t largest() const { return by_size_.rbegin()->first; }
+
+  /// Takes the memory from the fullest device that has it; -1 if none has.
+  int take_best_fit(std::int64_t bytes) {
+    const auto found = by_size_.lower_bound({bytes, -1});
+    if (found == by_size_.end()) return -1;
+    auto node = by_size_.extract(found);
+    const int device = node.value().second;
+    node.value().first -= bytes;
+    by_size_.insert(std::move(node));
+    return device;
+  }
+
+ private:
+  std::set<std::pair<std::int64_t, int>> by_size_;
+};
+
+/// The run of one strategy. Which columns a piece has is free, so a piece is only a width, and
+/// pieces of a table that meet on a device are one.
+class Filling {
+ public:
+  Filling(const Task& task, Strategy strategy)
+      : task_(task), strategy_(strategy), rooms_(task.topology.memory_bytes) {}
+
+  /// The shards, in canonical order; empty if not all could be placed.
+  std::vector<Shard> run() {
+    for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+      push(static_cast<int>(t), task_.tables[t].embedding_dim);
+    }
+    while (!waiting_.empty()) {
+      const Piece piece = waiting_.top();
+      waiting_.pop();
+      if (!place(piece) && !cut(piece)) return {};
+    }
+    return joined_shards();
+  }
+
+ private:
+  struct Piece {
+    std::int64_t key;  ///< larger goes first
+    int table;
+    std::int64_t columns;
+    friend bool operator<(const Piece& a, const Piece& b) {
+      return std::tie(a.key, b.table, a.columns) < std::tie(b.key, a.table, b.columns);
+    }
+  };
+
+  [[nodiscard]] std::int64_t bytes(const Piece& piece) const {
+    return shard_bytes(task_.tables[piece.table], piece.columns, task_.optimizer);
+  }
+
+  void push(int table, std::int64_t columns) {
+    Piece piece{0, table, columns};
+    piece.key = strategy_.order == Order::bytes ? bytes(piece)
+                                                : narrowest_bytes(task_, task_.tables[table]);
+    waiting_.push(piece);
+  }
+
+  bool place(const Piece& piece) {
+    const int device = rooms_.take_best_fit(bytes(piece));
+    if (device < 0) return false;
+    placed_.push_back({.table = piece.table, .num_columns = piece.columns, .device = device});
+    return true;
+  }
+
+  /// Deals with a piece for which no device has room.
+  bool cut(const Piece& piece) {
+    const Table& table = task_.tables[piece.table];
+    if (strategy_.cutting == Cutting::none) return false;
+    if (!can_cut(table.embedding_dim) || piece.columns < 2 * kColumnGranularity) return false;
+    std::int64_t first = piece.columns / 2 / kColumnGranularity * kColumnGranularity;
+    if (strategy_.cutting == Cutting::fill) {
+      first = widest_piece(table, piece.columns, rooms_.largest(), task_.optimizer);
+      if (first == 0) return false;
+      place({0, piece.table, first});
+    } else {
+      push(piece.table, first);
+    }
+    push(piece.table, piece.columns - first);
+    return true;
+  }
+
+  std::vector<Shard> joined_shards() {
+    std::sort(placed_.begin(), placed_.end(), [](const Shard& a, const Shard& b) {
+      return std::tie(a.table, a.device) < std::tie(b.table, b.device);
+    });
+    std::vector<Shard> shards;
+    for (const Shard& next : placed_) {
+      if (!shards.empty() && shards.back().table == next.table) {
+        Shard& last = shards.back();
+        if (last.device == next.device) {
+          last.num_columns += next.num_columns;
+          continue;
+        }
+        shards.push_back(next);
+        shards.back().column_offset =
+            shards[shards.size() - 2].column_offset + shards[shards.size() - 2].num_columns;
+      } else {
+        shards.push_back(next);
+      }
+    }
+    return shards;
+  }
+
+  const Task& task_;
+  Strategy strategy_;
+  Rooms rooms_;
+  std::priority_queue<Piece> waiting_;
+  std::vector<Shard> placed_;
+};
+
+/// The part of the needs that takes no search.
+MemoryNeeds sizes(const Task& task) {
+  MemoryNeeds needs;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    needs.needed =
+        add_saturated(needs.needed, shard_bytes(table, table.embedding_dim, task.optimizer));
+    needs.optimizer_state =
+        add_saturated(needs.optimizer_state, shard_bytes(table, 0, task.optimizer));
+    const std::int64_t bytes = narrowest_bytes(task, table);
+    if (bytes > needs.largest_piece) {
+      needs.largest_piece = bytes;
+      needs.largest_piece_columns = narrowest(table);
+      needs.largest_piece_table = static_cast<int>(t);
+    }
+  }
+  for (const std::int64_t bytes : task.topology.memory_bytes) {
+    needs.available = add_saturated(needs.available, bytes);
+    needs.largest_device = std::max(needs.largest_device, bytes);
+  }
+  return needs;
+}
+
+bool certainly_infeasible(const MemoryNeeds& needs) {
+  return needs.needed > needs.available || needs.largest_piece > needs.largest_device;
+}
+
+/// Cuts that every plan has: of tables larger than the largest device.
+std::int64_t least_cuts(const Task& task, std::int64_t largest_device) {
+  std::int64_t cuts = 0;
+  for (const Table& table : task.tables) {
+    const std::int64_t widest =
+        widest_piece(table, table.embedding_dim, largest_device, task.optimizer);
+    cuts += (table.embedding_dim + widest - 1) / widest - 1;
+  }
+  return cuts;
+}
+
+/// Is a plan found on so many devices of so much memory? `task` is scratch, its tables are used.
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
+  task.topology.world_size = num_devices;
+  task.topology.local_world_size = 1;
+  task.topology.memory_bytes.assign(num_devices, memory_bytes);
+  if (certainly_infeasible(sizes(task))) return false;
+  return std::any_of(kStrategies.begin(), kStrategies.end(),
+                     [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); });
+}
+
+/// The smallest value in [lowest, highest], both at multiples of `step`, that is accepted, given
+/// that what is below `lowest` is not: strides that double, then bisection, so that the value
+/// before the result was tried and refused. nullopt if none was accepted.
+template <typename Accept>
+std::optional<std::int64_t> smallest_accepted(std::int64_t lowest, std::int64_t highest,
+                                              std::int64_t step, const Accept& accept) {
+  std::int64_t refused = lowest - step;
+  std::int64_t accepted = lowest;
+  for (std::int64_t stride = step; accepted > highest || !accept(accepted); stride *= 2) {
+    if (accepted >= highest) return std::nullopt;
+    refused = accepted;
+    accepted = std::min(accepted + stride, highest);
+  }
+  while (accepted - refused > step) {
+    const std::int64_t middle = refused + (accepted - refused) / step / 2 * step;
+    (accept(middle) ? accepted : refused) = middle;
+  }
+  return accepted;
+}
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+void search_memory(Task& scratch, int num_devices, MemoryNeeds& needs) {
+  const std::int64_t least = std::max((needs.needed - 1) / num_devices + 1, needs.largest_piece);
+  needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
+  if (least > kMaxDeviceBytes) return;
+  needs.sufficient_memory =
+      smallest_accepted(rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
+                        [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes); });
+}
+
+void search_devices(Task& scratch, MemoryNeeds& needs) {
+  if (needs.largest_piece > needs.largest_device) return;
+  const std::int64_t least = (needs.needed - 1) / needs.largest_device + 1;
+  if (least > kMaxWorldSize) return;
+  const auto accept = [&](std::int64_t devices) {
+    return fits(scratch, static_cast<int>(devices), needs.largest_device);
+  };
+  const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
+  if (devices) needs.sufficient_devices = static_cast<int>(*devices);
+}
+
+std::string readable(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+/// A size that is read back exactly, e.g. "164147MiB".
+std::string exact(std::int64_t bytes) {
+  if (bytes % (1 << 20) == 0) return fmt::format("{}MiB", bytes >> 20);
+  if (bytes % (1 << 10) == 0) return fmt::format("{}KiB", bytes >> 10);
+  return fmt::format("{}B", bytes);
+}
+
+std::string count_of_devices(std::int64_t count) {
+  return fmt::format("{} device{}", count, count == 1 ? "" : "s");
+}
+
+std::string reason(const Task& task, const MemoryNeeds& needs) {
+  if (needs.largest_piece > needs.largest_device) {
+    const Table& table = task.tables[needs.largest_piece_table];
+    return fmt::format(
+        "table \"{}\" cannot be cut {} {} columns, which need {}, and the largest device has {}",
+        table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
+        needs.largest_piece_columns, readable(needs.largest_piece), readable(needs.largest_device));
+  }
+  std::string text = fmt::format("the tables need {}", readable(needs.needed));
+  if (needs.optimizer_state > 0) {
+    text += fmt::format(" ({} of it optimizer state)", readable(needs.optimizer_state));
+  }
+  text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
+                      task.topology.world_size == 1 ? "has" : "have", readable(needs.available));
+  if (needs.needed <= needs.available) text += ", and no way to divide it among them was found";
+  return text;
+}
+
+std::string remedy(const Task& task, const MemoryNeeds& needs) {
+  std::string text =
+      needs.sufficient_memory
+          ? fmt::format("{} of {} ({}) would do", count_of_devices(task.topology.world_size),
+                        readable(*needs.sufficient_memory), exact(*needs.sufficient_memory))
+          : fmt::format("no memory would do for {}", count_of_devices(task.topology.world_size));
+  if (needs.sufficient_devices) {
+    text += fmt::format(", or {} of {}", count_of_devices(*needs.sufficient_devices),
+                        readable(needs.largest_device));
+  } else {
+    text += fmt::format(", and no number of devices of {}", readable(needs.largest_device));
+  }
+  return text;
+}
+
+}  // namespace
+
+MemoryFit fit_memory(const Task& task) {
+  const MemoryNeeds needs = sizes(task);
+  if (certainly_infeasible(needs)) return {};
+  const std::int64_t least = least_cuts(task, needs.largest_device);
+  MemoryFit best;
+  for (const Strategy strategy : kStrategies) {
+    std::vector<Shard> shards = Filling(task, strategy).run();
+    if (shards.empty()) continue;
+    const int cuts = static_cast<int>(shards.size() - task.tables.size());
+    if (!best.feasible || cuts < best.num_cuts) {
+      best = {.feasible = true, .plan = {std::move(shards)}, .num_cuts = cuts};
+    }
+    if (best.num_cuts == least) break;
+  }
+  return best;
+}
+
+MemoryNeeds memory_needs(const Task& task) {
+  MemoryNeeds needs = sizes(task);
+  Task scratch = task;
+  search_memory(scratch, task.topology.world_size, needs);
+  search_devices(scratch, needs);
+  return needs;
+}
+
+InfeasibleError explain_infeasible(const Task& task) {
+  const MemoryNeeds needs = memory_needs(task);
+  return InfeasibleError(
+      fmt::format("no plan fits into memory: {}; {}", reason(task, needs), remedy(task, needs)));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,55 @@
+// Does any column-wise plan fit into the devices' memory, and if not: why, and what would do?
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/sharding_plan.h"
+
+namespace neuroshard {
+
+/// The answer to whether a task fits. It is constructive: `feasible` comes with a plan, but as the
+/// question is NP-hard, not feasible means that none was found, unless `memory_needs` shows why.
+struct MemoryFit {
+  bool feasible = false;
+  ShardingPlan plan;  ///< valid, in canonical order, with few cuts; empty if not feasible
+  int num_cuts = 0;   ///< shards beyond one per table
+};
+
+/// Looks for a plan that fits: whole tables by best-fit decreasing, then halving what does not fit,
+/// then filling devices to the brim with columns of the table at hand, in several orders; takes
+/// the plan with the fewest cuts. Costs are not looked at. The task must be valid.
+/// About (tables + cuts) * log(devices) steps.
+[[nodiscard]] MemoryFit fit_memory(const Task& task);
+
+/// What a task needs and what there is, in bytes.
+struct MemoryNeeds {
+  std::int64_t needed = 0;           ///< all tables, uncut: the least optimizer state there can be
+  std::int64_t optimizer_state = 0;  ///< the optimizer's part of `needed`
+  std::int64_t available = 0;        ///< sum over the devices
+  std::int64_t largest_device = 0;   ///< the largest capacity
+
+  /// The largest of the pieces that cannot be cut further.
+  int largest_piece_table = 0;
+  std::int64_t largest_piece_columns = 0;
+  std::int64_t largest_piece = 0;
+
+  /// The smallest memory for which fit_memory finds a plan on as many devices of equal memory, in
+  /// steps of `memory_step`; none if it is above the 2^60 bytes that a device may have.
+  std::optional<std::int64_t> sufficient_memory;
+  std::int64_t memory_step = 1;  ///< 1 MiB; 1 KiB for needs below 1 GiB, 1 byte below 1 MiB
+
+  /// The smallest number of devices of memory `largest_device` for which fit_memory finds a plan;
+  /// none if the largest piece is larger, or if kMaxWorldSize devices are not enough.
+  std::optional<int> sufficient_devices;
+};
+
+/// Measures the need and searches for what would do (tens of calls of fit_memory).
+[[nodiscard]] MemoryNeeds memory_needs(const Task& task);
+
+/// One line saying in numbers why a task for which fit_memory found no plan does not fit, the
+/// memory per device that would do, and the number of devices that would.
+[[nodiscard]] InfeasibleError explain_infeasible(const Task& task);
+
+}  // namespace neuroshard

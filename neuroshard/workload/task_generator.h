@@ -1,0 +1,31 @@
+// Random sharding tasks, as in the paper's experiments.
+#pragma once
+
+#include <cstdint>
+
+#include "neuroshard/core/task.h"
+#include "neuroshard/workload/workload.h"
+
+namespace neuroshard {
+
+struct TaskGeneratorOptions {
+  int min_tables = 10;         ///< fewest tables of a task
+  int max_tables = 60;         ///< most tables of a task, at most the workload's
+  std::int64_t max_dim = 128;  ///< largest dimension: a power of two, at least 4 columns
+  int num_devices = 4;         ///< devices of the task, all on one host
+  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< capacity of each device, bytes
+  std::int64_t batch_size = 0;  ///< samples over all devices; 0: the workload's
+  Optimizer optimizer = Optimizer::sgd;
+  std::uint64_t seed = 0;
+};
+
+/// Task number `index` >= 0, the same whatever other tasks are generated: the number of tables is
+/// uniform in [min_tables, max_tables], the tables are drawn without replacement, and each gets a
+/// dimension that is uniform among 4, 8, ..., max_dim. Tables and dimensions are drawn again while
+/// they take more memory than all devices have together, or any table alone cannot be cut to fit;
+/// so large tables are rarer in tasks of many tables.
+/// Throws InputError for options out of range, and if 10,000 draws all need too much memory.
+[[nodiscard]] Task generate_task(const Workload& workload, const TaskGeneratorOptions& options,
+                                 std::uint64_t index);
+
+}  // namespace neuroshard

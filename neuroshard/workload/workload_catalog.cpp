@@ -1,0 +1,45 @@
+// The catalog: published workloads from the compiled-in facts, generated ones from their functions.
+#include "neuroshard/workload/workload_catalog.h"
+
+#include <fmt/format.h>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/workload/generated_workloads.h"
+#include "neuroshard/workload/published_workloads.h"
+
+namespace neuroshard {
+
+namespace {
+
+WorkloadInfo info_of(const Workload& workload, bool is_seeded) {
+  return {.name = workload.name,
+          .source = workload.source,
+          .num_tables = static_cast<int>(workload.tables.size()),
+          .batch_size = workload.batch_size,
+          .optimizer = workload.optimizer,
+          .is_seeded = is_seeded};
+}
+
+}  // namespace
+
+std::vector<WorkloadInfo> list_workloads() {
+  std::vector<WorkloadInfo> infos;
+  for (const Workload& workload : published_workloads()) infos.push_back(info_of(workload, false));
+  infos.push_back(info_of(dlrm_2021(0), true));
+  infos.push_back(info_of(dlrm_2022(0), true));
+  return infos;
+}
+
+Workload find_workload(const std::string& name, std::uint64_t seed) {
+  if (name == kDlrm2021) return dlrm_2021(seed);
+  if (name == kDlrm2022) return dlrm_2022(seed);
+  std::string known;
+  for (Workload& workload : published_workloads()) {
+    if (workload.name == name) return std::move(workload);
+    known += workload.name + ", ";
+  }
+  throw InputError("workload", fmt::format("one of {}{}, {}", known, kDlrm2021, kDlrm2022),
+                   fmt::format("\"{}\"", name));
+}
+
+}  // namespace neuroshard

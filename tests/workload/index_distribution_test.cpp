@@ -1,0 +1,139 @@
+// Closed forms against drawn batches, for every kind of distribution.
+#include "neuroshard/workload/index_distribution.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "batch_counts.h"
+#include "neuroshard/workload/index_batch.h"
+
+namespace neuroshard {
+namespace {
+
+Table make_table(std::int64_t num_embeddings, double pooling_factor) {
+  Table table;
+  table.name = std::string("t");
+  table.num_embeddings = num_embeddings;
+  table.embedding_dim = 16;
+  table.pooling_factor = pooling_factor;
+  return table;
+}
+
+Table zipf_table(std::int64_t num_embeddings, double pooling_factor, double exponent) {
+  Table table = make_table(num_embeddings, pooling_factor);
+  table.index_distribution = IndexDistribution{.zipf_exponent = exponent, .access_classes = {}};
+  return table;
+}
+
+Table class_table(double pooling_factor) {
+  Table table = make_table(500'000, pooling_factor);
+  table.index_distribution = IndexDistribution{
+      .zipf_exponent = 0.0,
+      .access_classes = {{1, 0.2}, {10, 0.2}, {1'000, 0.3}, {20'000, 0.1}, {400'000, 0.2}}};
+  return table;
+}
+
+/// Five standard deviations of a count, and what the Poisson assumption neglects.
+double tolerance(double expected) { return 5.0 * std::sqrt(expected + 1.0); }
+
+void expect_drawn_as_computed(const Table& table, std::int64_t batch_size, std::uint64_t seed) {
+  const std::string place = fmt::format("{} rows, pooling {}, batch {}", table.num_embeddings,
+                                        table.pooling_factor, batch_size);
+  Random random(seed);
+  IndexBatch batch;
+  IndexSampler(table, batch_size).draw(batch_size, random, batch);
+  const ReuseStatistics drawn = count_reuse(batch);
+  const ReuseStatistics computed = reuse_statistics(table, batch_size);
+  EXPECT_NEAR(drawn.num_indices, computed.num_indices, tolerance(computed.num_indices)) << place;
+  EXPECT_NEAR(drawn.distinct_rows, computed.distinct_rows, tolerance(computed.distinct_rows))
+      << place;
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    EXPECT_NEAR(drawn.rows[bin], computed.rows[bin], tolerance(computed.rows[bin]))
+        << place << ", bin " << bin;
+  }
+}
+
+TEST(IndexDistribution, UniformAsDrawn) {
+  for (const std::int64_t batch_size : {512, 4'096, 65'536}) {
+    for (const std::int64_t rows : {1, 3, 36, 1'543, 100'000, 40'000'000}) {
+      for (const double pooling : {0.4, 1.0, 7.5}) {
+        expect_drawn_as_computed(make_table(rows, pooling), batch_size, 11);
+      }
+    }
+  }
+}
+
+TEST(IndexDistribution, PowerLawAsDrawn) {
+  for (const std::int64_t batch_size : {512, 16'384, 65'536}) {
+    for (const std::int64_t rows :
+         std::initializer_list<std::int64_t>{10, 1'000, 100'000, 4'000'000, 5'000'000'000}) {
+      for (const double exponent : {0.3, 1.0, 1.1, 2.0}) {
+        expect_drawn_as_computed(zipf_table(rows, 9.5, exponent), batch_size, 12);
+      }
+    }
+  }
+}
+
+TEST(IndexDistribution, AccessClassesAsDrawn) {
+  for (const std::int64_t batch_size : {512, 16'384, 65'536}) {
+    expect_drawn_as_computed(class_table(1.0), batch_size, 13);
+    expect_drawn_as_computed(class_table(12.3), batch_size, 14);
+  }
+}
+
+/// Every rank summed one by one.
+ReuseStatistics zipf_by_summation(std::int64_t rows, double exponent, double num_indices) {
+  Table table = make_table(rows, num_indices);
+  IndexDistribution distribution;
+  double weight = 0.0;
+  for (std::int64_t rank = rows; rank >= 1; --rank) {
+    weight += std::pow(static_cast<double>(rank), -exponent);
+  }
+  for (std::int64_t rank = 1; rank <= rows; ++rank) {
+    distribution.access_classes.push_back(
+        {1, std::pow(static_cast<double>(rank), -exponent) / weight});
+  }
+  table.index_distribution = distribution;
+  return reuse_statistics(table, 1);
+}
+
+TEST(IndexDistribution, PowerLawQuadratureAgreesWithSummation) {
+  for (const double exponent : {0.01, 0.5, 1.0, 1.1, 3.0, 10.0}) {
+    for (const std::int64_t rows : {257, 300, 200'000}) {
+      for (const double num_indices : {100.0, 65'536.0, 1e8, 1e12}) {
+        const ReuseStatistics expected = zipf_by_summation(rows, exponent, num_indices);
+        const ReuseStatistics actual = reuse_statistics(zipf_table(rows, num_indices, exponent), 1);
+        EXPECT_NEAR(actual.distinct_rows / expected.distinct_rows, 1.0, 1e-4);
+        for (int bin = 0; bin < kReuseBins; ++bin) {
+          EXPECT_NEAR(actual.rows[bin] / expected.distinct_rows,
+                      expected.rows[bin] / expected.distinct_rows, 1e-4)
+              << fmt::format("exponent {}, {} rows, {} lookups, bin {}", exponent, rows,
+                             num_indices, bin);
+          EXPECT_NEAR(actual.indices[bin] / num_indices, expected.indices[bin] / num_indices, 1e-4)
+              << fmt::format("exponent {}, {} rows, {} lookups, bin {}", exponent, rows,
+                             num_indices, bin);
+        }
+      }
+    }
+  }
+}
+
+TEST(IndexDistribution, LookupsAddUpForAnyNumberOfRows) {
+  for (const double exponent : {0.0, 1e-9, 0.7, 1.0, 1.1, 10.0}) {
+    for (std::int64_t rows = 1; rows <= kMaxEmbeddings; rows *= 4) {
+      const ReuseStatistics statistics = reuse_statistics(zipf_table(rows, 20.0, exponent), 65'536);
+      const double indices =
+          std::accumulate(statistics.indices.begin(), statistics.indices.end(), 0.0);
+      const double distinct = std::accumulate(statistics.rows.begin(), statistics.rows.end(), 0.0);
+      EXPECT_NEAR(indices / statistics.num_indices, 1.0, 1e-5) << exponent << " " << rows;
+      EXPECT_NEAR(distinct / statistics.distinct_rows, 1.0, 1e-9) << exponent << " " << rows;
+      EXPECT_LE(distinct, static_cast<double>(rows) * (1.0 + 1e-5));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
