@@ -352,8 +352,10 @@ std::string reason(const Task& task, const MemoryNeeds& needs) {
   }
   text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
                       task.topology.world_size == 1 ? "has" : "have", readable(needs.available));
-  if (needs.needed <= needs.available) text += ", and no way to divide it among them was found";
-  return text;
+  if (needs.needed <= needs.available) {
+    return text + ", and no way to divide it among them was found";
+  }
+  return text + fmt::format(", {} too little", readable(needs.needed - needs.available));
 }
 
 std::string remedy(const Task& task, const MemoryNeeds& needs) {

@@ -104,13 +104,16 @@ TEST(MemoryFit, SizesBeyond64BitsDoNotFit) {
 TEST(ExplainInfeasible, TheTotal) {
   // 1 GiB per 4 columns of 2^26 rows: 32 GiB each.
   const std::vector<Table> tables{make_table("a", 1 << 26, 128), make_table("b", 1 << 26, 128)};
-  EXPECT_STREQ(explain_infeasible(make_task(tables, 4, 15 * kGiB)).what(),
-               "no plan fits into memory: the tables need 64.00 GiB, 4 devices have 60.00 GiB; "
-               "4 devices of 16.00 GiB (16384MiB) would do, or 5 devices of 15.00 GiB");
+  EXPECT_STREQ(
+      explain_infeasible(make_task(tables, 4, 15 * kGiB)).what(),
+      "no plan fits into memory: the tables need 64.00 GiB, 4 devices have 60.00 GiB, 4.00 "
+      "GiB too little; "
+      "4 devices of 16.00 GiB (16384MiB) would do, or 5 devices of 15.00 GiB");
   EXPECT_STREQ(
       explain_infeasible(make_task(tables, 1, 15 * kGiB, Optimizer::rowwise_adagrad)).what(),
       "no plan fits into memory: the tables need 65.50 GiB (1.50 GiB of it optimizer state with "
-      "the 4 necessary cuts), 1 device has 15.00 GiB; 1 device of 64.50 GiB (66048MiB) would do, "
+      "the 4 necessary cuts), 1 device has 15.00 GiB, 50.50 GiB too little; 1 device of 64.50 GiB "
+      "(66048MiB) would do, "
       "or 5 devices of 15.00 GiB");
 }
 
