@@ -66,9 +66,9 @@ void ComputeBenchmark::draw_batches(std::span<const TablePiece> pieces, std::int
 
 void ComputeBenchmark::disturb_caches() {
   constexpr std::size_t kBlock = std::size_t{1} << 20;
-  auto* words = reinterpret_cast<std::uint64_t*>(disturbance_.data());
+  const auto* words = reinterpret_cast<const volatile std::uint64_t*>(disturbance_.data());
   pool_.for_each(disturbance_.size() / kBlock, [&](std::size_t block, int) {
-    for (std::size_t i = 0; i < kBlock / 8; i += 8) ++words[block * kBlock / 8 + i];
+    for (std::size_t i = 0; i < kBlock / 8; i += 8) (void)words[block * kBlock / 8 + i];
   });
 }
 

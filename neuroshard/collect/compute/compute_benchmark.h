@@ -23,7 +23,7 @@ struct TablePiece {
 struct ComputeBenchmarkOptions {
   int num_threads = 0;                                  ///< <= 0: one per core
   std::int64_t arena_bytes = std::int64_t{4} << 30;     ///< memory that the tables lie in
-  std::int64_t disturb_bytes = std::int64_t{64} << 20;  ///< written between runs; beyond any cache
+  std::int64_t disturb_bytes = std::int64_t{40} << 20;  ///< read between runs; beyond any cache
   DataType data_type = DataType::fp32;                  ///< what the arena is filled with
   RepetitionOptions repetitions;
 };

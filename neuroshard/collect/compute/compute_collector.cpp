@@ -35,7 +35,7 @@ Random random_for(const ComputeSamplingOptions& options, std::int64_t index, std
 ReuseHistogram rounded(const ReuseHistogram& histogram) {
   ReuseHistogram result{};
   std::transform(histogram.begin(), histogram.end(), result.begin(),
-                 [](double share) { return std::round(share * 1e6) * 1e-6; });
+                 [](double share) { return std::round(share * 1e6) / 1e6; });
   return result;
 }
 
@@ -78,7 +78,7 @@ ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
 ComputeCostSample to_sample(std::int64_t index, const std::vector<SampledPiece>& pieces,
                             const ComputeMeasurement& measured) {
   // Microseconds to three digits, far below the noise of any machine.
-  const auto rounded_ms = [](double ms) { return std::round(ms * 1e6) * 1e-6; };
+  const auto rounded_ms = [](double ms) { return std::round(ms * 1e6) / 1e6; };
   ComputeCostSample sample;
   for (const SampledPiece& piece : pieces) {
     sample.shards.push_back({piece.table, piece.num_columns});
@@ -88,7 +88,7 @@ ComputeCostSample to_sample(std::int64_t index, const std::vector<SampledPiece>&
   sample.info.index = index;
   sample.info.repetitions = measured.repetitions;
   if (std::isfinite(measured.interval)) {
-    sample.info.interval = std::round(measured.interval * 1e5) * 1e-5;
+    sample.info.interval = std::round(measured.interval * 1e5) / 1e5;
   }
   return sample;
 }

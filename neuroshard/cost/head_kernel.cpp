@@ -1,0 +1,79 @@
+// Heads of many device states, compiled once per instruction set.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "neuroshard/cost/head_kernel.cpp"
+#include <hwy/foreach_target.h>  // must come before highway.h
+// clang-format off
+#include <hwy/highway.h>
+// clang-format on
+
+#include "neuroshard/cost/head_kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace neuroshard::kernels::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <bool kWithPiece>
+HWY_INLINE double hidden_sum(const double* HWY_RESTRICT state, const double* HWY_RESTRICT piece,
+                             std::size_t hidden, const double* HWY_RESTRICT bias,
+                             const double* HWY_RESTRICT output) {
+  const hn::ScalableTag<double> d;
+  const std::size_t lanes = hn::Lanes(d);
+  auto sum0 = hn::Zero(d);
+  auto sum1 = hn::Zero(d);
+  const auto active = [&](std::size_t j) HWY_ATTR {
+    auto value = hn::Add(hn::LoadU(d, state + j), hn::LoadU(d, bias + j));
+    if constexpr (kWithPiece) value = hn::Add(value, hn::LoadU(d, piece + j));
+    return hn::Max(value, hn::Zero(d));
+  };
+  std::size_t j = 0;
+  for (; j + 2 * lanes <= hidden; j += 2 * lanes) {
+    sum0 = hn::MulAdd(active(j), hn::LoadU(d, output + j), sum0);
+    sum1 = hn::MulAdd(active(j + lanes), hn::LoadU(d, output + j + lanes), sum1);
+  }
+  if (j + lanes <= hidden) {
+    sum0 = hn::MulAdd(active(j), hn::LoadU(d, output + j), sum0);
+    j += lanes;
+  }
+  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
+  for (; j < hidden; ++j) {
+    const double value = state[j] + bias[j] + (kWithPiece ? piece[j] : 0.0);
+    if (value > 0.0) total += value * output[j];
+  }
+  return total;
+}
+
+void head_costs(const double* states, std::size_t num_states, const double* piece,
+                std::size_t hidden, const double* bias, const double* output, double offset,
+                double* costs) {
+  const std::size_t stride = hidden + 2;
+  for (std::size_t i = 0; i < num_states; ++i) {
+    const double* state = states + i * stride;
+    if (piece != nullptr) {
+      costs[i] = offset + state[1] + piece[1] +
+                 hidden_sum<true>(state + 2, piece + 2, hidden, bias, output);
+    } else {
+      costs[i] = state[0] == 0.0 ? 0.0
+                                 : offset + state[1] +
+                                       hidden_sum<false>(state + 2, nullptr, hidden, bias, output);
+    }
+  }
+}
+
+}  // namespace neuroshard::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace neuroshard::kernels {
+
+HWY_EXPORT(head_costs);
+
+void head_costs(const double* states, std::size_t num_states, const double* piece,
+                std::size_t hidden, const double* bias, const double* output, double offset,
+                double* costs) {
+  HWY_DYNAMIC_DISPATCH(head_costs)
+  (states, num_states, piece, hidden, bias, output, offset, costs);
+}
+
+}  // namespace neuroshard::kernels
+#endif

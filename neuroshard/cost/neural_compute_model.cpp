@@ -1,0 +1,155 @@
+// Inference of the computation cost network: encode each piece once, then only heads.
+#include "neuroshard/cost/neural_compute_model.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/head_kernel.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Eigen::VectorXf;
+
+/// A load of exp(20) ms is eight minutes: no real piece is beyond, and sums stay finite.
+constexpr float kMaxLogLoad = 20.0F;
+
+Eigen::Map<const Eigen::MatrixXf> weights_of(const DenseLayer& layer) {
+  return {layer.weights.data(), layer.outputs, layer.inputs};
+}
+
+Eigen::Map<const VectorXf> as_vector(const std::vector<float>& values) {
+  return {values.data(), static_cast<Eigen::Index>(values.size())};
+}
+
+VectorXf apply(const DenseLayer& layer, const VectorXf& input) {
+  return weights_of(layer) * input + as_vector(layer.bias);
+}
+
+/// What is summed over a device's pieces: the encoder's output or the loads.
+VectorXf summand(const ComputeNetwork& network, const VectorXf& features) {
+  VectorXf hidden = features;
+  if (network.architecture == ComputeArchitecture::published) {
+    for (const DenseLayer& layer : network.encoder) hidden = apply(layer, hidden).cwiseMax(0.0F);
+    return hidden;
+  }
+  for (std::size_t i = 0; i + 1 < network.encoder.size(); ++i) {
+    hidden = apply(network.encoder[i], hidden).cwiseMax(0.0F);
+  }
+  VectorXf joined(hidden.size() + features.size());
+  joined << hidden, features;
+  return apply(network.encoder.back(), joined).cwiseMin(kMaxLogLoad).array().exp();
+}
+
+}  // namespace
+
+std::string_view to_string(ComputeArchitecture architecture) {
+  return architecture == ComputeArchitecture::published ? "published" : "resource-loads";
+}
+
+ComputeArchitecture compute_architecture_from_string(std::string_view name,
+                                                     const std::string& place) {
+  for (const ComputeArchitecture architecture :
+       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+    if (name == to_string(architecture)) return architecture;
+  }
+  throw InputError(place, "\"published\" or \"resource-loads\"", fmt::format("\"{}\"", name));
+}
+
+NeuralComputeModel::NeuralComputeModel(ComputeNetwork network, ComputeModelInfo info)
+    : network_(std::move(network)),
+      info_(std::move(info)),
+      head_bias_(network_.head.bias.begin(), network_.head.bias.end()),
+      head_output_(network_.head_output.begin(), network_.head_output.end()) {}
+
+NeuralComputeModel::~NeuralComputeModel() = default;
+
+std::size_t NeuralComputeModel::state_size() const { return 2 + head_bias_.size(); }
+
+void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_columns,
+                                const OperatorSettings& settings,
+                                std::span<double> contribution) const {
+  assert(contribution.size() == state_size());
+  VectorXf features(static_cast<Eigen::Index>(feature_names(network_.schema).size()));
+  shard_features(network_.schema, table, num_columns, settings,
+                 {features.data(), static_cast<std::size_t>(features.size())});
+  features =
+      (features - as_vector(network_.feature_mean)).cwiseProduct(as_vector(network_.feature_scale));
+  const VectorXf sum = summand(network_, features);
+  // The head's hidden layer is linear in the sum, so its products are summed instead.
+  const VectorXf hidden = weights_of(network_.head) * sum;
+  contribution[0] = 1.0;
+  contribution[1] = network_.linear.empty() ? 0.0 : as_vector(network_.linear).dot(sum);
+  std::copy(hidden.begin(), hidden.end(), contribution.begin() + 2);
+  round_to_grid(contribution);
+}
+
+void NeuralComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,
+                                    std::span<double> costs) const {
+  assert(states.size() == costs.size() * state_size());
+  kernels::head_costs(states.data(), costs.size(), piece.empty() ? nullptr : piece.data(),
+                      head_bias_.size(), head_bias_.data(), head_output_.data(), network_.offset,
+                      costs.data());
+  // The published network may predict less than nothing; ours cannot.
+  if (network_.architecture == ComputeArchitecture::published) {
+    for (double& cost : costs) cost = std::max(cost, 0.0);
+  }
+}
+
+std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) const {
+  const TrainedRange& range = info_.range;
+  std::vector<std::string> reasons;
+  const auto contains = [](const auto& values, auto value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  if (task.batch_size < range.min_batch_size || task.batch_size > range.max_batch_size) {
+    reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", range.min_batch_size,
+                                  range.max_batch_size, task.batch_size));
+  }
+  if (!contains(range.optimizers, task.optimizer)) {
+    reasons.push_back(fmt::format("optimizer: not trained on {}", to_string(task.optimizer)));
+  }
+  // One line per kind of reason, with the first table that it is true of.
+  bool dim = false;
+  bool rows = false;
+  bool pooling = false;
+  bool type = false;
+  for (const Table& table : task.tables) {
+    if (!dim && (table.embedding_dim > range.max_columns && !can_cut(table.embedding_dim))) {
+      dim = true;
+      reasons.push_back(fmt::format("embedding_dim: trained on {} to {} columns, got {} (\"{}\")",
+                                    range.min_columns, range.max_columns, table.embedding_dim,
+                                    table.name));
+    } else if (!dim && table.embedding_dim > range.max_columns) {
+      dim = true;
+      reasons.push_back(
+          fmt::format("embedding_dim: trained on pieces of {} to {} columns, got {} (\"{}\")",
+                      range.min_columns, range.max_columns, table.embedding_dim, table.name));
+    }
+    if (!rows && table.num_embeddings > range.max_embeddings) {
+      rows = true;
+      reasons.push_back(fmt::format("num_embeddings: trained on at most {}, got {} (\"{}\")",
+                                    range.max_embeddings, table.num_embeddings, table.name));
+    }
+    if (!pooling && table.pooling_factor > range.max_pooling_factor * 1.0001) {
+      pooling = true;
+      reasons.push_back(fmt::format("pooling_factor: trained on at most {:.4g}, got {} (\"{}\")",
+                                    range.max_pooling_factor, table.pooling_factor, table.name));
+    }
+    if (!type && !contains(range.data_types, table.data_type)) {
+      type = true;
+      reasons.push_back(fmt::format("data_type: not trained on {} (\"{}\")",
+                                    to_string(table.data_type), table.name));
+    }
+  }
+  return reasons;
+}
+
+}  // namespace neuroshard

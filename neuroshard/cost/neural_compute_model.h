@@ -1,0 +1,61 @@
+// The pre-trained computation cost model: a network with what it was trained on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/compute_cost_model.h"
+#include "neuroshard/cost/compute_network.h"
+
+namespace neuroshard {
+
+/// What the training data covers; beyond it predictions are extrapolations.
+struct TrainedRange {
+  std::int64_t min_batch_size = 0, max_batch_size = 0;
+  std::int64_t min_columns = 0, max_columns = 0;  ///< of a piece
+  std::int64_t max_embeddings = 0;
+  double max_pooling_factor = 0.0;
+  int max_pieces = 0;  ///< on a device
+  std::vector<Optimizer> optimizers;
+  std::vector<DataType> data_types;
+};
+
+/// Everything about a model but its weights; kept in the model file's metadata.
+struct ComputeModelInfo {
+  std::string name;
+  std::string hardware;       ///< JSON object, as recorded with the measurements
+  std::string operator_info;  ///< JSON object, likewise
+  std::string data_sha256;    ///< of the training data files, in order
+  std::string model_sha256;   ///< of the model file; empty before it is written
+  TrainedRange range;
+  /// Test metrics and training facts by name, e.g. "unseen_combinations.mape".
+  std::map<std::string, double> metrics;
+};
+
+class NeuralComputeModel final : public ComputeCostModel {
+ public:
+  NeuralComputeModel(ComputeNetwork network, ComputeModelInfo info);
+  ~NeuralComputeModel() override;
+
+  [[nodiscard]] std::string name() const override { return info_.name; }
+  [[nodiscard]] std::size_t state_size() const override;
+  void encode(const TableStatistics& table, std::int64_t num_columns,
+              const OperatorSettings& settings, std::span<double> contribution) const override;
+  void costs_with(std::span<const double> states, std::span<const double> piece,
+                  std::span<double> costs) const override;
+  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
+
+  [[nodiscard]] const ComputeNetwork& network() const { return network_; }
+  [[nodiscard]] const ComputeModelInfo& info() const { return info_; }
+
+ private:
+  ComputeNetwork network_;
+  ComputeModelInfo info_;
+  std::vector<double> head_bias_;
+  std::vector<double> head_output_;
+};
+
+}  // namespace neuroshard
