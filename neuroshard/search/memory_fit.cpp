@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -57,6 +58,7 @@ enum class Cutting { none, halve, fill };
 struct Strategy {
   Order order;
   Cutting cutting;
+  std::uint64_t disturbance = 0;  ///< if not 0: sizes count 1/4 to 4 times at random
 };
 
 /// The one that leaves least memory unused comes first: it alone answers most questions of
@@ -67,6 +69,20 @@ constexpr std::array<Strategy, 5> kStrategies{{{Order::narrowest, Cutting::fill}
                                                {Order::bytes, Cutting::halve},
                                                {Order::bytes, Cutting::fill},
                                                {Order::narrowest, Cutting::halve}}};
+
+/// Where all of them fail and memory is tight, disturbed orders may do; they help small tasks most.
+constexpr int kMaxDisturbances = 32;
+constexpr std::size_t kDisturbedPieces = 20'000;
+
+int num_disturbances(const Task& task) {
+  const std::size_t pieces = task.tables.size() + task.topology.memory_bytes.size();
+  return static_cast<int>(std::min<std::size_t>(kMaxDisturbances, kDisturbedPieces / pieces));
+}
+
+Strategy disturbed(int number) {
+  return {number % 2 == 0 ? Order::narrowest : Order::bytes, Cutting::fill,
+          static_cast<std::uint64_t>(number) + 1};
+}
 
 /// Free memory of the devices, by size.
 class Rooms {
@@ -120,7 +136,7 @@ class Filling {
 
  private:
   struct Piece {
-    std::int64_t key;  ///< larger goes first
+    double key;  ///< larger goes first
     int table;
     std::int64_t columns;
     friend bool operator<(const Piece& a, const Piece& b) {
@@ -134,9 +150,17 @@ class Filling {
 
   void push(int table, std::int64_t columns) {
     Piece piece{0, table, columns};
-    piece.key = strategy_.order == Order::bytes ? bytes(piece)
-                                                : narrowest_bytes(task_, task_.tables[table]);
+    piece.key = static_cast<double>(strategy_.order == Order::bytes
+                                        ? bytes(piece)
+                                        : narrowest_bytes(task_, task_.tables[table]));
+    if (strategy_.disturbance != 0) piece.key *= disturbance(table);
     waiting_.push(piece);
+  }
+
+  /// Of a table, in [1/4, 4].
+  [[nodiscard]] double disturbance(int table) const {
+    const std::uint64_t bits = mix64(mix64(strategy_.disturbance) ^ static_cast<unsigned>(table));
+    return 0.25 + 3.75 * (static_cast<double>(bits >> 11) * 0x1.0p-53);
   }
 
   bool place(const Piece& piece) {
@@ -168,19 +192,16 @@ class Filling {
       return std::tie(a.table, a.device) < std::tie(b.table, b.device);
     });
     std::vector<Shard> shards;
-    for (const Shard& next : placed_) {
+    for (Shard next : placed_) {
       if (!shards.empty() && shards.back().table == next.table) {
         Shard& last = shards.back();
         if (last.device == next.device) {
           last.num_columns += next.num_columns;
           continue;
         }
-        shards.push_back(next);
-        shards.back().column_offset =
-            shards[shards.size() - 2].column_offset + shards[shards.size() - 2].num_columns;
-      } else {
-        shards.push_back(next);
+        next.column_offset = last.column_offset + last.num_columns;
       }
+      shards.push_back(next);
     }
     return shards;
   }
@@ -192,15 +213,45 @@ class Filling {
   std::vector<Shard> placed_;
 };
 
+/// The shards of the first disturbed order that places all; empty if none does.
+std::vector<Shard> fill_disturbed(const Task& task) {
+  for (int number = 0; number < num_disturbances(task); ++number) {
+    std::vector<Shard> shards = Filling(task, disturbed(number)).run();
+    if (!shards.empty()) return shards;
+  }
+  return {};
+}
+
+/// Pieces that a table is in at least, on devices of at most `bytes`; 1 if it fits on none.
+std::int64_t least_pieces(const Task& task, const Table& table, std::int64_t bytes) {
+  const std::int64_t widest = widest_piece(table, table.embedding_dim, bytes, task.optimizer);
+  return widest == 0 ? 1 : (table.embedding_dim - 1) / widest + 1;
+}
+
+std::int64_t uncut_bytes(const Task& task) {
+  std::int64_t sum = 0;
+  for (const Table& table : task.tables) {
+    sum = add_saturated(sum, shard_bytes(table, table.embedding_dim, task.optimizer));
+  }
+  return sum;
+}
+
 /// The part of the needs that takes no search.
 MemoryNeeds sizes(const Task& task) {
   MemoryNeeds needs;
+  for (const std::int64_t bytes : task.topology.memory_bytes) {
+    needs.available = add_saturated(needs.available, bytes);
+    needs.largest_device = std::max(needs.largest_device, bytes);
+  }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    needs.needed =
-        add_saturated(needs.needed, shard_bytes(table, table.embedding_dim, task.optimizer));
-    needs.optimizer_state =
-        add_saturated(needs.optimizer_state, shard_bytes(table, 0, task.optimizer));
+    const std::int64_t state = shard_bytes(table, 0, task.optimizer);
+    const std::int64_t pieces = least_pieces(task, table, needs.largest_device);
+    const std::int64_t all_state = pieces * state;
+    needs.necessary_cuts += pieces - 1;
+    needs.optimizer_state = add_saturated(needs.optimizer_state, all_state);
+    const std::int64_t weights = shard_bytes(table, table.embedding_dim, task.optimizer) - state;
+    needs.needed = add_saturated(needs.needed, weights + all_state);
     const std::int64_t bytes = narrowest_bytes(task, table);
     if (bytes > needs.largest_piece) {
       needs.largest_piece = bytes;
@@ -208,26 +259,11 @@ MemoryNeeds sizes(const Task& task) {
       needs.largest_piece_table = static_cast<int>(t);
     }
   }
-  for (const std::int64_t bytes : task.topology.memory_bytes) {
-    needs.available = add_saturated(needs.available, bytes);
-    needs.largest_device = std::max(needs.largest_device, bytes);
-  }
   return needs;
 }
 
 bool certainly_infeasible(const MemoryNeeds& needs) {
   return needs.needed > needs.available || needs.largest_piece > needs.largest_device;
-}
-
-/// Cuts that every plan has: of tables larger than the largest device.
-std::int64_t least_cuts(const Task& task, std::int64_t largest_device) {
-  std::int64_t cuts = 0;
-  for (const Table& table : task.tables) {
-    const std::int64_t widest =
-        widest_piece(table, table.embedding_dim, largest_device, task.optimizer);
-    cuts += (table.embedding_dim + widest - 1) / widest - 1;
-  }
-  return cuts;
 }
 
 /// Is a plan found on so many devices of so much memory? `task` is scratch, its tables are used.
@@ -237,7 +273,8 @@ bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
   task.topology.memory_bytes.assign(num_devices, memory_bytes);
   if (certainly_infeasible(sizes(task))) return false;
   return std::any_of(kStrategies.begin(), kStrategies.end(),
-                     [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); });
+                     [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); }) ||
+         !fill_disturbed(task).empty();
 }
 
 /// The smallest value in [lowest, highest], both at multiples of `step`, that is accepted, given
@@ -265,7 +302,8 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
 }
 
 void search_memory(Task& scratch, int num_devices, MemoryNeeds& needs) {
-  const std::int64_t least = std::max((needs.needed - 1) / num_devices + 1, needs.largest_piece);
+  const std::int64_t least =
+      std::max((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
   needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
   if (least > kMaxDeviceBytes) return;
   needs.sufficient_memory =
@@ -307,12 +345,17 @@ std::string reason(const Task& task, const MemoryNeeds& needs) {
   }
   std::string text = fmt::format("the tables need {}", readable(needs.needed));
   if (needs.optimizer_state > 0) {
-    text += fmt::format(" ({} of it optimizer state)", readable(needs.optimizer_state));
+    text += fmt::format(" ({} of it optimizer state{})", readable(needs.optimizer_state),
+                        needs.necessary_cuts > 0
+                            ? fmt::format(" with the {} necessary cuts", needs.necessary_cuts)
+                            : "");
   }
   text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
                       task.topology.world_size == 1 ? "has" : "have", readable(needs.available));
-  if (needs.needed <= needs.available) text += ", and no way to divide it among them was found";
-  return text;
+  if (needs.needed <= needs.available) {
+    return text + ", and no way to divide it among them was found";
+  }
+  return text + fmt::format(", {} too little", readable(needs.needed - needs.available));
 }
 
 std::string remedy(const Task& task, const MemoryNeeds& needs) {
@@ -335,17 +378,18 @@ std::string remedy(const Task& task, const MemoryNeeds& needs) {
 MemoryFit fit_memory(const Task& task) {
   const MemoryNeeds needs = sizes(task);
   if (certainly_infeasible(needs)) return {};
-  const std::int64_t least = least_cuts(task, needs.largest_device);
   MemoryFit best;
-  for (const Strategy strategy : kStrategies) {
-    std::vector<Shard> shards = Filling(task, strategy).run();
-    if (shards.empty()) continue;
+  const auto keep_if_better = [&](std::vector<Shard> shards) {
+    if (shards.empty()) return;
     const int cuts = static_cast<int>(shards.size() - task.tables.size());
-    if (!best.feasible || cuts < best.num_cuts) {
-      best = {.feasible = true, .plan = {std::move(shards)}, .num_cuts = cuts};
-    }
-    if (best.num_cuts == least) break;
+    if (best.feasible && cuts >= best.num_cuts) return;
+    best = {.feasible = true, .plan = {std::move(shards)}, .num_cuts = cuts};
+  };
+  for (const Strategy strategy : kStrategies) {
+    keep_if_better(Filling(task, strategy).run());
+    if (best.feasible && best.num_cuts == needs.necessary_cuts) break;
   }
+  if (!best.feasible) keep_if_better(fill_disturbed(task));
   return best;
 }
 

@@ -1,0 +1,193 @@
+// The baselines: valid plans on any task, the same plan for the same seed, and what they balance.
+#include "neuroshard/baselines/baselines.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <set>
+
+#include "neuroshard/baselines/torchrec_like.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/analytic_communication.h"
+#include "neuroshard/cost/analytic_compute.h"
+#include "tests/cost/arbitrary_task.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_tasks::arbitrary_task;
+using testing_tasks::make_table;
+using testing_tasks::make_topology;
+
+Simulator analytic(const Task& task) {
+  return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
+          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
+}
+
+Task make_task(std::vector<Table> tables, int num_devices, std::int64_t memory_bytes) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = std::move(tables);
+  task.topology = make_topology(num_devices, num_devices, memory_bytes);
+  return task;
+}
+
+/// Devices of the tables, in the order of the tables; each table must be whole.
+std::vector<int> devices_of(std::string_view planner, const Task& task, std::uint64_t seed = 0) {
+  PlannerOptions options;
+  options.seed = seed;
+  const PlanningResult result = make_baseline(planner)->plan(analytic(task), options);
+  EXPECT_EQ(result.plan.shards.size(), task.tables.size());
+  std::vector<int> devices;
+  for (const Shard& shard : result.plan.shards) devices.push_back(shard.device);
+  return devices;
+}
+
+std::string refusal(std::string_view planner, const Task& task) {
+  try {
+    (void)make_baseline(planner)->plan(analytic(task), {});
+  } catch (const InfeasibleError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+constexpr std::int64_t kAmple = std::int64_t{1} << 40;
+
+TEST(Baselines, AreFoundByName) {
+  const std::vector<std::unique_ptr<Planner>> planners = make_baselines();
+  std::vector<std::string_view> names;
+  for (const auto& planner : planners) names.push_back(planner->name());
+  EXPECT_THAT(names, testing::ElementsAre("random", "greedy-size", "greedy-dim", "greedy-lookup",
+                                          "greedy-lookup-size", "torchrec-like"));
+  for (const std::string_view name : names) EXPECT_EQ(make_baseline(name)->name(), name);
+  try {
+    (void)make_baseline("best");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "algorithm: expected one of random, greedy-size, greedy-dim, greedy-lookup, "
+                 "greedy-lookup-size, torchrec-like, got \"best\"");
+  }
+}
+
+TEST(Baselines, GreedyBalancesItsQuantity) {
+  //                                    rows   dim  pooling
+  const Task task = make_task({make_table("a", 1000, 16, 1.0), make_table("b", 10, 64, 2.0),
+                               make_table("c", 10, 32, 50.0), make_table("d", 10000, 4, 3.0)},
+                              2, kAmple);
+  // size: d 40,000, a 16,000, b 640, c 320 (times 4 bytes)
+  EXPECT_THAT(devices_of("greedy-size", task), testing::ElementsAre(1, 1, 1, 0));
+  // dim: b 64, c 32, a 16, d 4
+  EXPECT_THAT(devices_of("greedy-dim", task), testing::ElementsAre(1, 0, 1, 1));
+  // lookup: c 1,600, b 128, a 16, d 12
+  EXPECT_THAT(devices_of("greedy-lookup", task), testing::ElementsAre(1, 1, 0, 1));
+}
+
+TEST(Baselines, GreedyLookupSizeWeighsByTheLogarithmOfRows) {
+  // dim * pooling * log10(rows): a 100 * 1, b 50 * 4, c 90 * 1, d 1 * 1
+  const Task task = make_task({make_table("a", 10, 100, 1.0), make_table("b", 10000, 50, 1.0),
+                               make_table("c", 10, 90, 1.0), make_table("d", 10, 1, 1.0)},
+                              2, kAmple);
+  EXPECT_THAT(devices_of("greedy-lookup-size", task), testing::ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(devices_of("greedy-lookup", task), testing::ElementsAre(0, 1, 1, 0));
+}
+
+TEST(Baselines, GreedyTakesTheNextDeviceWhenTheFirstIsFull) {
+  Task task = make_task({make_table("a", 100, 8), make_table("b", 10, 4), make_table("c", 90, 4)},
+                        2, kAmple);
+  EXPECT_THAT(devices_of("greedy-dim", task), testing::ElementsAre(0, 1, 1));
+  task.topology.memory_bytes = {4700, 200};
+  EXPECT_THAT(devices_of("greedy-dim", task), testing::ElementsAre(0, 1, 0));
+}
+
+TEST(Baselines, SayWhichTableHasNoRoom) {
+  const Task task = make_task(
+      {make_table("a", 1 << 20, 255), make_table("b", 1 << 20, 255), make_table("c", 1 << 20, 255)},
+      2, std::int64_t{3} << 29);
+  const std::string tail =
+      "no device has room for the whole table \"c\" of 1020.00 MiB; the most room left is 516.00 "
+      "MiB";
+  EXPECT_EQ(refusal("greedy-size", task), "greedy-size: " + tail);
+  EXPECT_EQ(refusal("greedy-lookup-size", task), "greedy-lookup-size: " + tail);
+  EXPECT_EQ(refusal("random", task), "random (100 tries): " + tail);
+  EXPECT_EQ(refusal("torchrec-like", task), "torchrec-like (1 proposals): " + tail);
+}
+
+TEST(Baselines, RandomFollowsItsSeed) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 40; ++t) tables.push_back(make_table(fmt::format("t{}", t), 10, 4));
+  const Task task = make_task(tables, 4, kAmple);
+  EXPECT_EQ(devices_of("random", task, 7), devices_of("random", task, 7));
+  EXPECT_NE(devices_of("random", task, 7), devices_of("random", task, 8));
+  const std::vector<int> devices = devices_of("random", task, 7);
+  EXPECT_EQ(std::set<int>(devices.begin(), devices.end()).size(), 4U);
+}
+
+TEST(Baselines, RandomTriesAgainWhenMemoryIsTight) {
+  // Four tables of half a device on two devices, or three quarters and quarters.
+  const Task task = make_task({make_table("a", 75, 4), make_table("b", 75, 4),
+                               make_table("c", 25, 4), make_table("d", 25, 4)},
+                              2, 1600);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    EXPECT_NE(devices_of("random", task, seed)[0], devices_of("random", task, seed)[1]);
+  }
+}
+
+TEST(TorchRecLike, CutsATableThatIsSlowerThanTheRest) {
+  const Task task =
+      make_task({make_table("slow", 1000, 128, 20.0), make_table("quick", 1000, 32)}, 4, kAmple);
+  const PlanningResult result = make_baseline("torchrec-like")->plan(analytic(task), {});
+  EXPECT_EQ(result.plan.shards.size(), 5U);  // 4 times 32 columns, and the other
+  EXPECT_TRUE(violations(task, result.plan).empty());
+  std::set<int> devices;
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(result.plan.shards[i].num_columns, 32);
+    devices.insert(result.plan.shards[i].device);
+  }
+  EXPECT_EQ(devices.size(), 4U);
+  EXPECT_GT(result.stats.states_expanded, 0);
+}
+
+TEST(TorchRecLike, ShardsAreNotNarrowerThanAskedFor) {
+  const Task task = make_task({make_table("slow", 1000, 100, 20.0)}, 8, kAmple);
+  TorchRecLikeOptions options;
+  options.min_shard_columns = 24;
+  const PlanningResult result = TorchRecLikePlanner(options).plan(analytic(task), {});
+  ASSERT_EQ(result.plan.shards.size(), 4U);  // 25 grains: 6, 6, 6, 7
+  for (const Shard& shard : result.plan.shards) EXPECT_GE(shard.num_columns, 24);
+  EXPECT_TRUE(violations(task, result.plan).empty());
+}
+
+TEST(TorchRecLike, CutsWhereWholeTablesDoNotFit) {
+  const Task task = make_task({make_table("large", 1000, 128)}, 4, 1000 * 128 * 4 / 4);
+  const PlanningResult result = make_baseline("torchrec-like")->plan(analytic(task), {});
+  EXPECT_EQ(result.plan.shards.size(), 4U);
+  const Task tighter = make_task({make_table("large", 1000, 128)}, 8, 1000 * 128 * 4 / 8);
+  EXPECT_EQ(refusal("torchrec-like", tighter),
+            "torchrec-like (5 proposals): no device has room for 32 columns of table \"large\" of "
+            "125.00 KiB; the most room left is 62.50 KiB");
+}
+
+RC_GTEST_PROP(BaselinesProperty, PlansAreValidPricedAndTheSameForTheSameSeed, ()) {
+  const Task task = *arbitrary_task(*rc::gen::element(0.8, 1.0, 1.3, 2.0));
+  const Simulator simulator = analytic(task);
+  PlannerOptions options;
+  options.seed = *rc::gen::arbitrary<std::uint64_t>();
+  for (const auto& planner : make_baselines()) {
+    try {
+      const PlanningResult result = planner->plan(simulator, options);
+      RC_ASSERT(violations(task, result.plan).empty());
+      RC_ASSERT(result.predicted.cost_ms == simulator.cost(result.plan).cost_ms);
+      RC_ASSERT(result.plan.shards == planner->plan(simulator, options).plan.shards);
+      RC_ASSERT(result.stats.plans_priced == 1);
+    } catch (const InfeasibleError& error) {
+      RC_ASSERT(std::string_view(error.what()).starts_with(planner->name()));
+      RC_ASSERT(std::string(error.what()).find("no device has room for") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

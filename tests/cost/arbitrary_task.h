@@ -1,0 +1,116 @@
+// Tasks for tests: small ones by hand, and random valid ones that shrink towards one table.
+#pragma once
+
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/task.h"
+
+namespace neuroshard {
+
+inline void showValue(const Task& task, std::ostream& os) {
+  os << fmt::format("batch {}, {}, {} devices, {} per host, memory", task.batch_size,
+                    to_string(task.optimizer), task.topology.world_size,
+                    task.topology.local_world_size);
+  for (const std::int64_t bytes : task.topology.memory_bytes) os << ' ' << bytes;
+  for (const Table& table : task.tables) {
+    os << fmt::format("\n  {}: {} x {} {} pooling {}", table.name, table.num_embeddings,
+                      table.embedding_dim, to_string(table.data_type), table.pooling_factor);
+  }
+}
+
+namespace testing_tasks {
+
+inline Table make_table(const std::string& name, std::int64_t num_embeddings,
+                        std::int64_t embedding_dim, double pooling_factor = 1.0) {
+  Table table;
+  table.name = name;
+  table.num_embeddings = num_embeddings;
+  table.embedding_dim = embedding_dim;
+  table.pooling_factor = pooling_factor;
+  return table;
+}
+
+inline Topology make_topology(int world_size, int local_world_size, std::int64_t memory_bytes = 1) {
+  Topology topology;
+  topology.world_size = world_size;
+  topology.local_world_size = local_world_size;
+  topology.memory_bytes.assign(world_size, memory_bytes);
+  return topology;
+}
+
+inline rc::Gen<Table> arbitrary_table() {
+  return rc::gen::exec([] {
+    Table table;
+    table.num_embeddings = *rc::gen::inRange<std::int64_t>(1, 100'000);
+    table.embedding_dim =
+        *rc::gen::element<std::int64_t>(4, 8, 12, 16, 64, 100, 128, 256, 3, 10, 1);
+    table.pooling_factor = *rc::gen::element(1.0, 0.3, 2.5, 20.0);
+    table.data_type = *rc::gen::element(DataType::fp32, DataType::fp16);
+    return table;
+  });
+}
+
+/// Devices of 1 to 1.5 of the mean need, times `slack`; equal or not.
+inline std::vector<std::int64_t> arbitrary_memory(const Task& task, double slack) {
+  double needed = 0.0;
+  for (const Table& table : task.tables) {
+    needed += static_cast<double>(shard_bytes(table, table.embedding_dim, task.optimizer));
+  }
+  const double mean = slack * needed / task.topology.world_size;
+  const bool equal = *rc::gen::arbitrary<bool>();
+  std::vector<std::int64_t> memory;
+  for (int d = 0; d < task.topology.world_size; ++d) {
+    const int percent = *rc::gen::inRange(100, 151);
+    memory.push_back(1 + static_cast<std::int64_t>(mean * (equal ? 125 : percent) / 100.0));
+  }
+  return memory;
+}
+
+/// A valid task whose tables may or may not fit: the devices have `slack` times 1 to 1.5 of what
+/// the tables need in all.
+inline rc::Gen<Task> arbitrary_task(double slack) {
+  return rc::gen::exec([slack] {
+    Task task;
+    task.batch_size = *rc::gen::inRange<std::int64_t>(1, 5000);
+    task.optimizer = *rc::gen::element(Optimizer::sgd, Optimizer::rowwise_adagrad);
+    const int num_hosts = *rc::gen::inRange(1, 4);
+    task.topology.local_world_size = *rc::gen::inRange(1, 4);
+    task.topology.world_size = num_hosts * task.topology.local_world_size;
+    const int num_tables = *rc::gen::inRange(1, 25);
+    for (int t = 0; t < num_tables; ++t) {
+      task.tables.push_back(*arbitrary_table());
+      task.tables.back().name = fmt::format("t{}", t);
+    }
+    task.topology.memory_bytes = arbitrary_memory(task, slack);
+    return task;
+  });
+}
+
+/// A random plan that covers every column once; memory is not looked at.
+inline rc::Gen<ShardingPlan> arbitrary_plan(const Task& task) {
+  return rc::gen::exec([&task] {
+    ShardingPlan plan;
+    for (std::size_t t = 0; t < task.tables.size(); ++t) {
+      const std::int64_t dim = task.tables[t].embedding_dim;
+      const bool cut = can_cut(dim) && *rc::gen::arbitrary<bool>();
+      const std::int64_t first = cut ? 4 * *rc::gen::inRange<std::int64_t>(1, dim / 4) : dim;
+      const int table = static_cast<int>(t);
+      plan.shards.push_back({table, 0, first, *rc::gen::inRange(0, task.topology.world_size)});
+      if (cut) {
+        plan.shards.push_back(
+            {table, first, dim - first, *rc::gen::inRange(0, task.topology.world_size)});
+      }
+    }
+    return plan;
+  });
+}
+
+}  // namespace testing_tasks
+}  // namespace neuroshard

@@ -1,0 +1,233 @@
+// The simulator: cost(plan) by hand, lags, and what it must not depend on.
+#include "neuroshard/cost/simulator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <thread>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/cost/analytic_communication.h"
+#include "neuroshard/cost/analytic_compute.h"
+#include "tests/cost/arbitrary_task.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_tasks::arbitrary_plan;
+using testing_tasks::arbitrary_task;
+using testing_tasks::make_table;
+using testing_tasks::make_topology;
+
+/// One column costs 1 ms, in fused operators of which each is 10 % cheaper per further piece.
+class FusingCompute : public ComputeCostModel {
+ public:
+  std::string name() const override { return "fusing"; }
+  std::size_t state_size() const override { return 2; }
+  void encode(const TableStatistics&, std::int64_t num_columns, const OperatorSettings&,
+              std::span<double> contribution) const override {
+    contribution[0] = 1.0;
+    contribution[1] = static_cast<double>(num_columns);
+  }
+  void costs_with(std::span<const double> states, std::span<const double> piece,
+                  std::span<double> costs) const override {
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      const double pieces = states[2 * i] + (piece.empty() ? 0.0 : piece[0]);
+      const double columns = states[2 * i + 1] + (piece.empty() ? 0.0 : piece[1]);
+      costs[i] = pieces > 0.0 ? columns * std::pow(0.9, pieces - 1.0) : 0.0;
+    }
+  }
+  std::vector<std::string> outside_range(const Task&) const override { return {}; }
+};
+
+/// Given times; writes down the starts that it is asked about.
+class ScriptedCommunication : public CommunicationCostModel {
+ public:
+  ScriptedCommunication(std::vector<double> backward_ms, std::vector<double> forward_ms)
+      : backward_ms_(std::move(backward_ms)), forward_ms_(std::move(forward_ms)) {}
+  std::string name() const override { return "scripted"; }
+  void forward(const Topology&, std::int64_t, std::span<const double> columns,
+               std::span<const double> start_ms, std::span<double> forward_ms) const override {
+    seen_columns.assign(columns.begin(), columns.end());
+    seen_start_ms.assign(start_ms.begin(), start_ms.end());
+    std::copy(forward_ms_.begin(), forward_ms_.end(), forward_ms.begin());
+  }
+  void backward(const Topology&, std::int64_t, std::span<const double>,
+                std::span<double> backward_ms) const override {
+    std::copy(backward_ms_.begin(), backward_ms_.end(), backward_ms.begin());
+  }
+  std::vector<std::string> outside_range(const Task&) const override { return {}; }
+
+  mutable std::vector<double> seen_columns;
+  mutable std::vector<double> seen_start_ms;
+
+ private:
+  std::vector<double> backward_ms_;
+  std::vector<double> forward_ms_;
+};
+
+Task two_tables(int world_size) {
+  Task task;
+  task.batch_size = 64;
+  task.optimizer = Optimizer::rowwise_adagrad;
+  task.tables = {make_table("a", 10, 8), make_table("b", 100, 4)};
+  task.topology = make_topology(world_size, world_size, 1 << 20);
+  return task;
+}
+
+Simulator analytic(const Task& task) {
+  return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
+          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
+}
+
+TEST(Simulator, LagsBehindTheEarliestGoIntoForwardAndTheSlowestDeviceIsTheCost) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{1.0, 3.0}, std::vector{2.0, 4.0});
+  const Simulator simulator(two_tables(2), std::make_shared<FusingCompute>(), communication);
+
+  const PlanCost cost = simulator.combine(std::vector{5.0, 2.0}, std::vector{8.0, 4.0});
+
+  EXPECT_THAT(communication->seen_start_ms, testing::ElementsAre(1.0, 0.0));  // 6 and 5
+  EXPECT_THAT(communication->seen_columns, testing::ElementsAre(8.0, 4.0));
+  EXPECT_EQ(cost.cost_ms, 9.0);  // 8 and 9
+  EXPECT_EQ(cost.devices[0].total_ms(), 8.0);
+  EXPECT_EQ(cost.devices[1].compute_ms, 2.0);
+  EXPECT_EQ(cost.devices[1].backward_comm_ms, 3.0);
+  EXPECT_EQ(cost.devices[1].forward_comm_ms, 4.0);
+  EXPECT_EQ(cost.devices[0].num_columns, 8);
+  EXPECT_EQ(cost.devices[0].memory_bytes, 0);
+}
+
+TEST(Simulator, PricesEachDevicesPiecesAsOneOperator) {
+  const auto communication = std::make_shared<ScriptedCommunication>(std::vector{0.0, 0.0, 0.0},
+                                                                     std::vector{0.0, 0.0, 0.0});
+  const Simulator simulator(two_tables(3), std::make_shared<FusingCompute>(), communication);
+  const ShardingPlan plan{{{0, 0, 4, 0}, {0, 4, 4, 1}, {1, 0, 4, 1}}};
+
+  const PlanCost cost = simulator.cost(plan);
+
+  EXPECT_DOUBLE_EQ(cost.devices[0].compute_ms, 4.0);
+  EXPECT_DOUBLE_EQ(cost.devices[1].compute_ms, 8.0 * 0.9);
+  EXPECT_EQ(cost.devices[2].compute_ms, 0.0);
+  EXPECT_EQ(cost.devices[2].num_columns, 0);
+  EXPECT_EQ(cost.devices[1].num_columns, 8);
+  EXPECT_EQ(cost.devices[0].memory_bytes, 10 * (4 * 4 + 4));
+  EXPECT_EQ(cost.devices[1].memory_bytes, 10 * (4 * 4 + 4) + 100 * (4 * 4 + 4));
+  EXPECT_DOUBLE_EQ(cost.cost_ms, 8.0 * 0.9);
+}
+
+TEST(Simulator, TakesMeasuredComputationCosts) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{1.0, 1.0}, std::vector{0.5, 0.25});
+  const Simulator simulator(two_tables(2), std::make_shared<FusingCompute>(), communication);
+
+  const PlanCost cost =
+      simulator.cost({{{0, 0, 8, 0}, {1, 0, 4, 1}}}, std::vector<double>{10.0, 20.0});
+
+  EXPECT_EQ(cost.devices[0].total_ms(), 11.5);
+  EXPECT_EQ(cost.cost_ms, 21.25);
+  EXPECT_EQ(cost.devices[1].memory_bytes, 100 * 20);
+}
+
+TEST(Simulator, RefusesAnInvalidTaskAndMissingModels) {
+  const auto compute = std::make_shared<FusingCompute>();
+  const auto communication = std::make_shared<AnalyticCommunicationModel>(interconnects()[0]);
+  Task task = two_tables(2);
+  EXPECT_THROW(Simulator(task, nullptr, communication), InputError);
+  EXPECT_THROW(Simulator(task, compute, nullptr), InputError);
+  task.tables[1].name = "a";
+  EXPECT_THROW(Simulator(task, compute, communication), InputError);
+}
+
+TEST(Simulator, ThreadsMayShareIt) {
+  const Simulator simulator = analytic(two_tables(2));
+  const double expected = simulator.cost({{{0, 0, 8, 0}, {1, 0, 4, 1}}}).cost_ms;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int repeat = 0; repeat < 200; ++repeat) {
+        EXPECT_EQ(simulator.cost({{{0, 0, 8, 0}, {1, 0, 4, 1}}}).cost_ms, expected);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+RC_GTEST_PROP(SimulatorProperty, CostDoesNotDependOnTheOrderOfShards, ()) {
+  const Task task = *arbitrary_task(1.0);
+  ShardingPlan plan = *arbitrary_plan(task);
+  const Simulator simulator = analytic(task);
+  const PlanCost before = simulator.cost(plan);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  random.shuffle(plan.shards);
+  const PlanCost after = simulator.cost(plan);
+  RC_ASSERT(before.cost_ms == after.cost_ms);
+  for (std::size_t d = 0; d < before.devices.size(); ++d) {
+    RC_ASSERT(before.devices[d].total_ms() == after.devices[d].total_ms());
+  }
+}
+
+RC_GTEST_PROP(SimulatorProperty, CostDoesNotDependOnTheOrderOfTables, ()) {
+  const Task task = *arbitrary_task(1.0);
+  const ShardingPlan plan = *arbitrary_plan(task);
+  std::vector<int> order(task.tables.size());
+  std::iota(order.begin(), order.end(), 0);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  random.shuffle(order);
+
+  Task reordered = task;
+  std::vector<int> new_index(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    reordered.tables[i] = task.tables[order[i]];
+    new_index[order[i]] = static_cast<int>(i);
+  }
+  ShardingPlan same = plan;
+  for (Shard& shard : same.shards) shard.table = new_index[shard.table];
+  RC_ASSERT(analytic(task).cost(plan).cost_ms == analytic(reordered).cost(same).cost_ms);
+}
+
+RC_GTEST_PROP(SimulatorProperty, CostDoesNotDependOnTheOrderOfEqualDevices, ()) {
+  Task task = *arbitrary_task(1.0);
+  task.topology.local_world_size = task.topology.world_size;  // one host: devices are equal
+  const ShardingPlan plan = *arbitrary_plan(task);
+  std::vector<int> device(task.topology.world_size);
+  std::iota(device.begin(), device.end(), 0);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  random.shuffle(device);
+
+  ShardingPlan same = plan;
+  for (Shard& shard : same.shards) shard.device = device[shard.device];
+  const Simulator simulator = analytic(task);
+  RC_ASSERT(simulator.cost(plan).cost_ms == simulator.cost(same).cost_ms);
+}
+
+RC_GTEST_PROP(SimulatorProperty, CostIsTheLargestTotalAndNoLessThanAnyPart, ()) {
+  const Task task = *arbitrary_task(1.0);
+  const PlanCost cost = analytic(task).cost(*arbitrary_plan(task));
+  double largest = 0.0;
+  for (const DeviceCost& device : cost.devices) {
+    RC_ASSERT(device.compute_ms >= 0.0 && device.forward_comm_ms >= 0.0 &&
+              device.backward_comm_ms >= 0.0);
+    largest = std::max(largest, device.total_ms());
+  }
+  RC_ASSERT(cost.cost_ms == largest);
+}
+
+RC_GTEST_PROP(StateGridProperty, SumsAreExactInAnyOrder, ()) {
+  auto values = *rc::gen::container<std::vector<double>>(
+      rc::gen::map(rc::gen::inRange<std::int64_t>(-1'000'000'000, 1'000'000'000),
+                   [](std::int64_t i) { return static_cast<double>(i) / 7919.0; }));
+  round_to_grid(values);
+  const double forwards = std::accumulate(values.begin(), values.end(), 0.0);
+  const double backwards = std::accumulate(values.rbegin(), values.rend(), 0.0);
+  RC_ASSERT(forwards == backwards);
+  for (const double value : values) RC_ASSERT((forwards + value) - value == forwards);
+}
+
+}  // namespace
+}  // namespace neuroshard
