@@ -21,6 +21,8 @@ template <typename... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+template <typename... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;  // for compilers without C++20's deduction for aggregates
 
 void append_escaped(std::string& out, unsigned char c) {
   switch (c) {

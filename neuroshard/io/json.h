@@ -32,8 +32,8 @@ class Json {
   Json(Array value);
   Json(Object value);
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Json(T value) : Json(std::in_range<std::int64_t>(value), static_cast<std::uint64_t>(value)) {}
+  requires(!std::same_as<T, bool>) Json(T value)
+      : Json(std::in_range<std::int64_t>(value), static_cast<std::uint64_t>(value)) {}
 
   [[nodiscard]] const Value& value() const noexcept { return value_; }
   [[nodiscard]] Value& value() noexcept { return value_; }
