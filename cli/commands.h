@@ -6,5 +6,6 @@
 namespace neuroshard::cli {
 
 void add_collect_command(CLI::App& app);
+void add_train_command(CLI::App& app);
 
 }  // namespace neuroshard::cli

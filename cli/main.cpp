@@ -14,6 +14,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", NEUROSHARD_VERSION);
   app.require_subcommand(1);
   neuroshard::cli::add_collect_command(app);
+  neuroshard::cli::add_train_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help and --version

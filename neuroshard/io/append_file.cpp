@@ -8,7 +8,7 @@
 #include <cassert>
 
 #include "neuroshard/io/file.h"
-#include "neuroshard/io/file_error.h"
+#include "neuroshard/io/file_detail.h"
 
 namespace neuroshard {
 
@@ -63,13 +63,9 @@ void AppendFile::append_line(std::string_view line) {
   std::string bytes(line);
   bytes += '\n';
   const off_t before = regular_ ? ::lseek(descriptor_, 0, SEEK_END) : 0;
-  ssize_t written = 0;
-  do {
-    written = ::write(descriptor_, bytes.data(), bytes.size());
-  } while (written < 0 && errno == EINTR);
-  if (written == static_cast<ssize_t>(bytes.size())) return;
-  const int error = written < 0 ? errno : ENOSPC;  // a short write means that no more would fit
-  if (regular_ && written > 0) (void)!::ftruncate(descriptor_, before);
+  const int error = write_all(descriptor_, bytes);  // one write, unless the disk is nearly full
+  if (error == 0) return;
+  if (regular_) (void)!::ftruncate(descriptor_, before);
   fail_write(path_, bytes.size(), error);
 }
 

@@ -11,7 +11,7 @@
 #include <memory>
 #include <optional>
 
-#include "neuroshard/io/file_error.h"
+#include "neuroshard/io/file_detail.h"
 
 namespace neuroshard {
 
@@ -25,17 +25,6 @@ struct Closer {
 
 [[noreturn]] void fail_read(const std::string& path, int error) {
   throw InputError(path, "a readable file", system_reason(error));
-}
-
-/// Writes all of it, however the system divides it. Returns 0 or the error's number.
-int write_all(int descriptor, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
 }
 
 std::string folder_of(const std::string& path) {

@@ -50,7 +50,7 @@ void append_string(std::string& out, std::string_view text) {
   out += '"';
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = utf8_length(text, i);
-    if (length == 0) throw InputError("text", "valid UTF-8", quoted(text));
+    if (length == 0) throw InputError("text", "valid UTF-8", in_quotes(text));
     if (length == 1 && needs_escape(static_cast<unsigned char>(text[i]))) {
       append_escaped(out, static_cast<unsigned char>(text[i]));
     } else {
@@ -213,6 +213,21 @@ std::vector<JsonDifference> array_difference(const Json::Array& expected, const 
 
 }  // namespace
 
+Json::Json(bool value) : value_(value) {}
+Json::Json(double value) : value_(value) {}
+Json::Json(std::string value) : value_(std::move(value)) {}
+Json::Json(std::string_view value) : value_(std::string(value)) {}
+Json::Json(const char* value) : value_(std::string(value)) {}
+Json::Json(Array value) : value_(std::move(value)) {}
+Json::Json(Object value) : value_(std::move(value)) {}
+Json::Json(bool fits_signed, std::uint64_t bits) {
+  if (fits_signed) {
+    value_ = static_cast<std::int64_t>(bits);
+  } else {
+    value_ = bits;
+  }
+}
+
 const Json* Json::find(std::string_view key) const {
   const Object* members = object();
   if (!members) return nullptr;
@@ -260,11 +275,11 @@ std::string describe(const Json& value) {
     return items->empty() ? "an empty array" : fmt::format("an array of {}", items->size());
   }
   if (value.object()) return "an object";
-  if (const std::string* text = value.text()) return quoted(*text);
+  if (const std::string* text = value.text()) return in_quotes(*text);
   return to_line(value);
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = utf8_length(text, i);
@@ -285,7 +300,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string field_place(std::string_view place, std::string_view key) {
-  if (!is_plain_key(key)) return fmt::format("{}[{}]", place, quoted(key));
+  if (!is_plain_key(key)) return fmt::format("{}[{}]", place, in_quotes(key));
   return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
 }
 

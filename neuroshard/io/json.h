@@ -24,21 +24,16 @@ class Json {
                              Array, Object>;
 
   Json() = default;
-  Json(bool value) : value_(value) {}
-  Json(double value) : value_(value) {}
-  Json(std::string value) : value_(std::move(value)) {}
-  Json(std::string_view value) : value_(std::string(value)) {}
-  Json(const char* value) : value_(std::string(value)) {}
-  Json(Array value) : value_(std::move(value)) {}
-  Json(Object value) : value_(std::move(value)) {}
+  Json(bool value);
+  Json(double value);
+  Json(std::string value);
+  Json(std::string_view value);
+  Json(const char* value);
+  Json(Array value);
+  Json(Object value);
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Json(T value) {
-    if (std::in_range<std::int64_t>(value)) {
-      value_ = static_cast<std::int64_t>(value);
-    } else {
-      value_ = static_cast<std::uint64_t>(value);
-    }
-  }
+    requires(!std::same_as<T, bool>)
+  Json(T value) : Json(std::in_range<std::int64_t>(value), static_cast<std::uint64_t>(value)) {}
 
   [[nodiscard]] const Value& value() const noexcept { return value_; }
   [[nodiscard]] Value& value() noexcept { return value_; }
@@ -59,6 +54,9 @@ class Json {
   friend bool operator==(const Json& a, const Json& b);
 
  private:
+  /// An integer by its 64 bits.
+  Json(bool fits_signed, std::uint64_t bits);
+
   Value value_;
 };
 
@@ -89,7 +87,7 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 [[nodiscard]] std::string describe(const Json& value);
 
 /// Text in double quotes, control characters and invalid UTF-8 escaped, long text shortened.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 /// `place` extended by a field, e.g. "tables[3]" and "name" -> "tables[3].name".
 [[nodiscard]] std::string field_place(std::string_view place, std::string_view key);

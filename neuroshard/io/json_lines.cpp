@@ -91,7 +91,7 @@ void JsonLinesWriter::continue_file(
   const std::size_t whole_lines = text.rfind('\n') + 1;
   if (whole_lines == 0) {
     throw InputError(path, "a file that begins with the header of this run",
-                     quoted(text.substr(0, 40)));
+                     in_quotes(text.substr(0, 40)));
   }
   (void)read_json_lines(text.substr(0, whole_lines), path, check_header, note_index);
 }

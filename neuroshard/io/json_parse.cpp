@@ -128,7 +128,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     constexpr std::string_view kExpected = "; expected ";
     if (const auto at = message.find(kOverflow); at != std::string_view::npos) {
       return {"a number that a double can hold",
-              quoted(unquoted(message.substr(at + kOverflow.size())))};
+              in_quotes(unquoted(message.substr(at + kOverflow.size())))};
     }
     if (const auto at = message.find(kActual); at != std::string_view::npos) {
       message.remove_prefix(at + kActual.size());
@@ -151,7 +151,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     const auto at = message.find(kLastRead);
     if (at == std::string_view::npos) return std::string(message);
     return fmt::format("{} in {}", message.substr(0, at),
-                       quoted(unquoted(message.substr(at + kLastRead.size()))));
+                       in_quotes(unquoted(message.substr(at + kLastRead.size()))));
   }
 
   std::string_view text_;

@@ -12,13 +12,13 @@ namespace neuroshard {
 
 void JsonReader::expect_format(std::string_view format) const {
   const JsonReader found = field("format");
-  if (found.text() != format) found.fail(quoted(format));
+  if (found.text() != format) found.fail(in_quotes(format));
 }
 
 void JsonReader::allow_fields(std::initializer_list<std::string_view> names) const {
   for (const Json::Member& member : members()) {
     if (std::find(names.begin(), names.end(), member.key) == names.end()) {
-      fail(fmt::format("no fields but {}", fmt::join(names, ", ")), quoted(member.key));
+      fail(fmt::format("no fields but {}", fmt::join(names, ", ")), in_quotes(member.key));
     }
   }
 }

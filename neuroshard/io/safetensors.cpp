@@ -101,29 +101,33 @@ void check_layout(std::vector<Entry>& entries, std::size_t data_size, const std:
   }
 }
 
-void check_finite(std::span<const float> values, const std::string& place) {
-  const auto found =
-      std::find_if(values.begin(), values.end(), [](float value) { return !std::isfinite(value); });
+/// Fails unless every number lies within a float's range.
+template <typename T>
+void check_range(std::span<const T> values, const std::string& place) {
+  const auto found = std::find_if(values.begin(), values.end(), [](T value) {
+    return !(std::abs(value) <= std::numeric_limits<float>::max());
+  });
   if (found == values.end()) return;
   throw InputError(fmt::format("{}[{}]", place, found - values.begin()),
                    "a finite number that a float can hold", fmt::to_string(*found));
 }
 
-Tensor tensor_from_bytes(const Entry& entry, std::string_view data, const std::string& file) {
-  Tensor tensor{entry.shape, std::vector<float>(entry.num_values)};
-  const char* source = data.data() + entry.begin;
-  if (entry.is_double) {
-    for (std::size_t i = 0; i < tensor.values.size(); ++i) {
-      double value = 0.0;
-      std::memcpy(&value, source + i * sizeof(double), sizeof(double));
-      const bool fits = std::abs(value) <= std::numeric_limits<float>::max();
-      tensor.values[i] = fits ? static_cast<float>(value) : std::nanf("");
-    }
-  } else if (!tensor.values.empty()) {
-    std::memcpy(tensor.values.data(), source, tensor.values.size() * sizeof(float));
+/// The tensor's values, stored as T.
+template <typename T>
+std::vector<float> values_from_bytes(const Entry& entry, std::string_view data,
+                                     const std::string& place) {
+  std::vector<T> stored(entry.num_values);
+  if (!stored.empty()) {
+    std::memcpy(stored.data(), data.data() + entry.begin, stored.size() * sizeof(T));
   }
-  check_finite(tensor.values, fmt::format("{}: {}", file, field_place("", entry.name)));
-  return tensor;
+  check_range(std::span<const T>(stored), place);
+  return std::vector<float>(stored.begin(), stored.end());
+}
+
+Tensor tensor_from_bytes(const Entry& entry, std::string_view data, const std::string& file) {
+  const std::string place = fmt::format("{}: {}", file, field_place("", entry.name));
+  return {entry.shape, entry.is_double ? values_from_bytes<double>(entry, data, place)
+                                       : values_from_bytes<float>(entry, data, place)};
 }
 
 void check_checksum(const TensorFile& result, std::string_view data, const std::string& file,
@@ -135,7 +139,7 @@ void check_checksum(const TensorFile& result, std::string_view data, const std::
     throw InputError(place, "the checksum of the tensors", "nothing");
   }
   const std::string actual = sha256_hex(data);
-  if (stored->second != actual) throw InputError(place, actual, quoted(stored->second));
+  if (stored->second != actual) throw InputError(place, actual, in_quotes(stored->second));
 }
 
 /// The header's text; throws unless it lies within the file.
@@ -162,7 +166,7 @@ Json add_tensor(const std::string& name, const Tensor& tensor, std::string& data
     throw InputError(field_place("", name), fmt::format("{} values to fill its shape", num_values),
                      fmt::to_string(tensor.values.size()));
   }
-  check_finite(tensor.values, field_place("", name));
+  check_range(std::span<const float>(tensor.values), field_place("", name));
   const std::size_t begin = data.size();
   if (num_values > 0) {
     data.append(reinterpret_cast<const char*>(tensor.values.data()),
@@ -216,7 +220,7 @@ std::string tensor_bytes(const TensorFile& file) {
   std::string data;
   Json::Object entries;
   for (const auto& [name, tensor] : file.tensors) {
-    if (name == kMetadata) throw InputError("tensors", "another name", quoted(name));
+    if (name == kMetadata) throw InputError("tensors", "another name", in_quotes(name));
     entries.push_back({name, add_tensor(name, tensor, data)});
   }
   entries.insert(entries.begin(), {std::string(kMetadata), metadata_to_json(file, data)});

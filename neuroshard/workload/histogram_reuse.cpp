@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "neuroshard/workload/nonnegative_least_squares.h"
 #include "neuroshard/workload/poisson_reuse.h"
@@ -44,42 +43,48 @@ ReuseHistogram normalised(ReuseHistogram histogram) {
   return histogram;
 }
 
-/// Rates from far below one hit to all lookups in one row, by factors of the square root of 2,
-/// placed so that none is on the edge of a bin.
+/// Rates from far below one hit to all lookups in one row, by factors of 2^(1/4), placed so that
+/// none is on the edge of a bin.
 std::vector<double> rate_grid(double num_indices) {
   std::vector<double> rates;
-  for (double rate = std::exp2(-6.25); rate < num_indices; rate *= std::numbers::sqrt2) {
-    rates.push_back(rate);
+  for (double step = -10.125; std::exp2(step) < num_indices; step += 0.25) {
+    rates.push_back(std::exp2(step));
   }
   rates.push_back(num_indices);
   return rates;
 }
 
-/// Solves for rows per distinct row at each rate. Rows of the system: the histogram; the lookups,
-/// weakly, since the number of distinct rows is an estimate; and the size of the table, with a
-/// slack unknown for its untouched rows.
-Eigen::VectorXd fit_rows(const std::vector<double>& rates, const ReuseStatistics& target,
-                         double num_embeddings) {
+/// Rows at each rate; the unknowns are the shares of distinct rows. Rows of the system: the
+/// histogram; the lookups, weakly, since the number of distinct rows is an estimate; and that the
+/// mean rate is at least lookups / rows of the table, with a slack unknown for what it is more.
+std::vector<RateClass> fit_rates(const ReuseStatistics& target, double num_embeddings) {
   constexpr double kLookupsWeight = 0.05;
   constexpr double kSizeWeight = 10.0;
-  constexpr double kRidge = 1e-4;  // makes the solution unique and avoids huge cancelling terms
+  const std::vector<double> rates = rate_grid(target.num_indices);
   const auto unknowns = static_cast<Eigen::Index>(rates.size());
   const Eigen::Index equations = kReuseBins + 2;
-  Eigen::MatrixXd a = Eigen::MatrixXd::Zero(equations + unknowns, unknowns + 1);
-  Eigen::VectorXd b = Eigen::VectorXd::Zero(equations + unknowns);
+  Eigen::MatrixXd a = Eigen::MatrixXd::Zero(equations, unknowns + 1);
+  Eigen::VectorXd b = Eigen::VectorXd::Zero(equations);
+  std::vector<double> hit;
   for (Eigen::Index i = 0; i < unknowns; ++i) {
     const double rate = rates[static_cast<std::size_t>(i)];
     const PoissonReuse reuse = poisson_reuse(rate);
-    for (int bin = 0; bin < kReuseBins; ++bin) a(bin, i) = reuse.rows[bin];
-    a(kReuseBins, i) = kLookupsWeight * rate * target.distinct_rows / target.num_indices;
-    a(kReuseBins + 1, i) = kSizeWeight * target.distinct_rows / num_embeddings;
-    a(equations + i, i) = kRidge;
+    const double rows = target.distinct_rows / reuse.hit;  // if all distinct rows had this rate
+    for (int bin = 0; bin < kReuseBins; ++bin) a(bin, i) = reuse.rows[bin] / reuse.hit;
+    a(kReuseBins, i) = kLookupsWeight * rows * rate / target.num_indices;
+    a(kReuseBins + 1, i) = kSizeWeight * rows * (rate / target.num_indices - 1.0 / num_embeddings);
+    hit.push_back(reuse.hit);
   }
-  a(kReuseBins + 1, unknowns) = kSizeWeight;
+  a(kReuseBins + 1, unknowns) = -kSizeWeight;
   for (int bin = 0; bin < kReuseBins; ++bin) b[bin] = target.rows[bin] / target.distinct_rows;
   b[kReuseBins] = kLookupsWeight;
-  b[kReuseBins + 1] = kSizeWeight;
-  return nonnegative_least_squares(a, b).head(unknowns);
+  const Eigen::VectorXd shares = nonnegative_least_squares(a, b);
+  std::vector<RateClass> classes;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const double share = shares[static_cast<Eigen::Index>(i)];
+    if (share > 0.0) classes.push_back({rates[i], share * target.distinct_rows / hit[i]});
+  }
+  return classes;
 }
 
 }  // namespace
@@ -122,20 +127,19 @@ ReuseStatistics histogram_statistics(const ReuseHistogram& histogram, std::int64
 IndexDistribution distribution_of_histogram(const ReuseHistogram& histogram,
                                             std::int64_t num_embeddings, double num_indices) {
   const ReuseStatistics target = histogram_statistics(histogram, num_embeddings, num_indices);
-  const std::vector<double> rates = rate_grid(num_indices);
-  const Eigen::VectorXd rows = fit_rows(rates, target, static_cast<double>(num_embeddings));
-  double total_rows = 0.0;
+  std::vector<RateClass> classes = fit_rates(target, static_cast<double>(num_embeddings));
+  double rows = 0.0;
   double lookups = 0.0;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    total_rows += rows[static_cast<Eigen::Index>(i)];
-    lookups += rows[static_cast<Eigen::Index>(i)] * rates[i];
+  for (const RateClass& rate_class : classes) {
+    rows += rate_class.rows;
+    lookups += rate_class.rows * rate_class.rate;
   }
-  const double scale = num_indices / lookups;
-  const double shrink = std::min(1.0, static_cast<double>(num_embeddings) / (total_rows * scale));
-  std::vector<RateClass> classes;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    const double number = rows[static_cast<Eigen::Index>(i)] * scale * shrink;
-    if (number > 0.0) classes.push_back({rates[i] / shrink, number});
+  // The fit's lookups are scaled to the table's; the total number of rows is made whole.
+  const double whole = std::clamp(std::round(rows * num_indices / lookups), 1.0,
+                                  static_cast<double>(num_embeddings));
+  for (RateClass& rate_class : classes) {
+    rate_class.rows *= whole / rows;
+    rate_class.rate *= num_indices / lookups * rows / whole;
   }
   IndexDistribution distribution;
   distribution.access_classes = whole_rows(std::move(classes));

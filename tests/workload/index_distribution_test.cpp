@@ -8,33 +8,11 @@
 #include <numeric>
 
 #include "batch_counts.h"
+#include "make_tables.h"
 #include "neuroshard/workload/index_batch.h"
 
 namespace neuroshard {
 namespace {
-
-Table make_table(std::int64_t num_embeddings, double pooling_factor) {
-  Table table;
-  table.name = std::string("t");
-  table.num_embeddings = num_embeddings;
-  table.embedding_dim = 16;
-  table.pooling_factor = pooling_factor;
-  return table;
-}
-
-Table zipf_table(std::int64_t num_embeddings, double pooling_factor, double exponent) {
-  Table table = make_table(num_embeddings, pooling_factor);
-  table.index_distribution = IndexDistribution{.zipf_exponent = exponent, .access_classes = {}};
-  return table;
-}
-
-Table class_table(double pooling_factor) {
-  Table table = make_table(500'000, pooling_factor);
-  table.index_distribution = IndexDistribution{
-      .zipf_exponent = 0.0,
-      .access_classes = {{1, 0.2}, {10, 0.2}, {1'000, 0.3}, {20'000, 0.1}, {400'000, 0.2}}};
-  return table;
-}
 
 /// Five standard deviations of a count, and what the Poisson assumption neglects.
 double tolerance(double expected) { return 5.0 * std::sqrt(expected + 1.0); }

@@ -51,9 +51,13 @@ Json hardware_json() {
 
 Json sampling_json(const ComputeSamplingOptions& options) {
   Json::Array dims(options.dims.begin(), options.dims.end());
-  return Json::Object{{"workload", options.workload},     {"seed", options.seed},
-                      {"dims", std::move(dims)},          {"min_tables", options.min_tables},
-                      {"max_tables", options.max_tables}, {"memory_bytes", options.memory_bytes}};
+  return Json::Object{{"workload", options.workload},
+                      {"seed", options.seed},
+                      {"dims", std::move(dims)},
+                      {"min_tables", options.min_tables},
+                      {"max_tables", options.max_tables},
+                      {"memory_bytes", options.memory_bytes},
+                      {"held_out_share", options.held_out_share}};
 }
 
 ComputeCostsHeader make_header(const ComputeSamplingOptions& options,

@@ -1,0 +1,124 @@
+// `neuroshard train compute`: trains a computation cost model on measured costs.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/io/json.h"
+#include "neuroshard/train/compute_trainer.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+struct TrainComputeOptions {
+  std::vector<std::string> costs;
+  std::string architecture = "resource-loads";
+  std::string output;
+  int epochs = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
+  std::string name;
+  bool json = false;
+};
+
+Json metrics_json(const PredictionMetrics& metrics) {
+  return Json::Object{{"samples", static_cast<std::int64_t>(metrics.count)},
+                      {"mse", metrics.mse},
+                      {"mae", metrics.mae},
+                      {"mape", metrics.mape},
+                      {"kendall_tau", metrics.kendall_tau}};
+}
+
+void print_metrics(const char* name, const PredictionMetrics& metrics) {
+  if (metrics.count == 0) {
+    fmt::print("{:<22}{:>8}\n", name, 0);
+    return;
+  }
+  fmt::print("{:<22}{:>8}{:>12.4f}{:>10.4f}{:>9.2f}%{:>10.4f}\n", name, metrics.count, metrics.mse,
+             metrics.mae, 100.0 * metrics.mape, metrics.kendall_tau);
+}
+
+void print_result(const ComputeTrainingResult& result, const TrainComputeOptions& options) {
+  if (options.json) {
+    const Json document =
+        Json::Object{{"model", options.output},
+                     {"best_epoch", result.best_epoch},
+                     {"seconds", result.seconds},
+                     {"training", metrics_json(result.training)},
+                     {"validation", metrics_json(result.validation)},
+                     {"unseen_combinations", metrics_json(result.unseen_combinations)},
+                     {"unseen_tables", metrics_json(result.unseen_tables)}};
+    fmt::print("{}\n", to_line(document));
+    return;
+  }
+  fmt::print("{:<22}{:>8}{:>12}{:>10}{:>10}{:>10}\n", "", "samples", "MSE [ms^2]", "MAE [ms]",
+             "MAPE", "tau");
+  print_metrics("training", result.training);
+  print_metrics("validation", result.validation);
+  print_metrics("unseen combinations", result.unseen_combinations);
+  print_metrics("unseen tables", result.unseen_tables);
+  fmt::print("{}: best epoch {} of {}, {}\n", options.output, result.best_epoch,
+             result.epochs.size(), format_seconds(result.seconds));
+}
+
+void run(const TrainComputeOptions& options) {
+  const ComputeArchitecture architecture =
+      compute_architecture_from_string(options.architecture, "--architecture");
+  ComputeTrainingOptions training = architecture == ComputeArchitecture::published
+                                        ? ComputeTrainingOptions::published()
+                                        : ComputeTrainingOptions{};
+  if (options.epochs > 0) training.epochs = options.epochs;
+  training.seed = options.seed;
+  training.num_threads = options.threads;
+  training.name = options.name;
+  const ComputeDataset dataset =
+      load_compute_dataset(options.costs, feature_schema_of(architecture));
+  ComputeTrainingResult result;
+  {
+    ProgressLine line;
+    result = train_compute_model(dataset, training, [&](const EpochStats& epoch) {
+      const double left = epoch.seconds / epoch.epoch * (training.epochs - epoch.epoch);
+      line.show(fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch,
+                            training.epochs, 100.0 * epoch.validation_mape, format_seconds(left)));
+    });
+  }
+  write_compute_model(*result.model, options.output);
+  print_result(result, options);
+}
+
+void add_compute(CLI::App& train) {
+  auto options = std::make_shared<TrainComputeOptions>();
+  CLI::App* command = train.add_subcommand("compute", "Train a computation cost model");
+  command->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
+      ->required();
+  command
+      ->add_option("--architecture", options->architecture,
+                   "resource-loads, or published: the paper's network and training")
+      ->capture_default_str();
+  command->add_option("--epochs", options->epochs, "At the most; 0: the architecture's default")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the split, the first weights and the order")
+      ->capture_default_str();
+  command->add_option("--threads", options->threads, "0: one per core")->capture_default_str();
+  command->add_option("--name", options->name, "Name of the model");
+  command->add_flag("--json", options->json, "Print the result as JSON");
+  command->add_option("-o,--output", options->output, "Model to write (.safetensors)")->required();
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  CLI::App* train = app.add_subcommand("train", "Train cost models on measured costs");
+  train->require_subcommand(1);
+  add_compute(*train);
+}
+
+}  // namespace neuroshard::cli

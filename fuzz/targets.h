@@ -1,0 +1,93 @@
+// What each fuzzer feeds its bytes to. A target may only refuse input by InputError, in one
+// printable line; what it accepts must survive being written and read again. Anything else aborts.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/io/communication_costs_io.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/io/safetensors.h"
+#include "neuroshard/io/task_io.h"
+
+namespace neuroshard::fuzz {
+
+inline void require(bool ok, std::string_view what) {
+  if (ok) return;
+  std::fprintf(stderr, "violated: %.*s\n", static_cast<int>(what.size()), what.data());
+  std::abort();
+}
+
+/// Runs a parser and what checks its result; an InputError must be fit to print.
+template <typename Body>
+void accept_or_refuse(const Body& body) {
+  try {
+    body();
+  } catch (const InputError& error) {
+    const std::string_view message = error.what();
+    const bool printable = std::none_of(message.begin(), message.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    });
+    require(printable, "a message is one printable line");
+    require(message.size() < 20'000, "a message is short");
+    require(message.starts_with("f: "), "a message names the file");
+  }
+}
+
+inline void task(std::string_view bytes) {
+  accept_or_refuse([&] {
+    const std::string text = task_text(parse_task(bytes, "f"));
+    require(task_text(parse_task(text, "again")) == text, "a task reads back as written");
+  });
+}
+
+inline void plan(std::string_view bytes) {
+  accept_or_refuse([&] {
+    const PlanDocument document = parse_plan(bytes, "f");
+    const std::string text = plan_text(document);
+    require(plan_text(parse_plan(text, "again")) == text, "a plan reads back as written");
+    (void)violations(document.task, document.plan);
+  });
+}
+
+inline void compute_costs(std::string_view bytes) {
+  accept_or_refuse([&] {
+    const ComputeCosts costs = parse_compute_costs(bytes, "f");
+    const auto num_tables = static_cast<int>(costs.header.tables.size());
+    for (const ComputeCostSample& sample : costs.samples) {
+      require(!sample.shards.empty(), "a sample has shards");
+      require(sample.forward_ms > 0.0 && sample.backward_ms > 0.0, "times are above 0");
+      for (const MeasuredShard& shard : sample.shards) {
+        require(shard.table >= 0 && shard.table < num_tables, "tables are in range");
+        require(shard.num_columns > 0, "shards have columns");
+      }
+    }
+  });
+}
+
+inline void communication_costs(std::string_view bytes) {
+  accept_or_refuse([&] {
+    const CommunicationCosts costs = parse_communication_costs(bytes, "f");
+    const auto world_size = static_cast<std::size_t>(costs.header.world_size);
+    for (const CommunicationCostSample& sample : costs.samples) {
+      require(sample.columns.size() == world_size && sample.start_ms.size() == world_size &&
+                  sample.forward_ms.size() == world_size && sample.backward_ms.size() == world_size,
+              "a sample has one value for each device");
+    }
+  });
+}
+
+inline void safetensors(std::string_view bytes) {
+  accept_or_refuse([&] {
+    const TensorFile file = parse_tensors(bytes, "f", ChecksumPolicy::if_present);
+    require(parse_tensors(tensor_bytes(file), "again").tensors == file.tensors,
+            "tensors read back as written");
+  });
+}
+
+}  // namespace neuroshard::fuzz

@@ -1,0 +1,145 @@
+// Training data from files of measured computation costs.
+#include "neuroshard/train/compute_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/compute_costs_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+void require_equal_field(const Json& expected, const Json& actual, const std::string& field,
+                         const std::string& file) {
+  const Json* first = expected.find(field);
+  const Json* other = actual.find(field);
+  if (first == nullptr || other == nullptr || *first == *other) return;
+  throw InputError(fmt::format("{}: {}", file, field), describe(*first) + ", as in the first file",
+                   describe(*other));
+}
+
+/// Share of tables that a file's collector kept apart; 0 if it kept none.
+double held_out_share(const ComputeCostsHeader& header) {
+  if (!header.sampling) return 0.0;
+  const Json* share = header.sampling->find("held_out_share");
+  if (share == nullptr) return 0.0;
+  const double* value = std::get_if<double>(&share->value());
+  return value == nullptr ? 0.0 : *value;
+}
+
+template <typename T>
+void insert_once(std::vector<T>& values, T value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+void widen(TrainedRange& range, const ComputeCosts& costs) {
+  const ComputeCostsHeader& header = costs.header;
+  const bool first = range.optimizers.empty();
+  range.min_batch_size =
+      first ? header.batch_size : std::min(range.min_batch_size, header.batch_size);
+  range.max_batch_size = std::max(range.max_batch_size, header.batch_size);
+  insert_once(range.optimizers, header.optimizer);
+  for (const ComputeCostSample& sample : costs.samples) {
+    range.max_pieces = std::max(range.max_pieces, static_cast<int>(sample.shards.size()));
+    for (const MeasuredShard& shard : sample.shards) {
+      const MeasuredTable& table = header.tables[shard.table];
+      range.min_columns = range.min_columns == 0 ? shard.num_columns
+                                                 : std::min(range.min_columns, shard.num_columns);
+      range.max_columns = std::max(range.max_columns, shard.num_columns);
+      range.max_embeddings = std::max(range.max_embeddings, table.num_embeddings);
+      range.max_pooling_factor = std::max(range.max_pooling_factor, table.pooling_factor);
+      insert_once(range.data_types, table.data_type);
+    }
+  }
+}
+
+/// True if every piece is of a table kept from training; a sample may not mix both kinds.
+bool is_held_out_sample(const ComputeCostsHeader& header, const ComputeCostSample& sample,
+                        double share) {
+  return share > 0.0 &&
+         std::all_of(sample.shards.begin(), sample.shards.end(), [&](const MeasuredShard& shard) {
+           return is_held_out(header.tables[shard.table].name, share);
+         });
+}
+
+void append(ComputeDataset& dataset, const ComputeCosts& costs) {
+  const ComputeCostsHeader& header = costs.header;
+  const OperatorSettings settings{header.batch_size, header.optimizer};
+  const double share = held_out_share(header);
+  std::vector<TableStatistics> statistics;
+  for (const MeasuredTable& table : header.tables) {
+    statistics.push_back(
+        {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram});
+  }
+  Eigen::Index next = dataset.first_piece.back();
+  std::size_t pieces = 0;
+  for (const ComputeCostSample& sample : costs.samples) pieces += sample.shards.size();
+  dataset.features.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
+  for (const ComputeCostSample& sample : costs.samples) {
+    for (const MeasuredShard& shard : sample.shards) {
+      auto column = dataset.features.col(next++);
+      shard_features(dataset.schema, statistics[shard.table], shard.num_columns, settings,
+                     {column.data(), static_cast<std::size_t>(column.size())});
+    }
+    dataset.first_piece.push_back(static_cast<int>(next));
+    dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
+    dataset.held_out.push_back(is_held_out_sample(header, sample, share));
+  }
+}
+
+}  // namespace
+
+ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema) {
+  ComputeDataset dataset;
+  dataset.schema = schema;
+  dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
+  dataset.first_piece.push_back(0);
+  std::string checksums;
+  std::vector<ComputeCostsHeader> first;
+  for (const std::string& path : paths) {
+    const ComputeCosts costs = read_compute_costs(path);
+    if (first.empty()) first.push_back(costs.header);
+    for (const char* field : {"kind", "name", "num_cores"}) {
+      require_equal_field(first[0].hardware, costs.header.hardware, field, path + ": hardware");
+    }
+    for (const char* field : {"name", "version", "num_threads"}) {
+      require_equal_field(first[0].operator_info, costs.header.operator_info, field,
+                          path + ": operator");
+    }
+    append(dataset, costs);
+    widen(dataset.range, costs);
+    checksums += sha256_file(path);
+  }
+  if (dataset.size() == 0) {
+    throw InputError(paths.empty() ? "costs" : paths.front(), "measured samples", "none");
+  }
+  dataset.hardware = to_line(first[0].hardware);
+  dataset.operator_info = to_line(first[0].operator_info);
+  dataset.data_sha256 = sha256_hex(checksums);
+  return dataset;
+}
+
+DatasetSplit split_dataset(const ComputeDataset& dataset, std::uint64_t seed) {
+  DatasetSplit split;
+  std::vector<int> known;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    (dataset.held_out[i] ? split.unseen_tables : known).push_back(static_cast<int>(i));
+  }
+  Random random(seed);
+  random.shuffle(known);
+  const std::size_t tenth = known.size() / 10;
+  const auto first_test = known.end() - static_cast<std::ptrdiff_t>(tenth);
+  const auto first_validation = first_test - static_cast<std::ptrdiff_t>(tenth);
+  split.training.assign(known.begin(), first_validation);
+  split.validation.assign(first_validation, first_test);
+  split.unseen_combinations.assign(first_test, known.end());
+  return split;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,268 @@
+// The training loop of the computation cost model.
+#include "neuroshard/train/compute_trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <span>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/train/adam.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXf;
+using Eigen::VectorXf;
+
+/// A batch's gradient is the sum of this many parts, in order, on however many threads.
+constexpr std::size_t kGradientParts = 4;
+/// Fewer known samples cannot be split into training, validation and test.
+constexpr std::size_t kFewestSamples = 30;
+
+struct Standardisation {
+  VectorXf mean;
+  VectorXf scale;
+};
+
+/// Mean 0 and variance 1 over the training samples' pieces; constant features become 0.
+Standardisation standardise(const ComputeDataset& dataset, const std::vector<int>& samples) {
+  const Index count = dataset.features.rows();
+  Eigen::VectorXd sum = Eigen::VectorXd::Zero(count);
+  Eigen::VectorXd squares = Eigen::VectorXd::Zero(count);
+  double pieces = 0.0;
+  for (const int sample : samples) {
+    for (int piece = dataset.first_piece[sample]; piece < dataset.first_piece[sample + 1];
+         ++piece) {
+      const Eigen::VectorXd values = dataset.features.col(piece).cast<double>();
+      sum += values;
+      squares += values.cwiseAbs2();
+      pieces += 1.0;
+    }
+  }
+  const Eigen::VectorXd mean = sum / pieces;
+  const Eigen::VectorXd deviation = (squares / pieces - mean.cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
+  return {mean.cast<float>(),
+          (deviation.array() > 1e-6).select(deviation.cwiseInverse(), 0.0).cast<float>()};
+}
+
+/// The samples as one batch, standardised, targets divided by `scale`.
+PieceBatch make_batch(const ComputeDataset& dataset, std::span<const int> samples,
+                      const Standardisation& standard, double scale) {
+  PieceBatch batch;
+  batch.first_piece.push_back(0);
+  batch.target.resize(static_cast<Index>(samples.size()));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const int pieces = dataset.first_piece[samples[i] + 1] - dataset.first_piece[samples[i]];
+    batch.first_piece.push_back(batch.first_piece.back() + pieces);
+    batch.target[static_cast<Index>(i)] = static_cast<float>(dataset.cost_ms[samples[i]] / scale);
+  }
+  batch.features.resize(dataset.features.rows(), batch.first_piece.back());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const int pieces = batch.first_piece[i + 1] - batch.first_piece[i];
+    batch.features.middleCols(batch.first_piece[i], pieces) =
+        ((dataset.features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() -
+          standard.mean)
+             .array()
+             .colwise() *
+         standard.scale.array())
+            .matrix();
+  }
+  return batch;
+}
+
+class Trainer {
+ public:
+  Trainer(const ComputeDataset& dataset, const ComputeTrainingOptions& options)
+      : dataset_(dataset),
+        options_(options),
+        split_(split_dataset(dataset, options.seed)),
+        standard_(standardise(dataset, split_.training)),
+        random_(Random::for_stream(options.seed, 1)),
+        network_(shape(), random_),
+        optimizer_(network_.parameters()),
+        pool_(options.num_threads) {
+    double sum = 0.0;
+    for (const int sample : split_.training) sum += dataset.cost_ms[sample];
+    scale_ = sum / static_cast<double>(split_.training.size());
+  }
+
+  ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    const auto seconds = [&] {
+      return std::chrono::duration<double>(Clock::now() - start).count();
+    };
+    ComputeTrainingResult result;
+    std::vector<MatrixXf> best = network_.parameters();
+    double best_mape = std::numeric_limits<double>::infinity();
+    for (int epoch = 1; epoch <= options_.epochs; ++epoch) {
+      const double loss = train_epoch(epoch);
+      const EpochStats stats{epoch, loss, metrics(split_.validation).mape, seconds()};
+      result.epochs.push_back(stats);
+      if (on_epoch) on_epoch(stats);
+      if (stats.validation_mape < best_mape) {
+        best_mape = stats.validation_mape;
+        best = network_.parameters();
+        result.best_epoch = epoch;
+      }
+      if (epoch - result.best_epoch >= options_.patience) break;
+    }
+    network_.parameters() = std::move(best);
+    result.training = metrics(split_.training);
+    result.validation = metrics(split_.validation);
+    result.unseen_combinations = metrics(split_.unseen_combinations);
+    result.unseen_tables = metrics(split_.unseen_tables);
+    result.seconds = seconds();
+    result.model = make_model(result);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] NetworkShape shape() const {
+    NetworkShape shape;
+    shape.architecture = options_.architecture;
+    shape.num_features = static_cast<int>(dataset_.features.rows());
+    if (options_.architecture == ComputeArchitecture::published) {
+      shape.encoder = {128, 32};
+      shape.head = 64;
+    }
+    return shape;
+  }
+
+  [[nodiscard]] Loss loss() const {
+    return options_.architecture == ComputeArchitecture::published ? Loss::squared_error
+                                                                   : Loss::squared_log_error;
+  }
+
+  [[nodiscard]] double learning_rate(double progress) const {
+    if (options_.architecture == ComputeArchitecture::published) return options_.learning_rate;
+    return options_.learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
+  }
+
+  double train_epoch(int epoch) {
+    std::vector<int> order = split_.training;
+    random_.shuffle(order);
+    double loss_sum = 0.0;
+    const auto batch_size = static_cast<std::size_t>(options_.batch_size);
+    for (std::size_t first = 0; first < order.size(); first += batch_size) {
+      const std::size_t count = std::min(batch_size, order.size() - first);
+      const double progress =
+          (epoch - 1 + static_cast<double>(first) / static_cast<double>(order.size())) /
+          options_.epochs;
+      loss_sum += step(std::span(order).subspan(first, count), learning_rate(progress));
+    }
+    return loss_sum / static_cast<double>(order.size());
+  }
+
+  double step(std::span<const int> samples, double rate) {
+    const std::size_t parts = std::min(kGradientParts, samples.size());
+    std::vector<std::vector<MatrixXf>> gradients(parts);
+    std::vector<double> losses(parts);
+    pool_.for_each(parts, [&](std::size_t part, int) {
+      const std::size_t first = samples.size() * part / parts;
+      const std::size_t last = samples.size() * (part + 1) / parts;
+      const PieceBatch batch =
+          make_batch(dataset_, samples.subspan(first, last - first), standard_, scale_);
+      losses[part] = network_.loss_and_gradients(batch, loss(), gradients[part]);
+    });
+    double sum = losses[0];
+    for (std::size_t part = 1; part < parts; ++part) {
+      sum += losses[part];
+      for (std::size_t i = 0; i < gradients[0].size(); ++i) gradients[0][i] += gradients[part][i];
+    }
+    for (MatrixXf& gradient : gradients[0]) gradient /= static_cast<float>(samples.size());
+    optimizer_.step(network_.parameters(), gradients[0], rate);
+    network_.project();
+    return sum;
+  }
+
+  [[nodiscard]] PredictionMetrics metrics(const std::vector<int>& samples) {
+    constexpr std::size_t kBlock = 256;
+    std::vector<double> predicted(samples.size());
+    std::vector<double> measured(samples.size());
+    pool_.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
+      const std::size_t first = block * kBlock;
+      const std::size_t count = std::min(kBlock, samples.size() - first);
+      const VectorXf cost = network_.predict(
+          make_batch(dataset_, std::span(samples).subspan(first, count), standard_, scale_));
+      for (std::size_t i = 0; i < count; ++i) {
+        predicted[first + i] = cost[static_cast<Index>(i)] * scale_;
+        measured[first + i] = dataset_.cost_ms[samples[first + i]];
+      }
+    });
+    return prediction_metrics(predicted, measured);
+  }
+
+  [[nodiscard]] std::shared_ptr<const NeuralComputeModel> make_model(
+      const ComputeTrainingResult& result) const {
+    ComputeModelInfo info;
+    info.name = options_.name.empty() ? "compute" : options_.name;
+    info.hardware = dataset_.hardware;
+    info.operator_info = dataset_.operator_info;
+    info.data_sha256 = dataset_.data_sha256;
+    info.range = dataset_.range;
+    const auto add = [&](const std::string& set, const PredictionMetrics& metrics) {
+      info.metrics[set + ".samples"] = static_cast<double>(metrics.count);
+      info.metrics[set + ".mse"] = metrics.mse;
+      info.metrics[set + ".mae"] = metrics.mae;
+      info.metrics[set + ".mape"] = metrics.mape;
+      info.metrics[set + ".kendall_tau"] = metrics.kendall_tau;
+    };
+    add("training", result.training);
+    add("validation", result.validation);
+    add("unseen_combinations", result.unseen_combinations);
+    add("unseen_tables", result.unseen_tables);
+    info.metrics["best_epoch"] = result.best_epoch;
+    info.metrics["seed"] = static_cast<double>(options_.seed);
+    return std::make_shared<NeuralComputeModel>(
+        network_.exported(dataset_.schema, standard_.mean, standard_.scale,
+                          static_cast<float>(scale_)),
+        std::move(info));
+  }
+
+  const ComputeDataset& dataset_;
+  ComputeTrainingOptions options_;
+  DatasetSplit split_;
+  Standardisation standard_;
+  Random random_;
+  TrainableNetwork network_;
+  Adam optimizer_;
+  ThreadPool pool_;
+  double scale_ = 1.0;  ///< mean measured cost [ms]
+};
+
+}  // namespace
+
+ComputeTrainingOptions ComputeTrainingOptions::published() {
+  ComputeTrainingOptions options;
+  options.architecture = ComputeArchitecture::published;
+  options.learning_rate = 1e-3;
+  return options;
+}
+
+FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
+  return architecture == ComputeArchitecture::published ? FeatureSchema::published
+                                                        : FeatureSchema::extended;
+}
+
+ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
+                                          const ComputeTrainingOptions& options,
+                                          const std::function<void(const EpochStats&)>& on_epoch) {
+  const auto known =
+      static_cast<std::size_t>(std::count(dataset.held_out.begin(), dataset.held_out.end(), false));
+  if (known < kFewestSamples) {
+    throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
+                     fmt::format("{}", known));
+  }
+  return Trainer(dataset, options).run(on_epoch);
+}
+
+}  // namespace neuroshard

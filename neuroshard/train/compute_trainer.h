@@ -1,0 +1,57 @@
+// Trains a computation cost model on measured costs, and tests it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/neural_compute_model.h"
+#include "neuroshard/train/compute_dataset.h"
+#include "neuroshard/train/metrics.h"
+#include "neuroshard/train/trainable_network.h"
+
+namespace neuroshard {
+
+struct ComputeTrainingOptions {
+  ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
+  int epochs = 200;
+  int batch_size = 512;         ///< samples
+  double learning_rate = 3e-3;  ///< at the start; falls to 0 over the epochs as half a cosine
+  int patience = 60;            ///< epochs without a better validation error before it stops
+  std::uint64_t seed = 0;       ///< of the split, the first weights and the order of samples
+  int num_threads = 0;          ///< <= 0: one per core; the result does not depend on it
+  std::string name;             ///< of the model
+
+  /// The paper's network and training: Adam with a constant 1e-3 on the squared error.
+  [[nodiscard]] static ComputeTrainingOptions published();
+};
+
+struct EpochStats {
+  int epoch = 0;
+  double training_loss = 0.0;  ///< mean over samples
+  double validation_mape = 0.0;
+  double seconds = 0.0;  ///< since training began
+};
+
+struct ComputeTrainingResult {
+  std::shared_ptr<const NeuralComputeModel> model;  ///< of the epoch with the best validation MAPE
+  int best_epoch = 0;
+  std::vector<EpochStats> epochs;
+  PredictionMetrics training;
+  PredictionMetrics validation;
+  PredictionMetrics unseen_combinations;
+  PredictionMetrics unseen_tables;
+  double seconds = 0.0;
+};
+
+/// Features that a network of this architecture is trained on.
+[[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);
+
+/// Bit-reproducible on one machine. Throws InputError if there are too few samples to split.
+[[nodiscard]] ComputeTrainingResult train_compute_model(
+    const ComputeDataset& dataset, const ComputeTrainingOptions& options,
+    const std::function<void(const EpochStats&)>& on_epoch = {});
+
+}  // namespace neuroshard

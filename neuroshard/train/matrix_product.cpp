@@ -1,0 +1,38 @@
+// Choice of the matrix product's instruction set.
+#include "neuroshard/train/matrix_product.h"
+
+#include <cassert>
+
+#include "neuroshard/train/matrix_product_kernel.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Multiply = decltype(&kernels::multiply_baseline);
+
+Multiply best_for_this_machine() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("x86-64-v4")) return kernels::multiply_avx512;
+  if (__builtin_cpu_supports("x86-64-v3")) return kernels::multiply_avx2;
+#endif
+  return kernels::multiply_baseline;
+}
+
+}  // namespace
+
+void multiply(const Eigen::MatrixXf& a, Transpose transpose_a, const Eigen::MatrixXf& b,
+              Transpose transpose_b, Product product, Eigen::MatrixXf& c) {
+  static const Multiply run = best_for_this_machine();
+  const bool ta = transpose_a == Transpose::yes;
+  const bool tb = transpose_b == Transpose::yes;
+  const Eigen::Index rows = ta ? a.cols() : a.rows();
+  const Eigen::Index depth = ta ? a.rows() : a.cols();
+  const Eigen::Index columns = tb ? b.rows() : b.cols();
+  assert(depth == (tb ? b.cols() : b.rows()));
+  if (product == Product::assign) c.resize(rows, columns);
+  assert(c.rows() == rows && c.cols() == columns);
+  run(a.data(), ta, b.data(), tb, c.data(), rows, columns, depth, product == Product::add);
+}
+
+}  // namespace neuroshard

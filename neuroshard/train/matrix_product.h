@@ -1,0 +1,16 @@
+// Products of matrices, compiled for several instruction sets and chosen at run time: Eigen itself
+// only uses what the compiler was told the machine has.
+#pragma once
+
+#include <Eigen/Core>
+
+namespace neuroshard {
+
+enum class Product { assign, add };
+enum class Transpose { no, yes };
+
+/// c = op(a) op(b), or c += op(a) op(b); shapes must fit.
+void multiply(const Eigen::MatrixXf& a, Transpose transpose_a, const Eigen::MatrixXf& b,
+              Transpose transpose_b, Product product, Eigen::MatrixXf& c);
+
+}  // namespace neuroshard

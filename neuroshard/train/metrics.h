@@ -1,0 +1,24 @@
+// How well predicted costs match measured ones: the one definition of every metric.
+#pragma once
+
+#include <span>
+
+namespace neuroshard {
+
+struct PredictionMetrics {
+  double mse = 0.0;   ///< mean squared error [ms^2]
+  double mae = 0.0;   ///< mean absolute error [ms]
+  double mape = 0.0;  ///< mean absolute error relative to the measured value; 0.05 is 5 %
+  double kendall_tau = 0.0;
+  std::size_t count = 0;
+};
+
+/// Of `predicted` against `measured`, both [ms], measured > 0.
+[[nodiscard]] PredictionMetrics prediction_metrics(std::span<const double> predicted,
+                                                   std::span<const double> measured);
+
+/// Kendall's tau-b: rank correlation in [-1, 1], ties accounted for; O(n log n) (Knight 1966).
+/// 0 if either side is constant.
+[[nodiscard]] double kendall_tau(std::span<const double> a, std::span<const double> b);
+
+}  // namespace neuroshard

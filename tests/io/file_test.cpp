@@ -1,0 +1,220 @@
+// Files: whole or not at all, and the system's reason when it refuses.
+#include "neuroshard/io/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "io_test_util.h"
+#include "neuroshard/io/checksum.h"
+
+namespace neuroshard {
+namespace {
+
+/// While it lives no file can grow beyond `bytes`, which stands in for a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    previous_handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &previous_);
+    rlimit limit = previous_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &previous_);
+    (void)std::signal(SIGXFSZ, previous_handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit previous_{};
+  void (*previous_handler_)(int);
+};
+
+TEST(WriteFile, ReplacesAndLeavesNothingBeside) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.json");
+  write_file(path, "old");
+  chmod(path.c_str(), 0640);
+  write_file(path, "new");
+  EXPECT_EQ(read_file(path), "new");
+  EXPECT_EQ(folder.num_files(), 1u);
+  struct stat status {};
+  ASSERT_EQ(stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777u, 0640u);
+}
+
+TEST(WriteFile, FollowsSymbolicLinks) {
+  const TemporaryFolder folder;
+  write_file(folder.file("real"), "old");
+  std::filesystem::create_symlink("real", folder.file("link"));
+  write_file(folder.file("link"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.file("link")));
+  EXPECT_EQ(read_file(folder.file("real")), "new");
+}
+
+TEST(WriteFile, WithoutCommitTheOldFileStays) {
+  const TemporaryFolder folder;
+  write_file(folder.file("a"), "old");
+  {
+    AtomicFile file(folder.file("a"));
+    file.write("half of the new");
+    EXPECT_EQ(folder.num_files(), 2u);
+  }
+  EXPECT_EQ(read_file(folder.file("a")), "old");
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+TEST(WriteFile, NamesPathAndReason) {
+  const TemporaryFolder folder;
+  const std::string missing = folder.file("none/plan.json");
+  EXPECT_EQ(input_error([&] { write_file(missing, "x"); }),
+            missing + ": expected a writable file, got No such file or directory");
+  write_file(folder.file("file"), "");
+  const std::string below_file = folder.file("file/plan.json");
+  EXPECT_EQ(input_error([&] { write_file(below_file, "x"); }),
+            below_file + ": expected a writable file, got Not a directory");
+  const std::string a_folder = folder.file("");
+  EXPECT_EQ(input_error([&] { write_file(a_folder, "x"); }),
+            a_folder + ": expected a file to write, got a folder");
+  EXPECT_EQ(input_error([&] { write_file("", "x"); }),
+            ": expected a writable file, got No such file or directory");
+}
+
+TEST(WriteFile, RefusesReadOnlyFiles) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may write everything";
+  const TemporaryFolder folder;
+  write_file(folder.file("a"), "old");
+  chmod(folder.file("a").c_str(), 0444);
+  EXPECT_EQ(input_error([&] { write_file(folder.file("a"), "x"); }),
+            folder.file("a") + ": expected a writable file, got Permission denied");
+}
+
+TEST(WriteFile, AFullDiskIsBadInputAndLeavesTheOldFile) {
+  const TemporaryFolder folder;
+  write_file(folder.file("a"), "old");
+  {
+    const FileSizeLimit limit(1000);
+    EXPECT_EQ(input_error([&] { write_file(folder.file("a"), std::string(5000, 'x')); }),
+              folder.file("a") + ": expected room to write 5000 bytes, got File too large");
+  }
+  EXPECT_EQ(read_file(folder.file("a")), "old");
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+TEST(WriteFile, WritesDevicesDirectly) {
+  write_file("/dev/null", "x");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_EQ(input_error([] { write_file("/dev/full", "four"); }),
+            "/dev/full: expected room to write 4 bytes, got No space left on device");
+}
+
+TEST(ReadFile, NamesPathAndReason) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(input_error([&] { (void)read_file(folder.file("none")); }),
+            folder.file("none") + ": expected a readable file, got No such file or directory");
+  EXPECT_EQ(input_error([&] { (void)read_file(folder.file("")); }),
+            folder.file("") + ": expected a readable file, got Is a directory");
+}
+
+TEST(ReadFile, ReadsEverySize) {
+  const TemporaryFolder folder;
+  for (const std::size_t size : {0, 1, 262'143, 262'144, 262'145, 1'000'000}) {
+    const std::string bytes(size, 'x');
+    write_file(folder.file("a"), bytes);
+    EXPECT_EQ(read_file(folder.file("a")), bytes);
+  }
+}
+
+void write_gzip(const std::string& path, const std::string& bytes) {
+  gzFile file = gzopen(path.c_str(), "wb");
+  ASSERT_NE(file, nullptr);
+  gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  gzclose(file);
+}
+
+TEST(ReadMaybeCompressedFile, Decompresses) {
+  const TemporaryFolder folder;
+  const std::string bytes(1'000'000, 'x');
+  write_gzip(folder.file("a.gz"), bytes);
+  EXPECT_EQ(read_maybe_compressed_file(folder.file("a.gz")), bytes);
+  const std::string whole = read_file(folder.file("a.gz"));
+  write_file(folder.file("half.gz"), whole.substr(0, whole.size() / 2));
+  EXPECT_THAT(input_error([&] { (void)read_maybe_compressed_file(folder.file("half.gz")); }),
+              testing::HasSubstr("expected a whole gzip file, got "));
+  std::string damaged = whole;
+  damaged[damaged.size() / 2] ^= 0x55;
+  write_file(folder.file("damaged.gz"), damaged);
+  EXPECT_THAT(input_error([&] { (void)read_maybe_compressed_file(folder.file("damaged.gz")); }),
+              testing::HasSubstr("expected a whole gzip file, got "));
+  EXPECT_THAT(input_error([&] { (void)read_maybe_compressed_file(folder.file("none.gz")); }),
+              testing::HasSubstr("expected a readable file, got No such file or directory"));
+}
+
+TEST(AppendFile, CutsOffATruncatedLine) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.jsonl");
+  const std::string long_line(200'000, 'y');
+  for (const std::string& tail : {std::string(), std::string("half"), long_line}) {
+    write_file(path, "one\ntwo\n" + tail);
+    AppendFile file(path);
+    EXPECT_EQ(file.cut_truncated_line(), tail.size());
+    file.append_line("three");
+    file.sync();
+    EXPECT_EQ(read_file(path), "one\ntwo\nthree\n");
+  }
+  write_file(path, "no newline");
+  AppendFile file(path);
+  EXPECT_EQ(file.cut_truncated_line(), 10u);
+  EXPECT_EQ(read_file(path), "");
+}
+
+TEST(AppendFile, TakesBackALineThatDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.jsonl");
+  AppendFile file(path);
+  file.append_line("one");
+  {
+    const FileSizeLimit limit(10);
+    EXPECT_EQ(input_error([&] { file.append_line("a long line"); }),
+              path + ": expected room to write 12 bytes, got File too large");
+  }
+  EXPECT_EQ(read_file(path), "one\n");
+  file.append_line("a long line");
+  EXPECT_EQ(read_file(path), "one\na long line\n");
+}
+
+TEST(AppendFile, RefusesASecondWriter) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.jsonl");
+  const AppendFile first(path);
+  EXPECT_EQ(input_error([&] { const AppendFile second(path); }),
+            path +
+                ": expected a file that nobody else is writing, got one that another process "
+                "appends to");
+}
+
+TEST(AppendFile, NamesPathAndReason) {
+  const TemporaryFolder folder;
+  EXPECT_EQ(input_error([&] { const AppendFile file(folder.file("none/a")); }),
+            folder.file("none/a") + ": expected a writable file, got No such file or directory");
+  EXPECT_EQ(input_error([] { AppendFile("/dev/full").append_line("x"); }),
+            "/dev/full: expected room to write 2 bytes, got No space left on device");
+}
+
+TEST(Sha256, MatchesPublishedVectors) {  // FIPS 180-2, appendix B
+  EXPECT_EQ(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  const TemporaryFolder folder;
+  write_file(folder.file("abc"), "abc");
+  EXPECT_EQ(sha256_file(folder.file("abc")), sha256_hex("abc"));
+}
+
+}  // namespace
+}  // namespace neuroshard
