@@ -1,0 +1,244 @@
+// Beam search over column cuts.
+#include "neuroshard/search/beam_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/search/memory_fit.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// The pieces that the tables are cut into, in the order of placement.
+using PieceList = std::vector<PieceType>;
+
+struct BeamState {
+  PieceList pieces;
+  Placement placement;
+
+  /// First what fits (or lacks least), then what is cheapest.
+  [[nodiscard]] auto rank() const {
+    return std::make_tuple(placement.unplaced_bytes, placement.cost_ms);
+  }
+};
+
+/// Equal for lists with the same pieces; the order of a list follows from its pieces.
+std::uint64_t hash_of(const PieceList& pieces) {
+  std::uint64_t hash = 0;
+  for (const PieceType piece : pieces) hash += mix64(static_cast<std::uint64_t>(piece) + 1);
+  return hash;
+}
+
+/// One search; its parts share the catalog and the workers.
+class Search {
+ public:
+  Search(const Simulator& simulator, const BeamSearchOptions& options, int num_threads)
+      : simulator_(simulator), options_(options), catalog_(simulator) {
+    // Threads cost more to wake than a small search takes.
+    pool_.emplace(simulator.task().tables.size() < kTablesWorthThreads ? 1 : num_threads);
+    for (int worker = 0; worker < pool_->num_threads(); ++worker) {
+      workers_.emplace_back(simulator, catalog_, options.greedy);
+    }
+  }
+
+  PlanningResult run() {
+    const MemoryFit fit = fit_memory(simulator_.task());
+    if (!fit.feasible) throw explain_infeasible(simulator_.task());
+    std::vector<BeamState> beam = first_states(fit);
+    BeamState best = best_of(beam);
+    int levels_left = options_.num_levels;
+    while (levels_left > 0) {
+      std::vector<BeamState> children = expand(beam);
+      if (children.empty()) break;
+      keep_best(children);
+      if (children.front().rank() < best.rank()) best = children.front();
+      beam = std::move(children);
+      // Levels without a feasible state are owed to memory, not to cost; halving ends by itself.
+      if (beam.front().placement.feasible()) --levels_left;
+    }
+    PlanningResult result = finish(best, fit);
+    for (const GreedyGridSearch& worker : workers_) {
+      result.stats.plans_priced += worker.stats().plans_priced;
+      result.stats.head_evaluations += worker.stats().head_evaluations;
+    }
+    result.stats.states_expanded = static_cast<std::int64_t>(seen_.size());
+    result.stats.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kTablesWorthThreads = 24;
+
+  PieceList sorted(PieceList pieces) const {
+    std::sort(pieces.begin(), pieces.end(),
+              [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); });
+    return pieces;
+  }
+
+  /// Halves pieces until each fits on the largest device by itself.
+  PieceList necessary_cuts() {
+    const auto& capacity = simulator_.task().topology.memory_bytes;
+    const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+    PieceList waiting;
+    for (std::size_t table = 0; table < simulator_.task().tables.size(); ++table) {
+      waiting.push_back(
+          catalog_.add(static_cast<int>(table), simulator_.task().tables[table].embedding_dim));
+    }
+    PieceList pieces;
+    while (!waiting.empty()) {
+      const PieceType piece = waiting.back();
+      waiting.pop_back();
+      if (catalog_.bytes(piece) > largest && catalog_.can_halve(piece)) {
+        const auto [wide, narrow] = catalog_.halves(piece);
+        waiting.insert(waiting.end(), {narrow, wide});
+      } else {
+        pieces.push_back(piece);
+      }
+    }
+    return sorted(std::move(pieces));
+  }
+
+  /// The tables with the necessary cuts only and, if those are not enough, the cuts of a plan that
+  /// fits.
+  std::vector<BeamState> first_states(const MemoryFit& fit) {
+    std::vector<PieceList> lists{necessary_cuts()};
+    PieceList fitting;
+    for (const Shard& shard : fit.plan.shards) {
+      fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+    }
+    lists.push_back(sorted(std::move(fitting)));
+    std::vector<BeamState> states = placed(std::move(lists));
+    if (states.size() > 1 && states[0].placement.feasible()) states.pop_back();
+    return states;
+  }
+
+  /// States for the lists not met before, each with its best placement.
+  std::vector<BeamState> placed(std::vector<PieceList> lists) {
+    std::vector<BeamState> states;
+    for (PieceList& list : lists) {
+      if (seen_.insert(hash_of(list)).second) states.push_back({std::move(list), {}});
+    }
+    pool_->for_each(states.size(), [&](std::size_t i, int worker) {
+      states[i].placement = workers_[worker].search(states[i].pieces);
+    });
+    return states;
+  }
+
+  /// Positions of the pieces to halve: the N largest and the N costliest, one of equal pieces.
+  std::vector<std::size_t> candidates(const PieceList& pieces) const {
+    std::vector<std::size_t> distinct;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const bool repeated = i > 0 && pieces[i] == pieces[i - 1];
+      if (!repeated && catalog_.can_halve(pieces[i])) distinct.push_back(i);
+    }
+    const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
+    // The list is in the order of falling cost already.
+    std::vector<std::size_t> chosen(distinct.begin(),
+                                    distinct.begin() + static_cast<std::ptrdiff_t>(count));
+    std::stable_sort(distinct.begin(), distinct.end(), [&](std::size_t a, std::size_t b) {
+      return catalog_.bytes(pieces[a]) > catalog_.bytes(pieces[b]);
+    });
+    chosen.insert(chosen.end(), distinct.begin(),
+                  distinct.begin() + static_cast<std::ptrdiff_t>(count));
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
+  }
+
+  PieceList with_halves(const PieceList& pieces, std::size_t position) {
+    const auto [wide, narrow] = catalog_.halves(pieces[position]);
+    PieceList result;
+    result.reserve(pieces.size() + 1);
+    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (i != position) result.push_back(pieces[i]);
+    }
+    for (const PieceType half : {wide, narrow}) {
+      result.insert(std::upper_bound(result.begin(), result.end(), half, first), half);
+    }
+    return result;
+  }
+
+  std::vector<BeamState> expand(const std::vector<BeamState>& beam) {
+    std::vector<PieceList> lists;
+    for (const BeamState& state : beam) {
+      for (const std::size_t position : candidates(state.pieces)) {
+        lists.push_back(with_halves(state.pieces, position));
+      }
+    }
+    return placed(std::move(lists));
+  }
+
+  void keep_best(std::vector<BeamState>& states) const {
+    std::stable_sort(states.begin(), states.end(),
+                     [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
+    if (states.size() > static_cast<std::size_t>(options_.beam_width)) {
+      states.resize(options_.beam_width);
+    }
+  }
+
+  static BeamState best_of(const std::vector<BeamState>& states) {
+    return *std::min_element(
+        states.begin(), states.end(),
+        [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
+  }
+
+  /// The state's plan, or the plan that is known to fit where the greedy never found one.
+  PlanningResult finish(const BeamState& best, const MemoryFit& fit) const {
+    PlanningResult result;
+    if (best.placement.feasible()) {
+      result.plan = to_plan(best);
+    } else {
+      result.plan = fit.plan;
+    }
+    result.predicted = simulator_.cost(result.plan);
+    const std::vector<std::int64_t> bytes = device_memory(simulator_.task(), result.plan);
+    for (std::size_t d = 0; d < bytes.size(); ++d) {
+      result.predicted.devices[d].memory_bytes = bytes[d];
+    }
+    return result;
+  }
+
+  /// Gives the pieces of each table their columns, one after the other.
+  ShardingPlan to_plan(const BeamState& state) const {
+    std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
+    ShardingPlan plan;
+    for (std::size_t i = 0; i < state.pieces.size(); ++i) {
+      const PieceType piece = state.pieces[i];
+      const std::int64_t columns = catalog_.num_columns(piece);
+      std::int64_t& offset = next_column[catalog_.table(piece)];
+      plan.shards.push_back({catalog_.table(piece), offset, columns, state.placement.devices[i]});
+      offset += columns;
+    }
+    sort_shards(plan);
+    return plan;
+  }
+
+  const Simulator& simulator_;
+  const BeamSearchOptions& options_;
+  PieceCatalog catalog_;
+  std::optional<ThreadPool> pool_;
+  std::vector<GreedyGridSearch> workers_;
+  std::set<std::uint64_t> seen_;
+};
+
+}  // namespace
+
+PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
+                                       const PlannerOptions& options) const {
+  const auto start = std::chrono::steady_clock::now();
+  PlanningResult result = Search(simulator, options_, options.num_threads).run();
+  result.stats.wall_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace neuroshard

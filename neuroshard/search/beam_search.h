@@ -1,0 +1,31 @@
+// The search of the paper on incremental state: beam search over column cuts around the greedy grid
+// search over placements.
+#pragma once
+
+#include "neuroshard/search/greedy_grid_search.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+/// The paper's hyper-parameters are the defaults.
+struct BeamSearchOptions {
+  int num_candidates = 10;  ///< largest and costliest pieces that are halved, each; the paper's N
+  int beam_width = 3;       ///< lists of cuts kept from level to level; K
+  int num_levels = 10;      ///< cuts at the most beyond those that memory demands; L
+  GreedyGridSearchOptions greedy;
+};
+
+/// The algorithm "neuroshard". The plan depends on the options only, not on the number of threads.
+class BeamSearchPlanner final : public Planner {
+ public:
+  explicit BeamSearchPlanner(BeamSearchOptions options = {}) : options_(options) {}
+
+  [[nodiscard]] std::string_view name() const override { return "neuroshard"; }
+  [[nodiscard]] PlanningResult plan(const Simulator& simulator,
+                                    const PlannerOptions& options) const override;
+
+ private:
+  BeamSearchOptions options_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,61 @@
+// The distinct pieces (table, columns) that a search meets, each encoded once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/cost/simulator.h"
+
+namespace neuroshard {
+
+/// A distinct (table, columns); many placed pieces may share it.
+using PieceType = int;
+
+/// Grows as cuts are made; references into it are by PieceType. Growing is not thread-safe, reading
+/// between growths is.
+class PieceCatalog {
+ public:
+  explicit PieceCatalog(const Simulator& simulator);
+
+  /// The piece's type, encoded now if it is new.
+  PieceType add(int table, std::int64_t num_columns);
+
+  [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }
+  [[nodiscard]] std::int64_t num_columns(PieceType type) const { return facts_[type].num_columns; }
+  [[nodiscard]] std::int64_t bytes(PieceType type) const { return facts_[type].bytes; }
+  /// Predicted cost of a device with this piece alone [ms].
+  [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
+  /// What it adds to its device's state; state_size() elements.
+  [[nodiscard]] std::span<const double> contribution(PieceType type) const {
+    return {contributions_.data() + type * state_size_, state_size_};
+  }
+  [[nodiscard]] std::size_t state_size() const { return state_size_; }
+  [[nodiscard]] std::size_t size() const { return facts_.size(); }
+
+  /// True if the piece can be halved into two pieces of at least 4 columns.
+  [[nodiscard]] bool can_halve(PieceType type) const;
+  /// The wider and the narrower half (equal if the columns allow), added if new.
+  std::pair<PieceType, PieceType> halves(PieceType type);
+
+  /// Order of placement: falling single-piece cost, then the order of the task's tables.
+  [[nodiscard]] bool goes_first(PieceType a, PieceType b) const;
+
+ private:
+  struct Facts {
+    int table;
+    std::int64_t num_columns;
+    std::int64_t bytes;
+    double single_cost;
+  };
+
+  const Simulator& simulator_;
+  std::size_t state_size_;
+  std::vector<Facts> facts_;
+  std::vector<double> contributions_;
+  std::map<std::pair<int, std::int64_t>, PieceType> types_;
+};
+
+}  // namespace neuroshard
