@@ -5,7 +5,13 @@
 
 namespace neuroshard::cli {
 
+void add_check_command(CLI::App& app);
 void add_collect_command(CLI::App& app);
+void add_compare_command(CLI::App& app);
+void add_evaluate_command(CLI::App& app);
+void add_model_command(CLI::App& app);
+void add_plan_command(CLI::App& app);
 void add_train_command(CLI::App& app);
+void add_workload_command(CLI::App& app);
 
 }  // namespace neuroshard::cli

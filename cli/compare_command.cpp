@@ -1,0 +1,210 @@
+// `neuroshard compare`: all algorithms on many tasks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/io/file.h"
+#include "neuroshard/io/task_io.h"
+#include "neuroshard/report/text_table.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CompareOptions {
+  std::vector<std::string> tasks;
+  std::vector<std::string> models;
+  std::vector<std::string> algorithms{"all"};
+  std::string time_limit = "1s";
+  PlannerOptions planner;
+  bool measure = false;
+  std::string arena = "4GiB";
+  bool json = false;
+  std::string output;
+};
+
+/// Task files: those given, and all .json files in the folders given, by name.
+std::vector<std::string> task_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!fs::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : fs::directory_iterator(path)) {
+      if (entry.path().extension() == ".json") inside.push_back(entry.path());
+    }
+    if (inside.empty()) throw InputError(path, "a folder with task files (.json)", "none in it");
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+std::vector<std::unique_ptr<Planner>> planners_of(const std::vector<std::string>& names) {
+  if (names.size() == 1 && names[0] == "all") return make_planners();
+  std::vector<std::unique_ptr<Planner>> planners;
+  for (const std::string& name : names) planners.push_back(find_planner(name));
+  return planners;
+}
+
+template <typename T>
+void set_if(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object.set(key, *value);
+}
+
+Json entry_json(const ComparisonEntry& entry) {
+  Json json = Json::Object{{"task", entry.task},
+                           {"algorithm", entry.algorithm},
+                           {"found", entry.found},
+                           {"wall_ms", entry.wall_ms}};
+  if (!entry.found) return json.set("reason", entry.reason);
+  json.set("predicted_ms", entry.predicted_ms);
+  set_if(json, "measured_ms", entry.measured_ms);
+  set_if(json, "measured_compute_ms", entry.measured_compute_ms);
+  set_if(json, "compute_mape", entry.compute_mape);
+  return json;
+}
+
+Json summary_json(const ComparisonSummary& summary) {
+  Json json = Json::Object{{"algorithm", summary.algorithm},
+                           {"tasks", summary.tasks},
+                           {"solved", summary.solved},
+                           {"common", summary.common},
+                           {"wins", summary.wins},
+                           {"mean_predicted_ms", summary.mean_predicted_ms},
+                           {"mean_wall_ms", summary.mean_wall_ms}};
+  set_if(json, "mean_measured_ms", summary.mean_measured_ms);
+  set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
+  set_if(json, "measured_wins", summary.measured_wins);
+  return json;
+}
+
+std::string document(const CostModels& models, const std::vector<ComparisonEntry>& entries,
+                     const std::vector<ComparisonSummary>& summaries) {
+  Json::Array summary_array;
+  for (const ComparisonSummary& summary : summaries) summary_array.push_back(summary_json(summary));
+  Json::Array entry_array;
+  for (const ComparisonEntry& entry : entries) entry_array.push_back(entry_json(entry));
+  return to_document(Json::Object{{"format", "neuroshard/comparison/1"},
+                                  {"compute_model", models.compute->name()},
+                                  {"communication_model", models.communication->name()},
+                                  {"summary", std::move(summary_array)},
+                                  {"entries", std::move(entry_array)}});
+}
+
+void print_summaries(const std::vector<ComparisonSummary>& summaries) {
+  const bool measured = std::any_of(summaries.begin(), summaries.end(),
+                                    [](const auto& s) { return s.measured_wins.has_value(); });
+  TextTable table;
+  table.add_column("algorithm", TextTable::Align::left);
+  for (const char* title : {"solved", "predicted ms", "wins", "time ms"}) table.add_column(title);
+  if (measured) {
+    for (const char* title : {"measured ms", "measured compute ms", "measured wins"}) {
+      table.add_column(title);
+    }
+  }
+  const auto cell = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.3f}", *value) : "";
+  };
+  for (const ComparisonSummary& summary : summaries) {
+    std::vector<std::string> cells{
+        summary.algorithm, fmt::format("{}/{}", summary.solved, summary.tasks),
+        fmt::format("{:.3f}", summary.mean_predicted_ms), fmt::format("{}", summary.wins),
+        fmt::format("{:.2f}", summary.mean_wall_ms)};
+    if (measured) {
+      cells.push_back(cell(summary.mean_measured_ms));
+      cells.push_back(cell(summary.mean_measured_compute_ms));
+      cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
+    }
+    table.add_row(std::move(cells));
+  }
+  fmt::print("{}", table.to_string());
+  if (!summaries.empty()) {
+    fmt::print("mean costs over the {} tasks that every algorithm solved\n",
+               summaries.front().common);
+  }
+}
+
+void run(CompareOptions& options) {
+  options.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
+  const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
+  const std::vector<std::string> files = task_files(options.tasks);
+  std::vector<Task> tasks;
+  for (const std::string& file : files) tasks.push_back(read_task(file));
+  const CostModels models = load_cost_models(options.models, tasks.front().topology);
+  std::optional<ComputeBenchmark> benchmark;
+  if (options.measure) {
+    ComputeBenchmarkOptions settings;
+    settings.arena_bytes = parse_bytes(options.arena, "--arena");
+    benchmark.emplace(settings);
+  }
+  std::vector<ComparisonEntry> entries;
+  {
+    ProgressLine line;
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      const Simulator simulator(tasks[i], models.compute, models.communication);
+      for (ComparisonEntry& entry : compare_on_task(files[i], simulator, planners, options.planner,
+                                                    benchmark ? &*benchmark : nullptr)) {
+        entries.push_back(std::move(entry));
+      }
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+      const double left =
+          elapsed.count() / static_cast<double>(i + 1) * static_cast<double>(tasks.size() - i - 1);
+      line.show(fmt::format("{} of {} tasks, {} left", i + 1, tasks.size(), format_seconds(left)));
+    }
+  }
+  const std::vector<ComparisonSummary> summaries = summarize(entries);
+  const std::string text = document(models, entries, summaries);
+  if (!options.output.empty()) write_file(options.output, text);
+  if (options.json) {
+    fmt::print("{}", text);
+  } else {
+    print_summaries(summaries);
+  }
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
+  command->add_option("tasks", options->tasks, "Task files, or folders of them")->required();
+  command->add_option("--algorithms", options->algorithms, "Names, or all")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--model", options->models,
+                      "Cost model by name or file; once for computation, once for communication");
+  command->add_flag("--measure", options->measure,
+                    "Also measure every plan's computation on this machine");
+  command->add_option("--arena", options->arena, "With --measure: memory to take for the tables")
+      ->capture_default_str();
+  command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")
+      ->capture_default_str();
+  command->add_option("--threads", options->planner.num_threads, "0: one per core")
+      ->capture_default_str();
+  command->add_option("--seed", options->planner.seed, "Where chance plays a part")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print the result as JSON");
+  command->add_option("-o,--output", options->output, "Result to write (.json)");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace neuroshard::cli

@@ -1,0 +1,131 @@
+// `neuroshard evaluate`: a plan's computation on this machine, beside its prediction.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/report/text_table.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+struct EvaluateOptions {
+  std::string plan;
+  std::vector<std::string> models;
+  std::string arena = "4GiB";
+  std::uint64_t seed = 0;
+  bool json = false;
+  ComputeBenchmarkOptions benchmark;
+};
+
+/// The models that the plan was made with, unless others are asked for.
+std::vector<std::string> models_of(const PlanDocument& document, const EvaluateOptions& options) {
+  if (!options.models.empty()) return options.models;
+  std::vector<std::string> names;
+  for (const char* kind : {"compute", "communication"}) {
+    const Json* reference = document.model.find(kind);
+    const Json* name = reference == nullptr ? nullptr : reference->find("name");
+    if (name != nullptr && name->text() != nullptr) names.push_back(*name->text());
+  }
+  return names;
+}
+
+Json devices_json(const PlanEvaluation& evaluation) {
+  Json::Array devices;
+  for (std::size_t d = 0; d < evaluation.measured.devices.size(); ++d) {
+    devices.push_back(
+        Json::Object{{"predicted_compute_ms", evaluation.predicted.devices[d].compute_ms},
+                     {"measured_compute_ms", evaluation.measured.devices[d].compute_ms},
+                     {"interval", evaluation.interval[d]},
+                     {"predicted_total_ms", evaluation.predicted.devices[d].total_ms()},
+                     {"measured_total_ms", evaluation.measured.devices[d].total_ms()}});
+  }
+  return devices;
+}
+
+void print_table(const PlanEvaluation& evaluation) {
+  TextTable table;
+  for (const char* title : {"device", "predicted ms", "measured ms", "+-", "error",
+                            "predicted total", "measured total"}) {
+    table.add_column(title);
+  }
+  table.add_column("", TextTable::Align::left);
+  for (std::size_t d = 0; d < evaluation.measured.devices.size(); ++d) {
+    const DeviceCost& predicted = evaluation.predicted.devices[d];
+    const DeviceCost& measured = evaluation.measured.devices[d];
+    const double error =
+        measured.compute_ms > 0.0 ? predicted.compute_ms / measured.compute_ms - 1.0 : 0.0;
+    table.add_row({fmt::format("{}", d), fmt::format("{:.3f}", predicted.compute_ms),
+                   fmt::format("{:.3f}", measured.compute_ms),
+                   fmt::format("{:.1f}%", 100.0 * evaluation.interval[d]),
+                   fmt::format("{:+.1f}%", 100.0 * error),
+                   fmt::format("{:.3f}", predicted.total_ms()),
+                   fmt::format("{:.3f}", measured.total_ms()),
+                   measured.total_ms() >= evaluation.measured.cost_ms ? "<- slowest" : ""});
+  }
+  fmt::print("{}\n", table.to_string());
+  fmt::print("computation: mean error {:.1f}%, rank correlation (tau) {:.3f}\n",
+             100.0 * evaluation.compute_mape, evaluation.compute_tau);
+  fmt::print("plan cost: predicted {:.3f} ms, with measured computation {:.3f} ms ({:+.1f}%)\n",
+             evaluation.predicted.cost_ms, evaluation.measured.cost_ms,
+             100.0 * (evaluation.predicted.cost_ms / evaluation.measured.cost_ms - 1.0));
+}
+
+void run(EvaluateOptions& options) {
+  const PlanDocument document = read_plan(options.plan);
+  const std::vector<std::string> found = violations(document.task, document.plan);
+  if (!found.empty()) {
+    throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
+  }
+  const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
+  const Simulator simulator(document.task, models.compute, models.communication);
+  options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
+  options.benchmark.data_type = arena_data_type(document.task);
+  ComputeBenchmark benchmark(options.benchmark);
+  PlanEvaluation evaluation;
+  {
+    ProgressLine line;
+    evaluation =
+        evaluate_plan(simulator, document.plan, benchmark, options.seed, [&](int devices_done) {
+          line.show(fmt::format("{} of {} devices measured", devices_done,
+                                document.task.topology.world_size));
+        });
+  }
+  if (options.json) {
+    const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},
+                                     {"measured_ms", evaluation.measured.cost_ms},
+                                     {"compute_mape", evaluation.compute_mape},
+                                     {"compute_tau", evaluation.compute_tau},
+                                     {"devices", devices_json(evaluation)}};
+    fmt::print("{}\n", to_line(result));
+  } else {
+    print_table(evaluation);
+  }
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& app) {
+  auto options = std::make_shared<EvaluateOptions>();
+  CLI::App* command =
+      app.add_subcommand("evaluate", "Measure a plan's computation on this machine");
+  command->add_option("plan", options->plan, "Plan file (.json)")->required();
+  command->add_option("--model", options->models, "Cost models; default those of the plan");
+  command->add_option("--arena", options->arena, "Memory to take for the tables")
+      ->capture_default_str();
+  command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of the batches")->capture_default_str();
+  command->add_flag("--json", options->json, "Print the result as JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace neuroshard::cli

@@ -1,0 +1,86 @@
+// `neuroshard model`: lists cost models and shows what one was trained on.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/report/text_table.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+void list() {
+  TextTable table;
+  table.add_column("name", TextTable::Align::left);
+  table.add_column("kind", TextTable::Align::left);
+  table.add_column("", TextTable::Align::left);
+  table.add_column("origin", TextTable::Align::left);
+  for (const ModelEntry& entry : list_models()) {
+    table.add_row(
+        {entry.name, entry.kind, entry.is_estimate ? "estimate" : "pre-trained", entry.origin});
+  }
+  fmt::print("{}", table.to_string());
+}
+
+void show_file(const std::string& file) {
+  const auto model = read_compute_model(file);
+  const ComputeModelInfo& info = model->info();
+  const TrainedRange& range = info.range;
+  std::vector<std::string> optimizers;
+  for (const Optimizer optimizer : range.optimizers) optimizers.emplace_back(to_string(optimizer));
+  std::vector<std::string> types;
+  for (const DataType type : range.data_types) types.emplace_back(to_string(type));
+  fmt::print("name            {}\n", info.name);
+  fmt::print("kind            compute\n");
+  fmt::print("file            {}\n", file);
+  fmt::print("sha256          {}\n", info.model_sha256);
+  fmt::print("architecture    {}\n", to_string(model->network().architecture));
+  fmt::print("feature schema  {}\n", to_string(model->network().schema));
+  fmt::print("hardware        {}\n", info.hardware);
+  fmt::print("operator        {}\n", info.operator_info);
+  fmt::print("training data   sha256 {}\n", info.data_sha256);
+  fmt::print(
+      "trained range   batch size {} to {}; {} to {} columns; up to {} pieces, {} rows, "
+      "pooling factor {:.4g}; {}; {}\n",
+      range.min_batch_size, range.max_batch_size, range.min_columns, range.max_columns,
+      range.max_pieces, range.max_embeddings, range.max_pooling_factor, fmt::join(optimizers, ", "),
+      fmt::join(types, ", "));
+  for (const auto& [name, value] : info.metrics) fmt::print("{:<36}{:.6g}\n", name, value);
+}
+
+void show(const std::string& name) {
+  const std::string file = find_model_file(name);
+  if (!file.empty()) {
+    show_file(file);
+    return;
+  }
+  for (const ModelEntry& entry : list_models()) {
+    if (entry.name != name && entry.name != "analytic-" + name) continue;
+    fmt::print("name    {}\nkind    {} (an estimate, not measured)\nsource  {}\n", entry.name,
+               entry.kind, entry.origin);
+    return;
+  }
+  throw InputError("model", "a file or a name that `neuroshard model list` shows",
+                   "\"" + name + "\"");
+}
+
+}  // namespace
+
+void add_model_command(CLI::App& app) {
+  CLI::App* model = app.add_subcommand("model", "Pre-trained and analytic cost models");
+  model->require_subcommand(1);
+  model->add_subcommand("list", "Which models there are")->callback(list);
+  auto name = std::make_shared<std::string>();
+  CLI::App* command =
+      model->add_subcommand("show", "What a model was trained on, and how good it is");
+  command->add_option("model", *name, "Name or file")->required();
+  command->callback([name] { show(*name); });
+}
+
+}  // namespace neuroshard::cli

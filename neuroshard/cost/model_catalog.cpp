@@ -1,0 +1,131 @@
+// Cost models by name.
+#include "neuroshard/cost/model_catalog.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/analytic_communication.h"
+#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/compute_model_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".safetensors";
+constexpr std::string_view kAnalyticPrefix = "analytic-";
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(kSuffix);
+}
+
+/// Presets may be named with or without the prefix that their models carry.
+std::string preset_name(const std::string& name) {
+  return name.starts_with(kAnalyticPrefix) ? name.substr(kAnalyticPrefix.size()) : name;
+}
+
+template <typename Presets>
+bool contains(const Presets& presets, const std::string& name) {
+  return std::any_of(presets.begin(), presets.end(),
+                     [&](const auto& preset) { return preset.name == name; });
+}
+
+void set_compute(CostModels& models, std::shared_ptr<const ComputeCostModel> model,
+                 std::string sha256) {
+  if (models.compute) {
+    throw InputError("--model", "at most one computation model",
+                     fmt::format("\"{}\" and \"{}\"", models.compute->name(), model->name()));
+  }
+  models.compute = std::move(model);
+  models.compute_sha256 = std::move(sha256);
+}
+
+void add_model(CostModels& models, const std::string& name) {
+  const std::string file = find_model_file(name);
+  if (!file.empty()) {
+    auto model = read_compute_model(file);
+    std::string sha256 = model->info().model_sha256;
+    set_compute(models, std::move(model), std::move(sha256));
+  } else if (contains(compute_hardware(), preset_name(name))) {
+    set_compute(models,
+                std::make_shared<AnalyticComputeModel>(find_compute_hardware(preset_name(name))),
+                "");
+  } else if (contains(interconnects(), preset_name(name))) {
+    if (models.communication) {
+      throw InputError("--model", "at most one communication model",
+                       fmt::format("\"{}\" and \"{}\"", models.communication->name(), name));
+    }
+    models.communication =
+        std::make_shared<AnalyticCommunicationModel>(find_interconnect(preset_name(name)));
+  } else {
+    std::vector<std::string> known;
+    for (const ModelEntry& entry : list_models()) known.push_back(entry.name);
+    throw InputError("--model", fmt::format("a file or one of {}", fmt::join(known, ", ")),
+                     fmt::format("\"{}\"", name));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> model_folders() {
+  std::vector<std::string> folders;
+  if (const char* folder = std::getenv("NEUROSHARD_MODELS")) folders.emplace_back(folder);
+  folders.emplace_back(NEUROSHARD_SOURCE_MODEL_DIR);
+  folders.emplace_back(NEUROSHARD_INSTALL_MODEL_DIR);
+  return folders;
+}
+
+std::string find_model_file(const std::string& name) {
+  if (is_path(name)) return name;
+  for (const std::string& folder : model_folders()) {
+    std::string path = fmt::format("{}/{}{}", folder, name, kSuffix);
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  return "";
+}
+
+std::vector<ModelEntry> list_models() {
+  std::vector<ModelEntry> entries;
+  for (const std::string& folder : model_folders()) {
+    std::error_code ignored;
+    for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+      if (file.path().extension() != kSuffix) continue;
+      const std::string name = file.path().stem();
+      const bool known = std::any_of(entries.begin(), entries.end(),
+                                     [&](const ModelEntry& entry) { return entry.name == name; });
+      if (!known) entries.push_back({name, "compute", false, file.path()});
+    }
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const ModelEntry& a, const ModelEntry& b) { return a.name < b.name; });
+  for (const ComputeHardware& preset : compute_hardware()) {
+    entries.push_back({fmt::format("{}{}", kAnalyticPrefix, preset.name), "compute", true,
+                       std::string(preset.source)});
+  }
+  for (const Interconnect& preset : interconnects()) {
+    entries.push_back({fmt::format("{}{}", kAnalyticPrefix, preset.name), "communication", true,
+                       std::string(preset.source)});
+  }
+  return entries;
+}
+
+CostModels load_cost_models(const std::vector<std::string>& names, const Topology& topology) {
+  CostModels models;
+  for (const std::string& name : names) add_model(models, name);
+  if (!models.compute) add_model(models, kDefaultComputeModel);
+  if (!models.communication) {
+    const std::string fallback = topology.local_world_size > 1 ? "pcie4" : "ethernet-25g";
+    models.communication = std::make_shared<AnalyticCommunicationModel>(
+        find_interconnect(topology.interconnect.empty() ? fallback : topology.interconnect));
+  }
+  return models;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,50 @@
+// Cost models by name: files, shipped pre-trained models, and analytic presets.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/communication_cost_model.h"
+#include "neuroshard/cost/compute_cost_model.h"
+
+namespace neuroshard {
+
+/// A computation model and a communication model, with where each came from.
+struct CostModels {
+  std::shared_ptr<const ComputeCostModel> compute;
+  std::shared_ptr<const CommunicationCostModel> communication;
+  std::string compute_sha256;        ///< of the model's file; empty for an analytic model
+  std::string communication_sha256;  ///< likewise
+};
+
+/// One line of `model list`.
+struct ModelEntry {
+  std::string name;  ///< what `--model` takes
+  std::string kind;  ///< "compute" or "communication"
+  bool is_estimate = false;
+  std::string origin;  ///< file, or the source of the preset's numbers
+};
+
+/// The model used where none is asked for: measured on the machine that this project ships data of.
+inline constexpr const char* kDefaultComputeModel = "cpu-epyc-2core";
+
+/// Folders with shipped models, in the order in which they are searched: $NEUROSHARD_MODELS, the
+/// source tree, the installation.
+[[nodiscard]] std::vector<std::string> model_folders();
+
+/// All models that can be asked for by name.
+[[nodiscard]] std::vector<ModelEntry> list_models();
+
+/// Path of a model file: `name` itself if it names a file (contains '/' or ends in .safetensors),
+/// else NAME.safetensors in one of the folders; empty if there is none.
+[[nodiscard]] std::string find_model_file(const std::string& name);
+
+/// Loads models by name or file; each knows whether it is for computation or communication. What
+/// is not named is the default computation model, or the interconnect that the topology names, or
+/// "ethernet-25g" for hosts of one device and "pcie4" for hosts of several.
+/// Throws InputError for an unknown name, a broken file, or two models of one kind.
+[[nodiscard]] CostModels load_cost_models(const std::vector<std::string>& names,
+                                          const Topology& topology);
+
+}  // namespace neuroshard

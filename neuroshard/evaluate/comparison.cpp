@@ -1,0 +1,135 @@
+// Comparison of planners.
+#include "neuroshard/evaluate/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <stdexcept>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
+
+namespace neuroshard {
+
+namespace {
+
+ComparisonEntry run_planner(const std::string& task_name, const Simulator& simulator,
+                            const Planner& planner, const PlannerOptions& options,
+                            ComputeBenchmark* benchmark) {
+  using Clock = std::chrono::steady_clock;
+  ComparisonEntry entry;
+  entry.task = task_name;
+  entry.algorithm = planner.name();
+  const Clock::time_point start = Clock::now();
+  const auto stop = [&] {
+    entry.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  PlanningResult result;
+  try {
+    result = planner.plan(simulator, options);
+    stop();
+  } catch (const InfeasibleError& error) {
+    stop();
+    entry.reason = error.what();
+    return entry;
+  }
+  const std::vector<std::string> found = violations(simulator.task(), result.plan);
+  if (!found.empty()) {
+    throw std::logic_error(
+        fmt::format("{}: invalid plan by {}: {}", task_name, planner.name(), found.front()));
+  }
+  entry.found = true;
+  entry.stats = result.stats;
+  entry.predicted_ms = result.predicted.cost_ms;
+  if (benchmark != nullptr) {
+    const PlanEvaluation evaluation =
+        evaluate_plan(simulator, result.plan, *benchmark, options.seed);
+    entry.measured_ms = evaluation.measured.cost_ms;
+    entry.compute_mape = evaluation.compute_mape;
+    double slowest = 0.0;
+    for (const DeviceCost& device : evaluation.measured.devices) {
+      slowest = std::max(slowest, device.compute_ms);
+    }
+    entry.measured_compute_ms = slowest;
+  }
+  return entry;
+}
+
+/// Entries of one task.
+using TaskEntries = std::vector<const ComparisonEntry*>;
+
+void add_task(const TaskEntries& entries, std::vector<ComparisonSummary>& summaries) {
+  const bool common = std::all_of(entries.begin(), entries.end(),
+                                  [](const ComparisonEntry* entry) { return entry->found; });
+  double best = std::numeric_limits<double>::infinity();
+  double best_measured = best;
+  for (const ComparisonEntry* entry : entries) {
+    if (!entry->found) continue;
+    best = std::min(best, entry->predicted_ms);
+    best_measured = std::min(best_measured, entry->measured_ms.value_or(best_measured));
+  }
+  const auto add = [](std::optional<double>& sum, const std::optional<double>& value) {
+    if (value) sum = sum.value_or(0.0) + *value;
+  };
+  for (const ComparisonEntry* entry : entries) {
+    ComparisonSummary& summary =
+        *std::find_if(summaries.begin(), summaries.end(),
+                      [&](const ComparisonSummary& s) { return s.algorithm == entry->algorithm; });
+    ++summary.tasks;
+    summary.solved += entry->found ? 1 : 0;
+    summary.mean_wall_ms += entry->wall_ms;
+    summary.wins += entry->found && entry->predicted_ms <= best ? 1 : 0;
+    if (entry->measured_ms) {
+      summary.measured_wins =
+          summary.measured_wins.value_or(0) + (*entry->measured_ms <= best_measured ? 1 : 0);
+    }
+    if (!common) continue;
+    ++summary.common;
+    summary.mean_predicted_ms += entry->predicted_ms;
+    add(summary.mean_measured_ms, entry->measured_ms);
+    add(summary.mean_measured_compute_ms, entry->measured_compute_ms);
+  }
+}
+
+}  // namespace
+
+std::vector<ComparisonEntry> compare_on_task(const std::string& task_name,
+                                             const Simulator& simulator,
+                                             const std::vector<std::unique_ptr<Planner>>& planners,
+                                             const PlannerOptions& options,
+                                             ComputeBenchmark* benchmark) {
+  std::vector<ComparisonEntry> entries;
+  for (const std::unique_ptr<Planner>& planner : planners) {
+    entries.push_back(run_planner(task_name, simulator, *planner, options, benchmark));
+  }
+  return entries;
+}
+
+std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& entries) {
+  std::vector<ComparisonSummary> summaries;
+  std::map<std::string, TaskEntries> by_task;
+  for (const ComparisonEntry& entry : entries) {
+    by_task[entry.task].push_back(&entry);
+    const bool known =
+        std::any_of(summaries.begin(), summaries.end(),
+                    [&](const ComparisonSummary& s) { return s.algorithm == entry.algorithm; });
+    if (!known) {
+      summaries.emplace_back();
+      summaries.back().algorithm = entry.algorithm;
+    }
+  }
+  for (const auto& [task, task_entries] : by_task) add_task(task_entries, summaries);
+  for (ComparisonSummary& summary : summaries) {
+    summary.mean_wall_ms /= std::max(summary.tasks, 1);
+    const double common = std::max(summary.common, 1);
+    summary.mean_predicted_ms /= common;
+    if (summary.mean_measured_ms) *summary.mean_measured_ms /= common;
+    if (summary.mean_measured_compute_ms) *summary.mean_measured_compute_ms /= common;
+  }
+  return summaries;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,55 @@
+// Many planners on many tasks: predicted, and if asked measured, cost of every plan.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+/// One planner's result on one task.
+struct ComparisonEntry {
+  std::string task;
+  std::string algorithm;
+  bool found = false;
+  std::string reason;         ///< why no plan, if not found
+  double predicted_ms = 0.0;  ///< cost of the plan
+  double wall_ms = 0.0;       ///< time it took to make
+  SearchStats stats;
+  std::optional<double> measured_ms;          ///< cost with measured computation
+  std::optional<double> measured_compute_ms;  ///< of the device that computes longest
+  std::optional<double> compute_mape;         ///< predicted against measured, over devices
+};
+
+/// One planner over all tasks. Means of costs are over the tasks for which every planner found a
+/// plan, so that no planner gains by failing on the hard ones.
+struct ComparisonSummary {
+  std::string algorithm;
+  int tasks = 0;
+  int solved = 0;
+  int common = 0;  ///< tasks that every planner solved
+  int wins = 0;    ///< tasks on which no other plan is cheaper (predicted)
+  double mean_predicted_ms = 0.0;
+  double mean_wall_ms = 0.0;  ///< over all tasks
+  std::optional<double> mean_measured_ms;
+  std::optional<double> mean_measured_compute_ms;
+  std::optional<int> measured_wins;
+};
+
+/// Runs every planner on one task; `benchmark` may be null: nothing is measured then. Plans that
+/// break a rule are a defect of the planner and throw std::logic_error.
+[[nodiscard]] std::vector<ComparisonEntry> compare_on_task(
+    const std::string& task_name, const Simulator& simulator,
+    const std::vector<std::unique_ptr<Planner>>& planners, const PlannerOptions& options,
+    ComputeBenchmark* benchmark);
+
+/// In the order in which the algorithms first occur.
+[[nodiscard]] std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& entries);
+
+}  // namespace neuroshard

@@ -1,0 +1,32 @@
+// A plan on real hardware: every device's pieces through the real operator, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/simulator.h"
+
+namespace neuroshard {
+
+struct PlanEvaluation {
+  PlanCost predicted;
+  /// Computation measured, communication from the simulator's model with the measured starts.
+  PlanCost measured;
+  std::vector<double> interval;  ///< per device: relative half-width of the 95 % interval
+  double compute_mape = 0.0;     ///< of predicted against measured computation, devices with pieces
+  double compute_tau = 0.0;      ///< Kendall's rank correlation, likewise
+};
+
+/// Measures computation on this machine, as one device after the other would run it with the whole
+/// batch. `on_device` is called after each with the number done.
+[[nodiscard]] PlanEvaluation evaluate_plan(
+    const Simulator& simulator, const ShardingPlan& plan, ComputeBenchmark& benchmark,
+    std::uint64_t seed, const std::function<void(int devices_done)>& on_device = {});
+
+/// What the arena must be filled with for the task's tables.
+[[nodiscard]] DataType arena_data_type(const Task& task);
+
+}  // namespace neuroshard

@@ -1,0 +1,32 @@
+// A sharding plan as a person wants to see it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/sharding_plan.h"
+
+namespace neuroshard {
+
+/// Per device: pieces, columns, memory, computation, communication, total; the slowest is marked.
+/// With more than `max_devices` devices only the slowest ones are shown, and how many are not.
+[[nodiscard]] std::string plan_table(const Task& task, const ShardingPlan& plan,
+                                     const PlanCost& cost, std::size_t max_devices = 64);
+
+/// Which tables were cut, into what widths, e.g. "t19: 64 + 64".
+[[nodiscard]] std::string cuts_text(const Task& task, const ShardingPlan& plan,
+                                    std::size_t max_tables = 20);
+
+/// One algorithm's outcome on a task.
+struct AlgorithmOutcome {
+  std::string algorithm;
+  bool found = false;
+  double cost_ms = 0.0;  ///< predicted, if found
+  double wall_ms = 0.0;  ///< time it took
+  std::string reason;    ///< why no plan, if not found
+};
+
+/// Cost of each algorithm's plan relative to the first one's, or why there is none.
+[[nodiscard]] std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes);
+
+}  // namespace neuroshard
