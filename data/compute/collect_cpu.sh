@@ -14,9 +14,9 @@ collect() {  # NAME WORKLOAD BATCH_SIZE OPTIMIZER DATA_TYPE TABLES HELD_OUT SEED
 }
 
 # In two rounds, so that the conditions of the machine are spread over all files alike.
-for percent in 50 100; do
+for percent in 40 100; do
   seed=0
-  for batch_size in 512 1024 2048 4096 8192; do
+  for batch_size in 4096 1024 2048 8192 512; do
     for optimizer in sgd rowwise_adagrad; do
       seed=$((seed + 1))
       collect "dlrm-2021-b$batch_size-$optimizer" dlrm-2021 $batch_size $optimizer fp32 1:15 0.1 \
