@@ -1,0 +1,72 @@
+# Shortcuts; CMakePresets.json has the builds themselves. `make` alone lists the targets.
+#   make SETUP=true ...  where the packages come from elsewhere: installs nothing
+SETUP = scripts/setup.sh
+PREFIX = /usr/local
+FUZZ_SECONDS = 60
+FUZZERS = task plan compute_costs communication_costs safetensors
+
+# The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
+NEUROSHARD = build/release/cli/neuroshard
+PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 16GiB \
+  --batch-size 4096 --optimizer rowwise_adagrad --model cpu-epyc-2core --model ethernet-25g \
+  --baselines -o plan.json
+
+CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc'
+
+.PHONY: help plan test tsan bench fuzz format format-check tidy install clean setup setup-tests
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+plan: build/release/build.ninja ## build the executable and plan the DLRM-DCNv2 example into plan.json
+	@cmake --build build/release --target neuroshard_cli
+	$(NEUROSHARD) $(PLAN)
+
+test: build/dev/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan
+	@scripts/run_tests.sh dev asan
+
+tsan: build/tsan/build.ninja ## all tests under ThreadSanitizer
+	@scripts/run_tests.sh tsan
+
+bench: build/dev/build.ninja ## build and run the benchmarks
+	@cmake --build build/dev --target neuroshard_benchmarks
+	@for bench in build/dev/bench/*_bench; do $$bench || exit 1; done
+
+fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
+	@cmake --build build/fuzz --target $(FUZZERS:%=fuzz_%)
+	@for f in $(FUZZERS); do \
+	  mkdir -p build/fuzz/found/$$f && \
+	  build/fuzz/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/json.dict \
+	    -artifact_prefix=build/fuzz/found/ build/fuzz/found/$$f fuzz/corpus/$$f || exit 1; \
+	done
+
+format: | setup-tests ## format the sources in place
+	@$(CXX_FILES) | xargs clang-format -i
+
+format-check: | setup-tests ## fail if clang-format would change a source
+	@$(CXX_FILES) | xargs clang-format --dry-run --Werror
+
+tidy: build/dev/build.ninja ## clang-tidy over all sources, as .clang-tidy says
+	@$(CXX_FILES) | grep '\.cpp$$' | xargs run-clang-tidy -quiet -p build/dev
+
+install: build/release/build.ninja ## install the executable, the library and the models below PREFIX (/usr/local)
+	@cmake -B build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
+	@cmake --build build/release
+	@cmake --install build/release
+
+clean: ## remove all builds
+	rm -rf build
+
+setup:
+	@$(SETUP)
+
+setup-tests:
+	@$(SETUP) --tests
+
+# Configuring: only the first time, or after a change of the presets; later the build does it.
+build/%/build.ninja: CMakePresets.json
+	cmake --preset $*
+	@touch $@
+
+build/release/build.ninja: | setup
+build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja: | setup-tests
