@@ -101,7 +101,7 @@ double median(std::vector<double> values) {
 /// The operator's bytes: forward reads a row per lookup and writes the pooled output; backward
 /// reads a gradient row per lookup and reads and writes every distinct row.
 void run_case(benchmark::State& state, const Case& c, Optimizer optimizer) {
-  ThreadPool pool;
+  ThreadPool pool(0, ThreadPlacement::one_per_core);
   Random random(1);
   const std::int64_t row_bytes = c.num_columns * 4;
   HugeBuffer weights(c.num_embeddings * row_bytes);

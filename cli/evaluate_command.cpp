@@ -86,6 +86,11 @@ void run(EvaluateOptions& options) {
     throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
   }
   const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
+  const std::string difference = hardware_difference(*models.compute);
+  if (!difference.empty()) {
+    fmt::print(stderr, "neuroshard: warning: {}: measured on {}\n", models.compute->name(),
+               difference);
+  }
   const Simulator simulator(document.task, models.compute, models.communication);
   options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
   options.benchmark.data_type = arena_data_type(document.task);

@@ -163,12 +163,17 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--workload", options->workload,
                       "Instead of a task file: a workload's tables");
   command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload");
-  command->add_option("--devices", options->devices, "With --workload: number of devices");
-  command->add_option("--local-devices", options->local_devices,
-                      "With --workload: devices per host; default all");
+  command->add_option("--devices", options->devices, "With --workload: number of devices")
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--local-devices", options->local_devices,
+                   "With --workload: devices per host; default all")
+      ->check(CLI::PositiveNumber);
   command->add_option("--memory", options->memory, "With --workload: memory per device");
-  command->add_option("--batch-size", options->batch_size,
-                      "With --workload: samples over all devices; default the workload's");
+  command
+      ->add_option("--batch-size", options->batch_size,
+                   "With --workload: samples over all devices; default the workload's")
+      ->check(CLI::PositiveNumber);
   command->add_option("--optimizer", options->optimizer,
                       "With --workload: sgd or rowwise_adagrad; default the workload's");
   command->add_option("--model", options->models,

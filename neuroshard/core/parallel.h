@@ -7,11 +7,20 @@
 
 namespace neuroshard {
 
+/// Where a pool's threads run.
+enum class ThreadPlacement {
+  anywhere,
+  /// Each on a core of its own (while there are enough), the constructing thread included, for as
+  /// long as the pool lives. For timing: the system may wake two threads up on one core and leave
+  /// them there for longer than a short loop takes, which then takes twice as long.
+  one_per_core,
+};
+
 /// A fixed number of threads, the calling one included. Loops must not be nested on one pool.
 class ThreadPool {
  public:
   /// `num_threads` <= 0 means one per core this process may use.
-  explicit ThreadPool(int num_threads = 0);
+  explicit ThreadPool(int num_threads = 0, ThreadPlacement placement = ThreadPlacement::anywhere);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

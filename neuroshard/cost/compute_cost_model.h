@@ -56,6 +56,9 @@ class ComputeCostModel {
   virtual void costs_with(std::span<const double> states, std::span<const double> piece,
                           std::span<double> costs) const = 0;
 
+  /// The hardware that the model was measured on, a JSON object; empty for an estimate.
+  [[nodiscard]] virtual std::string hardware() const { return ""; }
+
   /// Why predictions for this task are extrapolations (batch size, data type, optimizer,
   /// dimension, ... outside what the model was trained on); empty if they are not.
   [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;

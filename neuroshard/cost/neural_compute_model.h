@@ -41,6 +41,7 @@ class NeuralComputeModel final : public ComputeCostModel {
   ~NeuralComputeModel() override;
 
   [[nodiscard]] std::string name() const override { return info_.name; }
+  [[nodiscard]] std::string hardware() const override { return info_.hardware; }
   [[nodiscard]] std::size_t state_size() const override;
   void encode(const TableStatistics& table, std::int64_t num_columns,
               const OperatorSettings& settings, std::span<double> contribution) const override;

@@ -1,11 +1,29 @@
 // Measuring a plan's devices.
 #include "neuroshard/evaluate/plan_evaluation.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "neuroshard/collect/compute/hardware_info.h"
+#include "neuroshard/io/json.h"
 #include "neuroshard/train/metrics.h"
 
 namespace neuroshard {
+
+std::string hardware_difference(const ComputeCostModel& model) {
+  if (model.hardware().empty()) return "";
+  const Json measured_on = parse_json(model.hardware(), model.name() + ": hardware");
+  const HardwareInfo here = cpu_info();
+  const auto difference = [&](const char* field, const Json& value) {
+    const Json* other = measured_on.find(field);
+    return other == nullptr || *other == value
+               ? std::string()
+               : fmt::format("{} {}, this machine has {}", field, to_line(*other), to_line(value));
+  };
+  const std::string name = difference("name", here.name);
+  return name.empty() ? difference("num_cores", here.num_cores) : name;
+}
 
 DataType arena_data_type(const Task& task) {
   const bool all_fp16 = std::all_of(task.tables.begin(), task.tables.end(), [](const Table& table) {

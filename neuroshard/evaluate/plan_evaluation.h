@@ -26,6 +26,10 @@ struct PlanEvaluation {
     const Simulator& simulator, const ShardingPlan& plan, ComputeBenchmark& benchmark,
     std::uint64_t seed, const std::function<void(int devices_done)>& on_device = {});
 
+/// Why measuring here says little of the model: it was measured on another processor or number of
+/// cores; empty if it was not, or is an estimate.
+[[nodiscard]] std::string hardware_difference(const ComputeCostModel& model);
+
 /// What the arena must be filled with for the task's tables.
 [[nodiscard]] DataType arena_data_type(const Task& task);
 

@@ -39,7 +39,7 @@ void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
 }  // namespace
 
 ComputeBenchmark::ComputeBenchmark(const ComputeBenchmarkOptions& options)
-    : options_(options), pool_(options.num_threads) {
+    : options_(options), pool_(options.num_threads, ThreadPlacement::one_per_core) {
   if (options.arena_bytes < (std::int64_t{1} << 20)) {
     throw InputError("arena", "at least 1 MiB", std::to_string(options.arena_bytes) + " bytes");
   }
@@ -49,6 +49,27 @@ ComputeBenchmark::ComputeBenchmark(const ComputeBenchmarkOptions& options)
   fill(arena_, options.data_type == DataType::fp16, pool_);
   fill(state_arena_, false, pool_);
   fill(disturbance_, false, pool_);
+  // Large enough for nearly every sample, so that memory seldom has to settle again.
+  const auto activations = static_cast<std::size_t>(options.arena_bytes) / 32;
+  ensure_size(output_, activations, pool_);
+  ensure_size(gradient_, activations, pool_);
+  settle_memory();
+}
+
+void ComputeBenchmark::settle_memory() {
+  constexpr int kReads = 100'000;
+  const auto* words = reinterpret_cast<const volatile std::uint64_t*>(arena_.data());
+  const double seconds =
+      options_.settle_seconds_per_gib * static_cast<double>(arena_.size()) * 0x1p-30;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::uint64_t round = 0;; ++round) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    if (elapsed.count() >= seconds) return;
+    pool_.for_each(static_cast<std::size_t>(pool_.num_threads()), [&](std::size_t part, int) {
+      Random random = Random::for_stream(round, part);
+      for (int i = 0; i < kReads; ++i) (void)words[random.below(arena_.size() / 8)];
+    });
+  }
 }
 
 void ComputeBenchmark::draw_batches(std::span<const TablePiece> pieces, std::int64_t batch_size,

@@ -26,6 +26,9 @@ struct ComputeBenchmarkOptions {
   std::int64_t disturb_bytes = std::int64_t{40} << 20;  ///< read between runs; beyond any cache
   DataType data_type = DataType::fp32;                  ///< what the arena is filled with
   RepetitionOptions repetitions;
+  /// Reads all over the arena for so long per GiB before the first measurement: newly allocated
+  /// memory is slow at first, as a virtual machine's host still gathers it in large pages.
+  double settle_seconds_per_gib = 2.0;
 };
 
 struct ComputeMeasurement {
@@ -55,6 +58,8 @@ class ComputeBenchmark {
   void draw_batches(std::span<const TablePiece> pieces, std::int64_t batch_size, Random& random,
                     std::span<const std::int64_t> arena_rows);
   void disturb_caches();
+
+  void settle_memory();
 
   ComputeBenchmarkOptions options_;
   ThreadPool pool_;
