@@ -70,12 +70,11 @@ void print_device(const neuroshard::Task& task, const neuroshard::PlanningResult
 
 int main() {
   try {
-    const neuroshard::Simulator simulator(
-        make_task(),
-        std::make_shared<neuroshard::AnalyticComputeModel>(
-            neuroshard::find_compute_hardware("a100-40gb")),
-        std::make_shared<neuroshard::AnalyticCommunicationModel>(
-            neuroshard::find_interconnect("a100-nvswitch")));
+    const neuroshard::Simulator simulator(make_task(),
+                                          std::make_shared<neuroshard::AnalyticComputeModel>(
+                                              neuroshard::find_compute_hardware("a100-40gb")),
+                                          std::make_shared<neuroshard::AnalyticCommunicationModel>(
+                                              neuroshard::find_interconnect("a100-nvswitch")));
     const neuroshard::BeamSearchPlanner planner;
     const neuroshard::PlanningResult result = planner.plan(simulator, {});
 
