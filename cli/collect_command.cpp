@@ -59,11 +59,13 @@ void add_compute(CLI::App& collect) {
   command->add_option("--workload", options->workload, "Tables to draw from")
       ->capture_default_str();
   command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload")
+      ->check(seed())
       ->capture_default_str();
   command->add_option("--samples", options->samples, "Samples the file should have in the end")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(integer_between(1, 1'000'000'000));
   command->add_option("--batch-size", options->sampling.batch_size, "Samples per batch")
+      ->check(integer_between(1, kMaxBatchSize))
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
       ->capture_default_str();
@@ -71,6 +73,7 @@ void add_compute(CLI::App& collect) {
   command->add_option("--tables", options->tables, "Pieces in a sample, as MIN:MAX")
       ->capture_default_str();
   command->add_option("--dims", options->sampling.dims, "Columns at which each table occurs")
+      ->check(integer_between(1, kMaxEmbeddingDim))
       ->capture_default_str();
   command
       ->add_option("--held-out", options->sampling.held_out_share,
@@ -81,8 +84,10 @@ void add_compute(CLI::App& collect) {
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
   command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   command->add_option("--seed", options->sampling.seed, "Seed of the sequence of samples")
+      ->check(seed())
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "File to write or to continue (.jsonl)")
       ->required();

@@ -7,9 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
@@ -42,14 +44,17 @@ struct CompareOptions {
 std::vector<std::string> task_files(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
-    if (!fs::is_directory(path)) {
-      files.push_back(path);
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      files.push_back(path);  // what is wrong with it shows when it is read
       continue;
     }
     std::vector<std::string> inside;
-    for (const auto& entry : fs::directory_iterator(path)) {
-      if (entry.path().extension() == ".json") inside.push_back(entry.path());
+    for (fs::directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (entry->path().extension() == ".json") inside.push_back(entry->path());
     }
+    if (error) throw InputError(path, "a readable folder", error.message());
     if (inside.empty()) throw InputError(path, "a folder with task files (.json)", "none in it");
     std::sort(inside.begin(), inside.end());
     files.insert(files.end(), inside.begin(), inside.end());
@@ -144,6 +149,7 @@ void print_summaries(const std::vector<ComparisonSummary>& summaries) {
 
 void run(CompareOptions& options) {
   options.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
+  if (!options.output.empty()) require_writable(options.output);
   const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
   const std::vector<std::string> files = task_files(options.tasks);
   std::vector<Task> tasks;
@@ -199,8 +205,10 @@ void add_compare_command(CLI::App& app) {
   command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")
       ->capture_default_str();
   command->add_option("--threads", options->planner.num_threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   command->add_option("--seed", options->planner.seed, "Where chance plays a part")
+      ->check(seed())
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->add_option("-o,--output", options->output, "Result to write (.json)");

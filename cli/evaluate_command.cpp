@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -127,8 +128,11 @@ void add_evaluate_command(CLI::App& app) {
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
   command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed of the batches")->capture_default_str();
+  command->add_option("--seed", options->seed, "Seed of the batches")
+      ->check(seed())
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });
 }

@@ -1,13 +1,38 @@
 // The executable `neuroshard`: command line in, exit code out.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
 
 namespace {
+
+/// Prints a message as one line, whatever names and paths in it consist of.
+void print_error(std::string_view message) {
+  std::string line;
+  for (const char c : message) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      line += c;
+    }
+  }
+  (void)std::fprintf(stderr, "neuroshard: %s\n", line.c_str());  // never throws, unlike fmt::print
+}
+
+/// Writes out what is left of stdout's buffer; exit code 2 if the results could not be written.
+int flush_results() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+  print_error("stdout: expected a writable file, got " + std::generic_category().message(errno));
+  return 2;
+}
 
 int run(int argc, char** argv) {
   CLI::App app{"Shards the embedding tables of recommendation models over devices.", "neuroshard"};
@@ -24,12 +49,16 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& request) {  // --help and --version
-    return app.exit(request);
+    (void)app.exit(request);
+  } catch (const CLI::RequiredError& error) {
+    const std::vector<std::string> found = app.remaining(/*recurse=*/true);
+    print_error(error.what() + (found.empty() ? "" : ", got \"" + found.front() + "\""));
+    return 2;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "neuroshard: {}\n", error.what());
+    print_error(error.what());
     return 2;
   }
-  return 0;
+  return flush_results();
 }
 
 }  // namespace
@@ -38,13 +67,18 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const neuroshard::Error& error) {
-    fmt::print(stderr, "neuroshard: {}\n", error.what());
+    print_error(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "neuroshard: memory: expected more than this machine has free\n");
+    print_error("memory: expected more than this machine has free");
     return 3;
+  } catch (const std::system_error& error) {
+    const bool on_stdout = std::ferror(stdout) != 0;  // where printing throws
+    print_error(on_stdout ? "stdout: expected a writable file, got " + error.code().message()
+                          : error.what());
+    return on_stdout ? 2 : 3;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "neuroshard: {}\n", error.what());
+    print_error(error.what());
     return 3;
   }
 }

@@ -1,9 +1,13 @@
 // Parsing of option values.
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
+#include <limits>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/io/file.h"
 
 namespace neuroshard::cli {
 
@@ -12,6 +16,25 @@ namespace {
 InputError unexpected(const std::string& option, const std::string& expected,
                       const std::string& text) {
   return {option, expected, "\"" + text + "\""};
+}
+
+/// The number that the text is, written as a person would; nothing if it is none in [low, high].
+template <typename Integer>
+bool is_integer(const std::string& text, Integer low, Integer high) {
+  Integer value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, status] = std::from_chars(text.data(), end, value);
+  return status == std::errc{} && at == end && value >= low && value <= high &&
+         fmt::to_string(value) == text;
+}
+
+template <typename Integer>
+CLI::Validator integer_validator(Integer low, Integer high) {
+  const auto refusal = [low, high](const std::string& text) -> std::string {
+    if (is_integer(text, low, high)) return {};
+    return fmt::format("expected an integer between {} and {}, got \"{}\"", low, high, text);
+  };
+  return {refusal, ""};
 }
 
 }  // namespace
@@ -32,6 +55,16 @@ std::pair<int, int> parse_range(const std::string& text, const std::string& opti
   }
   return {low, high};
 }
+
+CLI::Validator integer_between(std::int64_t low, std::int64_t high) {
+  return integer_validator(low, high);
+}
+
+CLI::Validator seed() {
+  return integer_validator(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
+}
+
+void require_writable(const std::string& path) { const AtomicFile never_committed(path); }
 
 Optimizer parse_optimizer(const std::string& text, const std::string& option) {
   if (const auto optimizer = optimizer_from_string(text)) return *optimizer;

@@ -1,6 +1,8 @@
 // Values that several subcommands take, parsed with errors that name the option.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,19 @@ namespace neuroshard::cli {
 
 /// "10:60" -> (10, 60); "8" -> (8, 8). Throws InputError unless 1 <= MIN <= MAX.
 [[nodiscard]] std::pair<int, int> parse_range(const std::string& text, const std::string& option);
+
+/// For CLI11: refuses anything but an integer in [low, high]. CLI11 itself takes -1 for a number
+/// without sign and 010 for 8.
+[[nodiscard]] CLI::Validator integer_between(std::int64_t low, std::int64_t high);
+
+/// For CLI11: refuses anything but an integer of 64 bits without sign.
+[[nodiscard]] CLI::Validator seed();
+
+/// For `--threads`; 0 stands for one per core.
+inline constexpr int kMaxThreads = 1024;
+
+/// Throws InputError now, not after long work, if the file at `path` could not be written.
+void require_writable(const std::string& path);
 
 [[nodiscard]] Optimizer parse_optimizer(const std::string& text, const std::string& option);
 [[nodiscard]] DataType parse_data_type(const std::string& text, const std::string& option);

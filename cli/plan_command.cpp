@@ -40,18 +40,30 @@ struct PlanOptions {
   std::string output;
 };
 
+/// Throws if an option that describes a task was given beside a task file.
+void refuse_beside_file(const PlanOptions& options) {
+  const std::pair<const char*, bool> given[] = {{"--devices", options.devices > 0},
+                                                {"--local-devices", options.local_devices > 0},
+                                                {"--memory", !options.memory.empty()},
+                                                {"--batch-size", options.batch_size > 0},
+                                                {"--optimizer", !options.optimizer.empty()}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given) throw InputError(option, "--workload with it", "a task file");
+  }
+}
+
 /// The task of the file, or of the workload and the devices.
 Task task_of(const PlanOptions& options) {
   const bool from_file = !options.task_file.empty();
   if (from_file == !options.workload.empty()) {
     throw InputError("plan", "a task file or --workload", from_file ? "both" : "neither");
   }
-  if (from_file) return read_task(options.task_file);
-  Workload workload = find_workload(options.workload, options.workload_seed);
-  if (options.devices < 1 || options.devices > kMaxWorldSize) {
-    throw InputError("--devices", fmt::format("an integer between 1 and {}", kMaxWorldSize),
-                     fmt::format("{}", options.devices));
+  if (from_file) {
+    refuse_beside_file(options);
+    return read_task(options.task_file);
   }
+  Workload workload = find_workload(options.workload, options.workload_seed);
+  if (options.devices == 0) throw InputError("--devices", "the number of devices", "nothing");
   if (options.memory.empty()) throw InputError("--memory", "a size such as 80GiB", "nothing");
   Task task;
   task.batch_size = options.batch_size > 0 ? options.batch_size : workload.batch_size;
@@ -139,13 +151,13 @@ void run(PlanOptions& options) {
   const std::unique_ptr<Planner> planner = find_planner(options.algorithm);
   const Task task = task_of(options);
   const CostModels models = load_cost_models(options.models, task.topology);
-  warn(models, task);
   const Simulator simulator(task, models.compute, models.communication);
   const PlanningResult result = planner->plan(simulator, options.planner);
 
   const PlanDocument document{task, result.plan, result.predicted, models_json(models),
                               search_json(options, result)};
   if (!options.output.empty()) write_plan(document, options.output);
+  warn(models, task);
   if (options.json) {
     fmt::print("{}", plan_text(document));
   } else {
@@ -162,18 +174,19 @@ void add_plan_command(CLI::App& app) {
   command->add_option("task", options->task_file, "Task file (.json)");
   command->add_option("--workload", options->workload,
                       "Instead of a task file: a workload's tables");
-  command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload");
+  command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload")
+      ->check(seed());
   command->add_option("--devices", options->devices, "With --workload: number of devices")
-      ->check(CLI::PositiveNumber);
+      ->check(integer_between(1, kMaxWorldSize));
   command
       ->add_option("--local-devices", options->local_devices,
                    "With --workload: devices per host; default all")
-      ->check(CLI::PositiveNumber);
+      ->check(integer_between(1, kMaxWorldSize));
   command->add_option("--memory", options->memory, "With --workload: memory per device");
   command
       ->add_option("--batch-size", options->batch_size,
                    "With --workload: samples over all devices; default the workload's")
-      ->check(CLI::PositiveNumber);
+      ->check(integer_between(1, kMaxBatchSize));
   command->add_option("--optimizer", options->optimizer,
                       "With --workload: sgd or rowwise_adagrad; default the workload's");
   command->add_option("--model", options->models,
@@ -183,8 +196,10 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")
       ->capture_default_str();
   command->add_option("--threads", options->planner.num_threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   command->add_option("--seed", options->planner.seed, "Where chance plays a part")
+      ->check(seed())
       ->capture_default_str();
   command->add_flag("--baselines", options->baselines, "Show every baseline's plan cost beside it");
   command->add_flag("--json", options->json, "Print the plan as JSON");

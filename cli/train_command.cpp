@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -78,6 +79,7 @@ void run(const TrainComputeOptions& options) {
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = options.name;
+  require_writable(options.output);
   const ComputeDataset dataset =
       load_compute_dataset(options.costs, feature_schema_of(architecture));
   ComputeTrainingResult result;
@@ -103,10 +105,14 @@ void add_compute(CLI::App& train) {
                    "resource-loads, or published: the paper's network and training")
       ->capture_default_str();
   command->add_option("--epochs", options->epochs, "At the most; 0: the architecture's default")
+      ->check(integer_between(0, 1'000'000))
       ->capture_default_str();
   command->add_option("--seed", options->seed, "Of the split, the first weights and the order")
+      ->check(seed())
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "0: one per core")->capture_default_str();
+  command->add_option("--threads", options->threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
+      ->capture_default_str();
   command->add_option("--name", options->name, "Name of the model");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->add_option("-o,--output", options->output, "Model to write (.safetensors)")->required();

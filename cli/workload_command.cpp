@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/text_table.h"
@@ -108,13 +111,16 @@ void generate(TasksOptions& options) {
   generator.optimizer = options.optimizer.empty()
                             ? workload.optimizer
                             : parse_optimizer(options.optimizer, "--optimizer");
+  std::vector<Task> tasks;  // all of them first: no folder if one of them cannot be
+  for (int i = 0; i < options.count; ++i) {
+    tasks.push_back(generate_task(workload, generator, static_cast<std::uint64_t>(i)));
+  }
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
   if (error) throw InputError(options.output, "a folder to write to", error.message());
-  const int width = static_cast<int>(std::to_string(std::max(options.count - 1, 0)).size());
+  const int width = static_cast<int>(std::to_string(options.count - 1).size());
   for (int i = 0; i < options.count; ++i) {
-    write_task(generate_task(workload, generator, static_cast<std::uint64_t>(i)),
-               fmt::format("{}/task-{:0{}}.json", options.output, i, width));
+    write_task(tasks[i], fmt::format("{}/task-{:0{}}.json", options.output, i, width));
   }
   fmt::print("{} tasks written to {}\n", options.count, options.output);
 }
@@ -124,21 +130,26 @@ void add_tasks(CLI::App& workload) {
   CLI::App* command = workload.add_subcommand("tasks", "Generate random sharding tasks");
   command->add_option("name", options->name, "Workload that the tables are drawn from")->required();
   command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload")
+      ->check(seed())
       ->capture_default_str();
   command->add_option("--count", options->count, "Tasks to write")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(integer_between(1, 10'000'000));
   command->add_option("--tables", options->tables, "Tables of a task, as MIN:MAX")
       ->capture_default_str();
   command->add_option("--max-dim", options->generator.max_dim, "Largest dimension, a power of two")
+      ->check(integer_between(kColumnGranularity, kMaxEmbeddingDim))
       ->capture_default_str();
   command->add_option("--devices", options->generator.num_devices, "Devices of a task")
+      ->check(integer_between(1, kMaxWorldSize))
       ->capture_default_str();
   command->add_option("--memory", options->memory, "Memory of each device")->capture_default_str();
   command->add_option("--batch-size", options->generator.batch_size, "0: the workload's")
+      ->check(integer_between(0, kMaxBatchSize))
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "Default: the workload's");
   command->add_option("--seed", options->generator.seed, "Seed of the tasks")
+      ->check(seed())
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "Folder to write to")->required();
   command->callback([options] { generate(*options); });
@@ -155,8 +166,10 @@ void add_workload_command(CLI::App& app) {
   CLI::App* command = workload->add_subcommand("show", "What a workload consists of");
   command->add_option("name", options->name, "Workload")->required();
   command->add_option("--workload-seed,--seed", options->seed, "Seed of a generated workload")
+      ->check(seed())
       ->capture_default_str();
   command->add_option("--batch-size", options->batch_size, "0: the workload's")
+      ->check(integer_between(0, kMaxBatchSize))
       ->capture_default_str();
   command->add_flag("--tables", options->tables, "Every table too");
   command->callback([options] { show(*options); });

@@ -2,14 +2,18 @@
 // pools (oneTBB, Eigen) synchronise in ways that ThreadSanitizer cannot follow.
 #include "neuroshard/core/parallel.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include "neuroshard/core/error.h"
 
 namespace neuroshard {
 
@@ -65,23 +69,35 @@ struct ThreadPool::Impl {
   Impl(int num_helpers, ThreadPlacement placement) {
     pinned = placement == ThreadPlacement::one_per_core &&
              sched_getaffinity(0, sizeof(callers_cores), &callers_cores) == 0;
-    for (int worker = 1; worker <= num_helpers; ++worker) {
-      threads.emplace_back([this, worker] {
-        if (pinned) run_on_core(callers_cores, worker);
-        wait_and_work(worker);
-      });
+    try {
+      for (int worker = 1; worker <= num_helpers; ++worker) {
+        threads.emplace_back([this, worker] {
+          if (pinned) run_on_core(callers_cores, worker);
+          wait_and_work(worker);
+        });
+      }
+    } catch (const std::system_error& error) {
+      const std::size_t started = threads.size();
+      stop();
+      throw MachineError(fmt::format("threads: expected {}, got {}: {}", num_helpers + 1,
+                                     started + 1, error.code().message()));
     }
     if (pinned) run_on_core(callers_cores, 0);
   }
 
   ~Impl() {
     if (pinned) sched_setaffinity(0, sizeof(callers_cores), &callers_cores);
+    stop();
+  }
+
+  void stop() {
     {
       const std::lock_guard lock(mutex);
       stopping = true;
     }
     start.notify_all();
     for (std::thread& thread : threads) thread.join();
+    threads.clear();
   }
 
   void wait_and_work(int worker) {

@@ -19,7 +19,8 @@ enum class ThreadPlacement {
 /// A fixed number of threads, the calling one included. Loops must not be nested on one pool.
 class ThreadPool {
  public:
-  /// `num_threads` <= 0 means one per core this process may use.
+  /// `num_threads` <= 0 means one per core this process may use. Throws MachineError if the machine
+  /// does not have that many threads to give.
   explicit ThreadPool(int num_threads = 0, ThreadPlacement placement = ThreadPlacement::anywhere);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -56,7 +56,10 @@ class Random {
 
   /// Uniform in [low, high], both included.
   std::int64_t integer(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
+    // Unsigned, as the range may have more values than a signed integer counts.
+    const auto first = static_cast<std::uint64_t>(low);
+    const std::uint64_t last = static_cast<std::uint64_t>(high) - first;
+    return static_cast<std::int64_t>(first + (last == max() ? (*this)() : below(last + 1)));
   }
 
   /// Standard normal (Box-Muller; the second value is not kept, so a call is stateless).

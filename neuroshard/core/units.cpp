@@ -62,7 +62,8 @@ std::int64_t parse_bytes(std::string_view text, const std::string& place) {
 double parse_seconds(std::string_view text, const std::string& place) {
   const std::string expected = "a time above 0 such as 500ms or 10s";
   const double seconds = parse_quantity(text, kTimeUnits, place, expected);
-  if (!(seconds > 0.0)) throw InputError(place, expected, fmt::format("\"{}\"", text));
+  if (!(seconds > 0.0 && std::isfinite(seconds)))
+    throw InputError(place, expected, fmt::format("\"{}\"", text));
   return seconds;
 }
 

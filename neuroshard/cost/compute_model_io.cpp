@@ -127,6 +127,13 @@ class ModelFile {
             vector(name + ".bias", outputs)};
   }
 
+  /// Fails if one of the values of a tensor is negative.
+  void expect_no_negative(const std::string& name) const {
+    for (const float value : file_.tensors.at(name).values) {
+      if (value < 0.0F) fail(name, "no value below 0", fmt::format("{}", value));
+    }
+  }
+
   [[noreturn]] void fail(const std::string& place, const std::string& expected,
                          const std::string& actual) const {
     throw InputError(path_ + ": " + place, expected, actual);
@@ -159,6 +166,11 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path) {
   network.head_output = file.vector("head_output", network.head.outputs);
   if (loads) network.linear = file.vector("linear", inputs);
   network.offset = file.vector("offset", 1)[0];
+  if (loads) {  // what makes its costs positive and never fall when a piece is added
+    for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
+      file.expect_no_negative(name);
+    }
+  }
   return network;
 }
 

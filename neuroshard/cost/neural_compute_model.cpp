@@ -122,12 +122,14 @@ std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) con
   bool pooling = false;
   bool type = false;
   for (const Table& table : task.tables) {
-    if (!dim && (table.embedding_dim > range.max_columns && !can_cut(table.embedding_dim))) {
+    const bool too_wide = table.embedding_dim > range.max_columns;
+    const bool too_narrow = table.embedding_dim < range.min_columns;
+    if (!dim && (too_narrow || (too_wide && !can_cut(table.embedding_dim)))) {
       dim = true;
       reasons.push_back(fmt::format("embedding_dim: trained on {} to {} columns, got {} (\"{}\")",
                                     range.min_columns, range.max_columns, table.embedding_dim,
                                     table.name));
-    } else if (!dim && table.embedding_dim > range.max_columns) {
+    } else if (!dim && too_wide) {
       dim = true;
       reasons.push_back(
           fmt::format("embedding_dim: trained on pieces of {} to {} columns, got {} (\"{}\")",

@@ -198,18 +198,14 @@ class Search {
         [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
   }
 
-  /// The state's plan, or the plan that is known to fit where the greedy never found one.
+  /// The state's plan, or the plan that is known to fit where the greedy found none or a worse one.
   PlanningResult finish(const BeamState& best, const MemoryFit& fit) const {
     PlanningResult result;
-    if (best.placement.feasible()) {
-      result.plan = to_plan(best);
-    } else {
-      result.plan = fit.plan;
-    }
+    result.plan = fit.plan;
     result.predicted = simulator_.cost(result.plan);
-    const std::vector<std::int64_t> bytes = device_memory(simulator_.task(), result.plan);
-    for (std::size_t d = 0; d < bytes.size(); ++d) {
-      result.predicted.devices[d].memory_bytes = bytes[d];
+    if (best.placement.feasible() && best.placement.cost_ms <= result.predicted.cost_ms) {
+      result.plan = to_plan(best);
+      result.predicted = simulator_.cost(result.plan);
     }
     return result;
   }

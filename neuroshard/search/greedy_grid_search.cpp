@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace neuroshard {
 
@@ -23,14 +24,17 @@ GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalo
   columns_.resize(world_size);
 }
 
-void GreedyGridSearch::move_back(std::size_t rank) {
+void GreedyGridSearch::reorder(std::size_t rank) {
   const int device = by_cost_[rank];
-  const double cost = devices_[device].cost;
-  for (; rank + 1 < by_cost_.size(); ++rank) {
-    const int next = by_cost_[rank + 1];
-    const double next_cost = devices_[next].cost;
-    if (next_cost > cost || (next_cost == cost && next > device)) break;
-    by_cost_[rank] = next;
+  const auto goes_first = [&](int a, int b) {
+    return std::tie(devices_[a].cost, a) < std::tie(devices_[b].cost, b);
+  };
+  for (; rank + 1 < by_cost_.size() && goes_first(by_cost_[rank + 1], device); ++rank) {
+    by_cost_[rank] = by_cost_[rank + 1];
+  }
+  // The published network may predict a lower cost with one piece more.
+  for (; rank > 0 && goes_first(device, by_cost_[rank - 1]); --rank) {
+    by_cost_[rank] = by_cost_[rank - 1];
   }
   by_cost_[rank] = device;
 }
@@ -55,7 +59,7 @@ bool GreedyGridSearch::place_one(PieceType piece, std::size_t position, double c
     device.cost = simulator_.compute().cost({state, size});
     ++stats_.head_evaluations;
     placed_on_[position] = number;
-    move_back(rank);
+    reorder(rank);
     return true;
   }
   // Only memory makes a set of pieces infeasible; a limit on columns is the search's own.
@@ -84,21 +88,20 @@ double GreedyGridSearch::price() {
   return simulator_.combine(compute_ms_, columns_).cost_ms;
 }
 
-bool GreedyGridSearch::try_limit(std::span<const PieceType> pieces, double column_limit,
+void GreedyGridSearch::try_limit(std::span<const PieceType> pieces, double column_limit,
                                  Placement& best) {
   place_all(pieces, column_limit);
   if (unplaced_bytes_ > 0) {
     if (!best.feasible()) best.unplaced_bytes = std::min(best.unplaced_bytes, unplaced_bytes_);
-    return false;
+    return;
   }
-  if (std::find(placed_on_.begin(), placed_on_.end(), -1) != placed_on_.end()) return false;
+  if (std::find(placed_on_.begin(), placed_on_.end(), -1) != placed_on_.end()) return;
   const double cost = price();
   if (!best.feasible() || cost < best.cost_ms) {
     best.cost_ms = cost;
     best.unplaced_bytes = 0;
     best.devices = placed_on_;
   }
-  return true;
 }
 
 Placement GreedyGridSearch::search(std::span<const PieceType> pieces) {
@@ -114,9 +117,11 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces) {
   best.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < options_.num_limits; ++i) {
     const double limit = mean * (options_.max_limit - step * i) + kLimitTolerance;
-    // Any limit that the last plan stays below admits every choice it made.
-    if (best.feasible() && static_cast<double>(widest_device()) <= limit) continue;
-    if (!try_limit(pieces, limit, best)) break;  // smaller limits only keep more pieces out
+    // A limit that the last try stayed below admits every choice it made and keeps out all that
+    // its larger limit kept out. A try that failed says nothing else about smaller limits: they
+    // lead to other choices.
+    if (i > 0 && static_cast<double>(widest_device()) <= limit) continue;
+    try_limit(pieces, limit, best);
   }
   // A piece wider than every limit is no reason to have no plan.
   if (!best.feasible()) try_limit(pieces, std::numeric_limits<double>::infinity(), best);

@@ -35,8 +35,8 @@ class GreedyGridSearch {
 
   /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
   /// the device of lowest predicted computation cost so far among those with memory and columns to
-  /// spare. A limit below which the last plan already stays would give that plan again and is
-  /// passed over, which is most of them.
+  /// spare. A limit below which the last try already stays would end as that one did and is passed
+  /// over, which is most of them.
   [[nodiscard]] Placement search(std::span<const PieceType> pieces);
 
   /// Counts of what all calls did.
@@ -51,9 +51,10 @@ class GreedyGridSearch {
 
   void place_all(std::span<const PieceType> pieces, double column_limit);
   bool place_one(PieceType piece, std::size_t position, double column_limit);
-  void move_back(std::size_t rank);
-  /// Places and prices under one limit; false if not every piece found a place.
-  bool try_limit(std::span<const PieceType> pieces, double column_limit, Placement& best);
+  /// Moves the device at this rank, whose cost has changed, to where it belongs.
+  void reorder(std::size_t rank);
+  /// Places and, if every piece found a place, prices under one limit.
+  void try_limit(std::span<const PieceType> pieces, double column_limit, Placement& best);
   [[nodiscard]] std::int64_t widest_device() const;
   [[nodiscard]] double price();
 

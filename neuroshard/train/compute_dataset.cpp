@@ -19,9 +19,21 @@ void require_equal_field(const Json& expected, const Json& actual, const std::st
                          const std::string& file) {
   const Json* first = expected.find(field);
   const Json* other = actual.find(field);
-  if (first == nullptr || other == nullptr || *first == *other) return;
-  throw InputError(fmt::format("{}: {}", file, field), describe(*first) + ", as in the first file",
-                   describe(*other));
+  if (first == other || (first != nullptr && other != nullptr && *first == *other)) return;
+  const auto shown = [](const Json* value) { return value ? describe(*value) : "nothing"; };
+  throw InputError(fmt::format("{}: {}", file, field), shown(first) + ", as in the first file",
+                   shown(other));
+}
+
+/// Throws unless both files were measured on the same hardware with the same operator.
+void require_same_origin(const ComputeCostsHeader& first, const ComputeCostsHeader& header,
+                         const std::string& path) {
+  for (const char* field : {"kind", "name", "num_cores"}) {
+    require_equal_field(first.hardware, header.hardware, field, path + ": hardware");
+  }
+  for (const char* field : {"name", "version", "num_threads"}) {
+    require_equal_field(first.operator_info, header.operator_info, field, path + ": operator");
+  }
 }
 
 /// Share of tables that a file's collector kept apart; 0 if it kept none.
@@ -59,19 +71,10 @@ void widen(TrainedRange& range, const ComputeCosts& costs) {
   }
 }
 
-/// True if every piece is of a table kept from training; a sample may not mix both kinds.
-bool is_held_out_sample(const ComputeCostsHeader& header, const ComputeCostSample& sample,
-                        double share) {
-  return share > 0.0 &&
-         std::all_of(sample.shards.begin(), sample.shards.end(), [&](const MeasuredShard& shard) {
-           return is_held_out(header.tables[shard.table].name, share);
-         });
-}
-
-void append(ComputeDataset& dataset, const ComputeCosts& costs) {
+/// `share` of the tables are kept from training.
+void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
   const ComputeCostsHeader& header = costs.header;
   const OperatorSettings settings{header.batch_size, header.optimizer};
-  const double share = held_out_share(header);
   std::vector<TableStatistics> statistics;
   for (const MeasuredTable& table : header.tables) {
     statistics.push_back(
@@ -89,7 +92,13 @@ void append(ComputeDataset& dataset, const ComputeCosts& costs) {
     }
     dataset.first_piece.push_back(static_cast<int>(next));
     dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
-    dataset.held_out.push_back(is_held_out_sample(header, sample, share));
+    const auto held_out_pieces =
+        std::count_if(sample.shards.begin(), sample.shards.end(), [&](const MeasuredShard& shard) {
+          return is_held_out(header.tables[shard.table].name, share);
+        });
+    const bool all_held_out = held_out_pieces == static_cast<std::ptrdiff_t>(sample.shards.size());
+    dataset.held_out.push_back(all_held_out);
+    dataset.mixed.push_back(held_out_pieces > 0 && !all_held_out);
   }
 }
 
@@ -101,26 +110,23 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
   dataset.first_piece.push_back(0);
   std::string checksums;
-  std::vector<ComputeCostsHeader> first;
+  std::vector<ComputeCosts> files;
+  double share = 0.0;
   for (const std::string& path : paths) {
-    const ComputeCosts costs = read_compute_costs(path);
-    if (first.empty()) first.push_back(costs.header);
-    for (const char* field : {"kind", "name", "num_cores"}) {
-      require_equal_field(first[0].hardware, costs.header.hardware, field, path + ": hardware");
-    }
-    for (const char* field : {"name", "version", "num_threads"}) {
-      require_equal_field(first[0].operator_info, costs.header.operator_info, field,
-                          path + ": operator");
-    }
-    append(dataset, costs);
-    widen(dataset.range, costs);
+    files.push_back(read_compute_costs(path));
+    require_same_origin(files.front().header, files.back().header, path);
+    share = std::max(share, held_out_share(files.back().header));
     checksums += sha256_file(path);
+  }
+  for (const ComputeCosts& costs : files) {
+    append(dataset, costs, share);
+    widen(dataset.range, costs);
   }
   if (dataset.size() == 0) {
     throw InputError(paths.empty() ? "costs" : paths.front(), "measured samples", "none");
   }
-  dataset.hardware = to_line(first[0].hardware);
-  dataset.operator_info = to_line(first[0].operator_info);
+  dataset.hardware = to_line(files.front().header.hardware);
+  dataset.operator_info = to_line(files.front().header.operator_info);
   dataset.data_sha256 = sha256_hex(checksums);
   return dataset;
 }
@@ -129,6 +135,7 @@ DatasetSplit split_dataset(const ComputeDataset& dataset, std::uint64_t seed) {
   DatasetSplit split;
   std::vector<int> known;
   for (std::size_t i = 0; i < dataset.size(); ++i) {
+    if (dataset.mixed[i]) continue;
     (dataset.held_out[i] ? split.unseen_tables : known).push_back(static_cast<int>(i));
   }
   Random random(seed);

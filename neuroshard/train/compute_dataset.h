@@ -17,6 +17,7 @@ struct ComputeDataset {
   std::vector<int> first_piece;  ///< sample i has pieces [first_piece[i], first_piece[i + 1])
   std::vector<double> cost_ms;   ///< forward + backward
   std::vector<bool> held_out;    ///< made of tables that training must not see
+  std::vector<bool> mixed;  ///< made of such tables and others: of no use, in no part of a split
   TrainedRange range;
   std::string hardware;       ///< JSON object
   std::string operator_info;  ///< JSON object
@@ -25,8 +26,9 @@ struct ComputeDataset {
   [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
 };
 
-/// Throws InputError if a file is malformed, has no samples, or was measured on other hardware or
-/// with another operator than the first.
+/// Tables that one of the files keeps from training are kept from it in all of them.
+/// Throws InputError if a file is malformed, if there are no samples, or if a file was measured on
+/// other hardware or with another operator than the first.
 [[nodiscard]] ComputeDataset load_compute_dataset(const std::vector<std::string>& paths,
                                                   FeatureSchema schema);
 

@@ -256,8 +256,10 @@ FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
 ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
                                           const ComputeTrainingOptions& options,
                                           const std::function<void(const EpochStats&)>& on_epoch) {
-  const auto known =
-      static_cast<std::size_t>(std::count(dataset.held_out.begin(), dataset.held_out.end(), false));
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    known += dataset.held_out[i] || dataset.mixed[i] ? 0 : 1;
+  }
   if (known < kFewestSamples) {
     throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
                      fmt::format("{}", known));

@@ -19,7 +19,7 @@ struct ComputeTrainingOptions {
   int epochs = 200;
   int batch_size = 512;         ///< samples
   double learning_rate = 3e-3;  ///< at the start; falls to 0 over the epochs as half a cosine
-  int patience = 60;            ///< epochs without a better validation error before it stops
+  int patience = 300;           ///< epochs without a better validation error before it stops
   std::uint64_t seed = 0;       ///< of the split, the first weights and the order of samples
   int num_threads = 0;          ///< <= 0: one per core; the result does not depend on it
   std::string name;             ///< of the model

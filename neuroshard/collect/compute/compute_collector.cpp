@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "neuroshard/collect/compute/embedding_kernels.h"
 #include "neuroshard/collect/compute/hardware_info.h"
@@ -170,11 +172,16 @@ std::int64_t collect_compute_costs(
   validate(sampling);
   const int num_threads =
       benchmark_options.num_threads > 0 ? benchmark_options.num_threads : available_cores();
-  ComputeCostsWriter writer(path, make_header(sampling, benchmark_options, num_threads));
-  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
+  const ComputeCostsHeader header = make_header(sampling, benchmark_options, num_threads);
+  // A run that cannot measure must not begin a file: with other options it could not be continued.
+  (void)sample_pieces(sampling, 0);
   std::optional<ComputeBenchmark> benchmark;  // its memory is only touched if there is work
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) benchmark.emplace(benchmark_options);
+  ComputeCostsWriter writer(path, header);
+  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
   std::int64_t measured = 0;
-  Clock::time_point start;
+  Clock::time_point start = Clock::now();
   for (std::int64_t index = 0; index < num_samples; ++index) {
     if (writer.done().contains(index)) continue;
     if (!benchmark) {

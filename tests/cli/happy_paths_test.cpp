@@ -1,0 +1,196 @@
+// Every subcommand as it is meant to be used, on inputs small enough for seconds.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/io/task_io.h"
+#include "tests/cli/run_cli.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/train/synthetic_costs.h"
+
+namespace neuroshard {
+namespace {
+
+using namespace testing_cli;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Cli, HelpAndVersion) {
+  EXPECT_THAT(expect_success({"--version"}), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  const std::string help = expect_success({"--help"});
+  for (const char* command :
+       {"workload", "collect", "train", "plan", "compare", "evaluate", "check", "model"}) {
+    EXPECT_THAT(help, HasSubstr(command));
+    EXPECT_THAT(expect_success({command, "--help"}), HasSubstr(command));
+  }
+}
+
+TEST(Cli, WorkloadListAndShow) {
+  EXPECT_THAT(expect_success({"workload", "list"}),
+              testing::AllOf(HasSubstr("dlrm-2021"), HasSubstr("mlperf-dlrm-dcnv2")));
+  const std::string shown =
+      expect_success({"workload", "show", "mlperf-dlrm-dcnv2", "--batch-size", "1024", "--tables"});
+  EXPECT_THAT(shown, HasSubstr("tables               26\n"));
+  EXPECT_THAT(shown, HasSubstr("batch size           1024\n"));
+  EXPECT_THAT(shown, HasSubstr("40000000"));
+}
+
+Arguments tasks_command(const std::string& output, const char* seed = "1") {
+  return {"workload", "tasks",     "dlrm-2021", "--count", "3",  "--tables", "2:4", "--max-dim",
+          "16",       "--devices", "2",         "--seed",  seed, "-o",       output};
+}
+
+TEST(Cli, WorkloadTasksFollowTheirSeed) {
+  const CliFolder folder;
+  const std::string out = expect_success(tasks_command(folder.file("a")));
+  EXPECT_EQ(out, "3 tasks written to " + folder.file("a") + "\n");
+  for (const char* name : {"task-0.json", "task-1.json", "task-2.json"}) {
+    const Task task = read_task(folder.file("a") + "/" + name);
+    EXPECT_TRUE(task.tables.size() >= 2 && task.tables.size() <= 4);
+    EXPECT_EQ(task.topology.world_size, 2);
+  }
+  (void)expect_success(tasks_command(folder.file("b")));
+  (void)expect_success(tasks_command(folder.file("c"), "2"));
+  const auto text = [&](const char* path) { return read_file(folder.file(path)); };
+  EXPECT_EQ(text("a/task-1.json"), text("b/task-1.json"));
+  EXPECT_NE(text("a/task-1.json"), text("c/task-1.json"));
+}
+
+TEST(Cli, PlanCheckAndEvaluate) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string plan = folder.file("plan.json");
+  const std::string report =
+      expect_success(Arguments{"plan", task, "--baselines", "-o", plan} + kModels);
+  EXPECT_THAT(report, StartsWith("3 tables on 2 devices, batch 1024, sgd\n"));
+  EXPECT_THAT(report, HasSubstr("analytic-a100-40gb (an estimate, not measured)"));
+  EXPECT_THAT(report, HasSubstr("<- slowest"));
+  EXPECT_THAT(report, HasSubstr("torchrec-like"));
+  EXPECT_THAT(report, HasSubstr("written to " + plan));
+  const PlanDocument document = read_plan(plan);
+  EXPECT_TRUE(violations(document.task, document.plan).empty());
+  ASSERT_TRUE(document.predicted.has_value());
+
+  EXPECT_THAT(expect_success({"check", plan}), StartsWith(plan + ": valid: "));
+  const std::string evaluated = expect_success({"evaluate", plan, "--arena", "4MiB"});
+  EXPECT_THAT(evaluated, HasSubstr("plan cost: predicted "));
+  const std::string json =
+      expect_success({"evaluate", plan, "--arena", "4MiB", "--json", "--threads", "1"});
+  const Json result = parse_json(json, "stdout");
+  EXPECT_EQ(*result.find("predicted_ms"), Json(document.predicted->cost_ms));
+  EXPECT_EQ(result.find("devices")->array()->size(), 2u);
+}
+
+TEST(Cli, PlansAreTheSameOnAnyNumberOfThreads) {
+  const CliFolder folder;
+  const auto shards = [&](const char* threads, const char* algorithm) {
+    const std::string text = expect_success(
+        Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4", "--memory", "80GiB",
+                  "--json", "--threads", threads, "--seed", "3", "--algorithm", algorithm} +
+        kModels);
+    return parse_plan(text, "stdout").plan.shards;
+  };
+  for (const char* algorithm : {"neuroshard", "random"}) {
+    const std::vector<Shard> first = shards("1", algorithm);
+    EXPECT_FALSE(first.empty());
+    EXPECT_EQ(shards("2", algorithm), first);
+    EXPECT_EQ(shards("1", algorithm), first);
+  }
+}
+
+TEST(Cli, PlanFromAWorkload) {
+  const std::string report = expect_success(
+      Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "8", "--local-devices", "4",
+                "--memory", "80GiB", "--batch-size", "4096", "--optimizer", "sgd"} +
+      kModels);
+  EXPECT_THAT(report, StartsWith("26 tables on 8 devices, batch 4096, sgd\n"));
+}
+
+TEST(Cli, CompareFolderAndFiles) {
+  const CliFolder folder;
+  (void)expect_success(tasks_command(folder.file("tasks")));
+  const std::string results = folder.file("results.json");
+  const std::string table =
+      expect_success(Arguments{"compare", folder.file("tasks"), "-o", results} + kModels);
+  EXPECT_THAT(table, HasSubstr("neuroshard"));
+  EXPECT_THAT(table, HasSubstr("mean costs over the 3 tasks that every algorithm solved\n"));
+  const Json document = parse_json(read_file(results), results);
+  EXPECT_EQ(*document.find("format"), Json("neuroshard/comparison/1"));
+  EXPECT_EQ(document.find("summary")->array()->size(), 7u);
+  EXPECT_EQ(document.find("entries")->array()->size(), 21u);
+
+  const std::string json = expect_success(Arguments{"compare", folder.file("tasks/task-0.json"),
+                                                    "--algorithms", "greedy-dim,random", "--json"} +
+                                          kModels);
+  EXPECT_EQ(parse_json(json, "stdout").find("entries")->array()->size(), 2u);
+}
+
+TEST(Cli, CollectAndContinue) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  const auto collect = [&](const char* samples) {
+    return run_cli({"collect",  "compute",  "--samples", samples,  "--batch-size",
+                    "16",       "--tables", "1:2",       "--dims", "4",
+                    "--memory", "64MiB",    "--arena",   "1MiB",   "--threads",
+                    "1",        "--seed",   "9",         "-o",     costs});
+  };
+  EXPECT_EQ(collect("1").err, costs + ": 1 samples measured\n");
+  const CommandResult second = collect("2");
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(second.out, "");
+  EXPECT_EQ(second.err, costs + ": 1 samples measured\n");
+  EXPECT_EQ(collect("2").err, costs + ": 0 samples measured\n");
+  EXPECT_EQ(read_compute_costs(costs).samples.size(), 2u);
+}
+
+TEST(Cli, TrainThenPlanWithTheModel) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 60);
+  const std::string model = folder.file("model.safetensors");
+  const std::string result = expect_success(
+      {"train", "compute", costs, "--epochs", "2", "--seed", "3", "--name", "tiny", "-o", model});
+  EXPECT_THAT(result, HasSubstr("unseen combinations"));
+  EXPECT_THAT(result, HasSubstr(model + ": best epoch "));
+  const std::string json =
+      expect_success({"train", "compute", costs, "--epochs", "2", "--seed", "3", "--name", "tiny",
+                      "--threads", "2", "--json", "-o", folder.file("again.safetensors")});
+  EXPECT_EQ(*parse_json(json, "stdout").find("unseen_tables")->find("samples"), Json(12));
+  EXPECT_EQ(read_file(model), read_file(folder.file("again.safetensors")));
+  (void)expect_success({"train", "compute", costs, "--architecture", "published", "--epochs", "1",
+                        "-o", folder.file("published.safetensors")});
+
+  EXPECT_THAT(expect_success({"model", "show", model}),
+              testing::AllOf(HasSubstr("name            tiny\n"), HasSubstr("resource-loads")));
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success({"plan", folder.write("task.json", kTask), "--model", model, "-o", plan});
+  EXPECT_THAT(read_file(plan), HasSubstr(read_compute_model(model)->info().model_sha256));
+}
+
+TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
+  const CliFolder folder;
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.max_batch_size = 512;
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+                         info),
+      folder.file("narrow.safetensors"));
+  const CommandResult result = run_cli({"plan", folder.write("task.json", kTask), "--model",
+                                        folder.file("narrow.safetensors"), "--json"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.err, "neuroshard: warning: narrow: batch_size: trained on 1 to 512, got 1024\n");
+  EXPECT_NO_THROW((void)parse_plan(result.out, "stdout"));
+}
+
+TEST(Cli, ModelListAndShow) {
+  EXPECT_THAT(expect_success({"model", "list"}),
+              testing::AllOf(HasSubstr("analytic-a100-40gb"), HasSubstr("estimate")));
+  EXPECT_THAT(expect_success({"model", "show", "a100-40gb"}),
+              HasSubstr("compute (an estimate, not measured)"));
+  EXPECT_THAT(expect_success({"model", "show", "analytic-pcie4"}), HasSubstr("communication"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,159 @@
+// Where results go: whole or not at all; answers of "no" with their numbers; and a machine that
+// cannot.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/io/plan_io.h"
+#include "tests/cli/run_cli.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/train/synthetic_costs.h"
+
+namespace neuroshard {
+namespace {
+
+using namespace testing_cli;
+using testing::HasSubstr;
+
+/// Commands that write a file, without their "-o PATH".
+std::vector<Arguments> writing_commands(const CliFolder& folder) {
+  const std::string task = folder.write("task.json", kTask);
+  testing_costs::write_costs(folder.file("costs.jsonl"), testing_costs::make_header(), 40);
+  return {Arguments{"plan", task} + kModels, Arguments{"compare", task} + kModels,
+          Arguments{"train", "compute", folder.file("costs.jsonl"), "--epochs", "1"},
+          Arguments{"collect", "compute", "--samples", "1", "--batch-size", "16", "--tables", "1",
+                    "--dims", "4", "--memory", "64MiB", "--arena", "1MiB"}};
+}
+
+TEST(CliOutputs, ThatCannotBeWritten) {
+  const CliFolder folder;
+  const std::vector<Arguments> commands = writing_commands(folder);
+  folder.write("file", "x");
+  std::filesystem::create_directory(folder.file("folder"));
+  for (const Arguments& command : commands) {
+    const auto to = [&](const std::string& path) { return command + Arguments{"-o", path}; };
+    expect_refusal(folder, to(folder.file("none/out")),
+                   "none/out: expected a writable file, got No such file or directory");
+    expect_refusal(folder, to(folder.file("file/out")),
+                   "file/out: expected a writable file, got Not a directory");
+    expect_refusal(folder, to(folder.file("folder")), "/folder: expected a ");
+    expect_refusal(folder, to("/dev/full"), "/dev/full: expected room to write ");
+  }
+}
+
+TEST(CliOutputs, TasksThatCannotBeWritten) {
+  const CliFolder folder;
+  folder.write("file", "x");
+  const Arguments tasks{"workload", "tasks", "dlrm-2021", "--count", "2", "-o"};
+  expect_refusal(folder, tasks + Arguments{folder.file("file")}, "/file");
+  expect_refusal(folder, tasks + Arguments{folder.file("file/below")}, "/file/below");
+}
+
+TEST(CliOutputs, AFullStdoutIsNoticed) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", task, "-o", plan} + kModels);
+  for (const Arguments& command :
+       {Arguments{"workload", "list"}, Arguments{"model", "list"}, Arguments{"check", plan},
+        Arguments{"plan", task, "--json"} + kModels, Arguments{"compare", task} + kModels,
+        Arguments{"--help"}, Arguments{"--version"}}) {
+    SCOPED_TRACE(joined(command));
+    const CommandResult result = run_cli(command, "/dev/full");
+    EXPECT_EQ(result.exit_code, 2);
+    expect_one_line(result.err);
+    EXPECT_THAT(result.err, HasSubstr("No space left on device"));
+  }
+}
+
+TEST(CliOutputs, ATaskThatCannotFitIsAnAnswerInNumbers) {
+  const CliFolder folder;
+  const std::string task = folder.write(
+      "task.json",
+      replaced(std::string(kTask), "\"memory_bytes\": 1048576", "\"memory_bytes\": 100000"));
+  const std::string plan = folder.write("plan.json", "an older plan");
+  expect_refusal(folder, Arguments{"plan", task, "-o", plan} + kModels,
+                 "no plan fits into memory: the tables need ", 1);
+  const std::string err = run_cli(Arguments{"plan", task} + kModels).err;
+  // 1,000 x 64, 2,000 x 32 and 500 x 10 fp32.
+  EXPECT_THAT(err, HasSubstr("need 519.53 KiB, 2 devices have 195.31 KiB, 324.22 KiB too little"));
+  EXPECT_THAT(err, HasSubstr("would do"));
+  expect_refusal(folder, Arguments{"plan", task, "--algorithm", "greedy-size"} + kModels,
+                 "greedy-size: no device has room for the whole table", 1);
+  // To compare is to record the refusals.
+  EXPECT_THAT(expect_success(Arguments{"compare", task, "--json"} + kModels),
+              HasSubstr("no plan fits into memory"));
+}
+
+TEST(CliOutputs, ARefusalAfterAWarningIsStillOneLine) {
+  const CliFolder folder;
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.max_batch_size = 512;
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+                         info),
+      folder.file("narrow.safetensors"));
+  const Arguments plan{"plan", folder.write("task.json", kTask), "--model",
+                       folder.file("narrow.safetensors")};
+  expect_refusal(folder, plan + Arguments{"-o", folder.file("none/plan.json")}, "none/plan.json");
+}
+
+TEST(CliOutputs, AnInvalidPlanIsAnAnswer) {
+  const CliFolder folder;
+  PlanDocument document;
+  document.task = [&] {
+    const std::string plan = folder.file("plan.json");
+    (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+    return read_plan(plan).task;
+  }();
+  document.plan.shards = {{0, 0, 32, 0}, {1, 0, 32, 1}, {2, 0, 10, 7}};
+  const std::string path = folder.file("invalid.json");
+  write_plan(document, path);
+  const CommandResult checked = run_cli({"check", path});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_EQ(checked.out, path + ": shards[2].device: expected 0 to 1, got 7\n");
+  EXPECT_EQ(checked.err, "neuroshard: " + path + ": not valid: 1 violation\n");
+  expect_refusal(folder, {"evaluate", path}, path + ": not valid: shards[2].device", 1);
+
+  document.plan.shards = {{0, 0, 32, 0}, {1, 0, 32, 1}, {1, 0, 32, 0}, {2, 0, 10, 1}};
+  write_plan(document, path);
+  const CommandResult gaps = run_cli({"check", path});
+  EXPECT_EQ(gaps.exit_code, 1);
+  EXPECT_EQ(gaps.out, path + ": table \"user\": columns 32 to 63 are on no device\n" + path +
+                          ": table \"item\": columns from 0 are placed more than once\n");
+  EXPECT_THAT(gaps.err, HasSubstr("2 violations"));
+}
+
+TEST(CliOutputs, AMachineThatCannotIsExitCode3) {
+  const CliFolder folder;
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+  expect_refusal(folder, {"evaluate", plan, "--arena", "900TiB"},
+                 "memory: expected 900.00 TiB free, got ", 3);
+  // What cannot start must not begin a file, which another arena could not continue.
+  expect_refusal(folder,
+                 {"collect", "compute", "--samples", "1", "--arena", "900TiB", "-o",
+                  folder.file("costs.jsonl")},
+                 "memory: expected 900.00 TiB free, got ", 3);
+}
+
+TEST(CliOutputs, ReplaceFilesWhole) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string plan = folder.write("plan.json", std::string(100'000, 'x'));
+  (void)expect_success(Arguments{"plan", task, "-o", plan} + kModels);
+  EXPECT_NO_THROW((void)read_plan(plan));
+  EXPECT_EQ(folder.state().size(), 2u);
+}
+
+TEST(CliOutputs, PlanToStdoutAndDevices) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  (void)expect_success(Arguments{"plan", task, "-o", "/dev/null"} + kModels);
+  const std::string json =
+      expect_success(Arguments{"plan", task, "--json", "-o", folder.file("p")} + kModels);
+  EXPECT_EQ(json, read_file(folder.file("p")));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,347 @@
+// Bad usage and bad input: one line that names the place, exit code 2, and no file touched.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/io/plan_io.h"
+#include "tests/cli/run_cli.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/train/synthetic_costs.h"
+
+namespace neuroshard {
+namespace {
+
+using namespace testing_cli;
+
+struct Refused {
+  Arguments arguments;
+  std::string message;
+};
+
+void expect_refusals(const std::vector<Refused>& cases) {
+  const CliFolder folder;
+  for (const Refused& refused : cases) {
+    expect_refusal(folder, refused.arguments, refused.message);
+  }
+}
+
+TEST(CliRefusals, Usage) {
+  expect_refusals({{{}, "subcommand"},
+                   {{"plam"}, "plam"},
+                   {{"plan", "--memroy", "1GiB"}, "--memroy"},
+                   {{"workload"}, "subcommand"},
+                   {{"workload", "lst"}, "lst"},
+                   {{"workload", "show"}, "name"},
+                   {{"collect", "compute"}, "--output"},
+                   {{"train", "compute", "-o", "/tmp/x"}, "costs"},
+                   {{"check"}, "plan"},
+                   {{"check", "a", "b"}, "b"},
+                   {{"model", "show"}, "model"},
+                   {{"plan", "--devices"}, "--devices"},
+                   {{"compare"}, "tasks"}});
+}
+
+/// `plan --workload ...` with an option changed.
+Arguments plan_with(const std::string& option, const std::string& value) {
+  std::vector<std::pair<std::string, std::string>> options{
+      {"--workload", "mlperf-dlrm-dcnv2"}, {"--devices", "4"}, {"--memory", "80GiB"}};
+  bool known = false;
+  for (auto& [name, given] : options) {
+    if (name != option) continue;
+    given = value;
+    known = true;
+  }
+  if (!known) options.emplace_back(option, value);
+  Arguments arguments = Arguments{"plan"} + kModels;
+  for (const auto& [name, given] : options) arguments = arguments + Arguments{name, given};
+  return arguments;
+}
+
+TEST(CliRefusals, NumbersOfPlan) {
+  std::vector<Refused> cases;
+  for (const char* devices :
+       {"0", "-1", "65537", "99999999999999999999", "4.5", "nan", "four", ""}) {
+    cases.push_back({plan_with("--devices", devices), "--devices"});
+  }
+  for (const char* memory :
+       {"0", "-1GiB", "nan", "inf", "1e400GiB", "80 GiB", "80gib", "2000PiB", "1\n2", ""}) {
+    cases.push_back({plan_with("--memory", memory), "--memory"});
+  }
+  for (const char* batch : {"0", "-5", "1073741825", "1e3", "nan"}) {
+    cases.push_back({plan_with("--batch-size", batch), "--batch-size"});
+  }
+  for (const char* local : {"3", "0", "-2", "8"}) {
+    cases.push_back({plan_with("--local-devices", local), "local"});
+  }
+  for (const char* limit : {"0s", "-1s", "1", "soon", "nans", "1e308h"}) {
+    cases.push_back({plan_with("--time-limit", limit), "--time-limit"});
+  }
+  for (const char* seed : {"-1", "1.5", "010", "0x10", "99999999999999999999999"}) {
+    cases.push_back({plan_with("--seed", seed), "--seed"});
+  }
+  for (const char* threads : {"-1", "1000000", "many"}) {
+    cases.push_back({plan_with("--threads", threads), "--threads"});
+  }
+  expect_refusals(cases);
+}
+
+TEST(CliRefusals, NamesOfPlan) {
+  expect_refusals(
+      {{plan_with("--workload", "mlperf"), "workload: expected one of "},
+       {plan_with("--algorithm", "best"), "algorithm: expected one of neuroshard, random, "},
+       {plan_with("--optimizer", "adam"),
+        "--optimizer: expected sgd or rowwise_adagrad, got \"adam\""},
+       {plan_with("--model", "tpu"), "--model: expected a file or one of "},
+       {plan_with("--model", "a100-80gb"), "--model: expected at most one computation model"},
+       {{"plan"}, "plan: expected a task file or --workload, got neither"},
+       {{"plan", "task.json", "--workload", "dlrm-2021"},
+        "plan: expected a task file or --workload, got both"},
+       {{"plan", "--workload", "dlrm-2021", "--devices", "4"}, "--memory"},
+       {{"plan", "--workload", "dlrm-2021", "--memory", "4GiB"}, "--devices"}});
+}
+
+TEST(CliRefusals, OptionsThatATaskFileLeavesNoRoomFor) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  for (const Arguments& option :
+       {Arguments{"--devices", "4"}, Arguments{"--memory", "4GiB"}, Arguments{"--batch-size", "64"},
+        Arguments{"--local-devices", "1"}, Arguments{"--optimizer", "sgd"}}) {
+    expect_refusal(folder, Arguments{"plan", task} + option + kModels, option[0]);
+  }
+}
+
+TEST(CliRefusals, NumbersOfOtherCommands) {
+  const CliFolder folder;
+  const std::string output = folder.file("output");
+  const auto tasks = [&](const char* option, const char* value) {
+    return Arguments{"workload", "tasks", "dlrm-2021", "-o", output, option, value};
+  };
+  const auto collect = [&](const char* option, const char* value) {
+    return Arguments{"collect", "compute", "-o", output, "--arena", "1MiB", option, value};
+  };
+  for (const Refused& refused : std::vector<Refused>{
+           {tasks("--count", "0"), "--count"},
+           {tasks("--count", "-3"), "--count"},
+           {tasks("--tables", "0:3"), "--tables: expected MIN:MAX with 1 <= MIN <= MAX"},
+           {tasks("--tables", "5:3"), "--tables"},
+           {tasks("--tables", "3:x"), "--tables"},
+           {tasks("--tables", "1:100000"), "max_tables"},
+           {tasks("--max-dim", "3"), "--max-dim"},
+           {tasks("--max-dim", "6"), "max_dim"},
+           {tasks("--devices", "0"), "--devices"},
+           {tasks("--memory", "1B"), "task 0: expected "},
+           {tasks("--batch-size", "-1"), "--batch-size"},
+           {tasks("--count", "010"), "--count"},
+           {tasks("--workload-seed", "-1"), "--workload-seed"},
+           {tasks("--optimizer", "adam"), "--optimizer"},
+           {{"workload", "tasks", "unknown", "-o", output}, "workload: expected one of "},
+           {{"workload", "show", "dlrm-2021", "--batch-size", "-1"}, "--batch-size"},
+           {{"workload", "show", "dlrm-2021", "--batch-size", "1073741825"}, "--batch-size"},
+           {collect("--samples", "0"), "--samples"},
+           {collect("--batch-size", "0"), "--batch-size"},
+           {collect("--batch-size", "2000000000"), "--batch-size"},
+           {collect("--tables", "0:1"), "--tables"},
+           {collect("--dims", "0"), "--dims"},
+           {collect("--dims", "65537"), "--dims"},
+           {collect("--held-out", "1"), "held_out"},
+           {collect("--held-out", "-0.1"), "held_out"},
+           {collect("--held-out", "nan"), "held_out"},
+           {collect("--memory", "1B"), "memory"},
+           {collect("--arena", "1KiB"), "arena"},
+           {collect("--data-type", "fp8"), "--data-type: expected fp32 or fp16, got \"fp8\""},
+           {collect("--workload", "none"), "workload: expected one of "}}) {
+    expect_refusal(folder, refused.arguments, refused.message);
+  }
+}
+
+std::string with(std::string_view from, std::string_view to) {
+  return replaced(std::string(kTask), from, to);
+}
+
+/// A task file's text and what the message must contain.
+struct BadTask {
+  std::string text;
+  std::string message;
+};
+
+std::vector<BadTask> malformed_tasks() {
+  return {{"", "expected JSON, got nothing"},
+          {"{", "line 1, column 1: expected "},
+          {std::string(kTask.substr(0, 400)), ": line "},
+          {std::string(kTask) + "x", ": line "},
+          {"\xff\xfe{}", "line 1, column 1: expected "},
+          {"[]", "expected an object, got "},
+          {"null", "expected an object, got null"},
+          {std::string(100'000, '['), "expected at most 64 levels of nesting, got more"},
+          {with("neuroshard/task/1", "neuroshard/task/2"),
+           "format: expected \"neuroshard/task/1\", got \"neuroshard/task/2\""},
+          {with("neuroshard/task/1", "neuroshard/plan/1"), "format: expected "},
+          {with("\"optimizer\": \"sgd\"", "\"optimiser\": \"sgd\""), "optimi"},
+          {with("\"optimizer\": \"sgd\"", "\"optimizer\": \"adam\""), "optimizer: expected "},
+          {with("\"batch_size\": 1024, ", ""), "batch_size: expected this required field"}};
+}
+
+std::vector<BadTask> tasks_with_bad_numbers() {
+  return {
+      {with("\"batch_size\": 1024", "\"batch_size\": 0"), "batch_size: expected "},
+      {with("\"batch_size\": 1024", "\"batch_size\": -1"), "batch_size: expected "},
+      {with("\"batch_size\": 1024", "\"batch_size\": 1024.0"), "batch_size: expected "},
+      {with("\"batch_size\": 1024", "\"batch_size\": 1e400"), ": line 1, column "},
+      {with("\"batch_size\": 1024", "\"batch_size\": NaN"), ": line 1, column "},
+      {with("\"num_embeddings\": 1000", "\"num_embeddings\": 99999999999999999999"),
+       "tables[0].num_embeddings: expected "},
+      {with("\"num_embeddings\": 1000", "\"num_embeddings\": 0"),
+       "tables[0].num_embeddings: expected "},
+      {with("\"embedding_dim\": 32", "\"embedding_dim\": -32"),
+       "tables[1].embedding_dim: expected "},
+      {with("\"pooling_factor\": 20.0", "\"pooling_factor\": 0"),
+       "tables[2].pooling_factor: expected "},
+      {with("\"pooling_factor\": 20.0", "\"pooling_factor\": -Infinity"), ": line 5, column "},
+      {with("\"pooling_factor\": 20.0", "\"pooling_factor\": \"20\""),
+       "tables[2].pooling_factor: expected a number, got \"20\""},
+      {with("\"world_size\": 2,", "\"world_size\": 3,"), "topology.local_world_size: expected "},
+      {with("\"memory_bytes\": 1048576", "\"memory_bytes\": [1048576]"),
+       "topology.memory_bytes: expected "},
+      {with("\"memory_bytes\": 1048576", "\"memory_bytes\": -1"), "topology.memory_bytes"}};
+}
+
+std::vector<BadTask> tasks_with_bad_tables() {
+  return {
+      {with("\"name\": \"item\"", "\"name\": \"user\""),
+       "tables[1].name: expected a name not used before, got \"user\", also the name of "
+       "tables[0]"},
+      {with("\"name\": \"item\"", "\"name\": \"\""), "tables[1].name: expected "},
+      {replaced(with("\"name\": \"item\"", "\"name\": \"a\\nb\""), "\"name\": \"user\"",
+                "\"name\": \"a\\nb\""),
+       "tables[1].name: expected a name not used before"},
+      {with("[1, 0, 0,", "[1, 0,"), "tables[2].reuse_histogram: expected an array of 17 shares"},
+      {with("[1, 0, 0,", "[1, 0.5, 0,"),
+       "tables[2].reuse_histogram: expected 17 shares that add up to 1, got a sum of 1.5"},
+      {with("[1, 0, 0,", "[2, -1, 0,"), "tables[2].reuse_histogram[0]: expected a share "},
+      {with("\"zipf_exponent\": 1.1", "\"zipf_exponent\": 11"),
+       "tables[0].index_distribution.zipf_exponent: expected "},
+      {with("\"data_type\": \"fp32\", \"reuse", "\"data_type\": \"fp64\", \"reuse"),
+       "tables[2].data_type: expected "}};
+}
+
+class BadTasks : public testing::TestWithParam<std::vector<BadTask> (*)()> {};
+
+TEST_P(BadTasks, AreRefusedByNameAndPlace) {
+  const CliFolder folder;
+  const std::string old_plan = folder.write("plan.json", "an older plan");
+  const std::string task = folder.file("task.json");
+  for (const BadTask& bad : GetParam()()) {
+    write_file(task, bad.text);
+    for (const Arguments& command : {Arguments{"plan", task}, Arguments{"compare", task}}) {
+      expect_refusal(folder, command + Arguments{"-o", old_plan} + kModels, bad.message);
+      const std::string err = run_cli(command + kModels).err;
+      EXPECT_THAT(err, testing::StartsWith("neuroshard: " + task + ": "));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadTasks,
+                         testing::Values(malformed_tasks, tasks_with_bad_numbers,
+                                         tasks_with_bad_tables));
+
+TEST(CliRefusals, FilesThatAreNone) {
+  const CliFolder folder;
+  const std::string missing = folder.file("none.json");
+  const std::string a_folder = folder.file("folder");
+  std::filesystem::create_directory(a_folder);
+  const std::string too_long = folder.file(std::string(5000, 'x'));
+  for (const char* command : {"plan", "check", "evaluate"}) {
+    expect_refusal(folder, {command, missing}, missing + ": expected a readable file, got No such");
+    expect_refusal(folder, {command, a_folder}, "expected a readable file, got Is a directory");
+    expect_refusal(folder, {command, too_long}, "expected a readable file, got File name too long");
+  }
+  expect_refusal(folder, {"compare", missing}, missing + ": expected a readable file");
+  expect_refusal(folder, {"compare", a_folder},
+                 "expected a folder with task files (.json), got none in it");
+  expect_refusal(folder, {"compare", too_long}, "File name too long");
+  expect_refusal(folder, {"plan", folder.file("line\nbreak")}, "expected a readable file");
+  const Arguments train{"train", "compute", "-o", folder.file("m.safetensors")};
+  expect_refusal(folder, train + Arguments{missing}, missing + ": expected a readable file");
+  expect_refusal(folder, train + Arguments{a_folder}, "Is a directory");
+  expect_refusal(folder, {"model", "show", "./none.safetensors"}, "expected a readable file");
+  expect_refusal(folder, {"model", "show", "none"}, "model: expected a file or a name");
+}
+
+std::string valid_plan(const CliFolder& folder) {
+  const std::string plan = folder.file("valid-plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+  return read_file(plan);
+}
+
+TEST(CliRefusals, MalformedPlans) {
+  const CliFolder folder;
+  const std::string valid = valid_plan(folder);
+  const std::string path = folder.file("plan.json");
+  const std::vector<BadTask> cases{
+      {valid.substr(0, valid.size() / 2), ": line "},
+      {replaced(valid, "neuroshard/plan/1", "neuroshard/plan/9"), "format: expected "},
+      {replaced(valid, "\"shards\"", "\"shard\""), "expected no fields but "},
+      {replaced(valid, "\"batch_size\": 1024", "\"batch_size\": 0"), "task.batch_size: expected "},
+      {replaced(valid, "\"cost_ms\":", "\"cost_ms\": -1, \"x\":"), "predicted"},
+      {std::string(kTask), "format: expected \"neuroshard/plan/1\""}};
+  for (const BadTask& bad : cases) {
+    write_file(path, bad.text);
+    expect_refusal(folder, {"check", path}, bad.message);
+    expect_refusal(folder, {"evaluate", path, "--arena", "1MiB"}, bad.message);
+  }
+}
+
+TEST(CliRefusals, MalformedModels) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string path = folder.file("m.safetensors");
+  write_compute_model(*testing_networks::random_model(ComputeArchitecture::resource_loads, 1),
+                      path);
+  const std::string valid = read_file(path);
+  std::string damaged = valid;
+  damaged[damaged.size() - 6] ^= 1;
+  const std::vector<BadTask> cases{
+      {damaged, path + ": __metadata__.data_sha256: expected "},
+      {valid.substr(0, valid.size() - 1), path + ": "},
+      {valid.substr(0, 100), path + ": header size: expected "},
+      {"", path + ": expected a safetensors file"},
+      {std::string(16, '\xff'), path + ": header size: expected "},
+      {replaced(valid, "resource-loads", "resource_loads"), "__metadata__.architecture: expected "},
+      {replaced(valid, "shard/extended/1", "shard/extended/9"), "feature_schema: expected "}};
+  for (const BadTask& bad : cases) {
+    write_file(path, bad.text);
+    expect_refusal(folder, {"model", "show", path}, bad.message);
+    expect_refusal(folder, {"plan", task, "--model", path, "-o", folder.file("plan.json")},
+                   bad.message);
+  }
+}
+
+TEST(CliRefusals, MalformedCosts) {
+  const CliFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  testing_costs::write_costs(path, testing_costs::make_header(), 40);
+  const std::string valid = read_file(path);
+  const Arguments train{"train", "compute", path, "-o", folder.file("m.safetensors")};
+  const std::string first_lines = valid.substr(0, valid.find('\n', valid.find('\n') + 1) + 1);
+  for (const BadTask& bad : std::vector<BadTask>{
+           {"", path + ": line 1"},
+           {valid + "{}\n", path + ": line 42: "},
+           {valid + "\n", path + ": line 42: "},
+           {valid + R"({"shards": [[99, 4]], "forward_ms": 1, "backward_ms": 1})" + "\n",
+            path + ": line 42: shards[0][0]: expected "},
+           {valid + R"({"shards": [[0, 4]], "forward_ms": -1, "backward_ms": 1})" + "\n",
+            path + ": line 42: forward_ms: expected "},
+           {valid + R"({"shards": [[0, 4]], "forward_ms": NaN, "backward_ms": 1})" + "\n",
+            path + ": line 42"},
+           {first_lines, "costs: expected at least 30 samples to train on, got 1"}}) {
+    write_file(path, bad.text);
+    expect_refusal(folder, train, bad.message);
+  }
+  write_file(path, valid);
+  expect_refusal(folder, train + Arguments{"--architecture", "transformer"},
+                 "--architecture: expected \"published\" or \"resource-loads\"");
+  expect_refusal(folder, train + Arguments{"--epochs", "-1"}, "--epochs");
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,262 @@
+// The collection from end to end: a file that can be interrupted anywhere and continued, and that
+// nothing but its own run touches.
+#include "neuroshard/collect/compute/compute_collector.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <thread>
+
+#include "neuroshard/io/compute_costs_io.h"
+#include "tests/collect/tiny_collection.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing_collection::tiny_benchmark;
+using testing_collection::tiny_sampling;
+using Sequence = std::vector<std::pair<std::int64_t, std::vector<MeasuredShard>>>;
+
+std::int64_t collect(const std::string& path, std::int64_t num_samples,
+                     const ComputeSamplingOptions& sampling = tiny_sampling()) {
+  return collect_compute_costs(sampling, tiny_benchmark(), num_samples, path, {});
+}
+
+/// What the file holds but the times, which differ from run to run.
+Sequence sequence_of(const std::string& path) {
+  Sequence sequence;
+  for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
+    EXPECT_TRUE(sample.info.index.has_value());
+    sequence.emplace_back(sample.info.index.value_or(-1), sample.shards);
+  }
+  return sequence;
+}
+
+TEST(ComputeCollector, MeasuresTheSeededSequence) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  EXPECT_EQ(collect(path, 5), 5);
+  const ComputeCosts costs = read_compute_costs(path);
+  EXPECT_FALSE(costs.truncated);
+  EXPECT_EQ(costs.header.batch_size, 32);
+  EXPECT_EQ(costs.header.tables.size(), 12u);
+  EXPECT_EQ(*costs.header.hardware.find("num_cores"), Json(available_cores()));
+  EXPECT_EQ(*costs.header.operator_info.find("num_threads"), Json(1));
+  ASSERT_EQ(costs.samples.size(), 5u);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const ComputeCostSample& sample = costs.samples[i];
+    EXPECT_EQ(sample.info.index, i);
+    const std::vector<SampledPiece> pieces = sample_pieces(tiny_sampling(), i);
+    ASSERT_EQ(sample.shards.size(), pieces.size());
+    for (std::size_t s = 0; s < pieces.size(); ++s) {
+      EXPECT_EQ(sample.shards[s], (MeasuredShard{pieces[s].table, pieces[s].num_columns}));
+    }
+    EXPECT_GT(sample.forward_ms, 0.0);
+    EXPECT_GT(sample.backward_ms, 0.0);
+  }
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+TEST(ComputeCollector, ReportsItsProgress) {
+  const TemporaryFolder folder;
+  std::vector<std::int64_t> done;
+  (void)collect(folder.file("a"), 2);
+  const std::int64_t measured = collect_compute_costs(
+      tiny_sampling(), tiny_benchmark(), 5, folder.file("a"), [&](const CollectionProgress& now) {
+        done.push_back(now.done);
+        EXPECT_EQ(now.requested, 5);
+        EXPECT_GE(now.seconds_left, 0.0);
+      });
+  EXPECT_EQ(measured, 3);
+  EXPECT_THAT(done, testing::ElementsAre(3, 4, 5));
+}
+
+TEST(ComputeCollector, ContinuesAFileCutAnywhereInItsLastLine) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 6);
+  const std::string whole = read_file(path);
+  const Sequence expected = sequence_of(path);
+  const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
+  for (std::size_t size = last_line; size < whole.size(); size += 11) {
+    write_file(path, whole.substr(0, size));
+    EXPECT_EQ(collect(path, 6), 1) << size;
+    EXPECT_EQ(sequence_of(path), expected);
+    EXPECT_TRUE(read_file(path).starts_with(whole.substr(0, last_line)));
+  }
+}
+
+TEST(ComputeCollector, FillsGapsAndExtends) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 4);
+  Sequence longer = sequence_of(path);
+  EXPECT_EQ(collect(path, 7), 3);
+  const Sequence extended = sequence_of(path);
+  ASSERT_EQ(extended.size(), 7u);
+  EXPECT_TRUE(std::equal(longer.begin(), longer.end(), extended.begin()));
+
+  // Without the line of index 2, as if another machine had measured it elsewhere.
+  std::string text = read_file(path);
+  std::size_t start = 0;
+  for (int line = 0; line < 3; ++line) start = text.find('\n', start) + 1;
+  text.erase(start, text.find('\n', start) + 1 - start);
+  write_file(path, text);
+  EXPECT_EQ(collect(path, 7), 1);
+  std::set<std::int64_t> indices;
+  for (const auto& [index, shards] : sequence_of(path)) EXPECT_TRUE(indices.insert(index).second);
+  EXPECT_EQ(indices.size(), 7u);
+}
+
+TEST(ComputeCollector, AFinishedFileIsNotTouched) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 3);
+  const std::string bytes = read_file(path);
+  const auto long_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
+  std::filesystem::last_write_time(path, long_ago);
+  EXPECT_EQ(collect(path, 3), 0);
+  EXPECT_EQ(collect(path, 2), 0);
+  EXPECT_EQ(read_file(path), bytes);
+  EXPECT_EQ(std::filesystem::last_write_time(path), long_ago);
+}
+
+TEST(ComputeCollector, RefusesToContinueAnotherRun) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 2);
+  const std::string bytes = read_file(path);
+  const auto refusal = [&](const std::function<void(ComputeSamplingOptions&)>& change) {
+    ComputeSamplingOptions other = tiny_sampling();
+    change(other);
+    const std::string message = input_error([&] { (void)collect(path, 2, other); });
+    EXPECT_EQ(read_file(path), bytes);
+    EXPECT_THAT(message, testing::StartsWith(path + ": line 1: "));
+    return message;
+  };
+  EXPECT_EQ(refusal([](auto& o) { o.seed = 6; }),
+            path +
+                ": line 1: sampling.seed: expected 6 as in this run, to continue the file, got "
+                "5");
+  EXPECT_THAT(refusal([](auto& o) { o.batch_size = 64; }), HasSubstr("batch_size: expected 64"));
+  EXPECT_THAT(refusal([](auto& o) { o.optimizer = Optimizer::rowwise_adagrad; }),
+              HasSubstr("optimizer: expected \"rowwise_adagrad\""));
+  EXPECT_THAT(refusal([](auto& o) { o.dims = {4}; }), HasSubstr("sampling.dims"));
+  EXPECT_THAT(refusal([](auto& o) { o.tables[3].num_embeddings = 9; }),
+              HasSubstr("tables[3].num_embeddings: expected 9"));
+  EXPECT_THAT(refusal([](auto& o) { o.held_out_share = 0.2; }),
+              HasSubstr("sampling.held_out_share: expected 0.2"));
+  EXPECT_THAT(refusal([](auto& o) { o.memory_bytes = 1 << 21; }),
+              HasSubstr("sampling.memory_bytes"));
+}
+
+TEST(ComputeCollector, RefusedOptionsLeaveNoFile) {
+  const TemporaryFolder folder;
+  const auto refusal = [&](const std::function<void(ComputeSamplingOptions&)>& change) {
+    ComputeSamplingOptions options = tiny_sampling();
+    change(options);
+    const std::string message = input_error([&] { (void)collect(folder.file("a"), 3, options); });
+    EXPECT_EQ(folder.num_files(), 0u) << message;
+    return message;
+  };
+  EXPECT_EQ(refusal([](auto& o) { o.tables.clear(); }),
+            "workload: expected at least one table, got 0");
+  EXPECT_EQ(refusal([](auto& o) { o.dims.clear(); }),
+            "dims: expected at least one number of columns, got 0");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.dims = {4, 0};
+            }),
+            "dims: expected numbers of columns of at least 1, got 0");
+  EXPECT_EQ(refusal([](auto& o) { o.min_tables = 0; }), "min_tables: expected at least 1, got 0");
+  EXPECT_EQ(refusal([](auto& o) { o.max_tables = 0; }),
+            "max_tables: expected at least min_tables, got 0");
+  EXPECT_EQ(refusal([](auto& o) { o.batch_size = 0; }),
+            "batch_size: expected an integer between 1 and 2^30, got 0");
+  EXPECT_EQ(refusal([](auto& o) { o.held_out_share = 1.0; }),
+            "held_out: expected a share from 0 to below 1, got 1");
+  EXPECT_EQ(refusal([](auto& o) { o.held_out_share = std::nan(""); }),
+            "held_out: expected a share from 0 to below 1, got nan");
+  EXPECT_EQ(refusal([](auto& o) { o.memory_bytes = 799; }),
+            "memory: expected room for 1 pieces of the pool, got 799 B");
+}
+
+TEST(ComputeCollector, ARefusedArenaLeavesNoFile) {
+  const TemporaryFolder folder;
+  ComputeBenchmarkOptions benchmark = tiny_benchmark();
+  benchmark.arena_bytes = 1000;
+  EXPECT_EQ(input_error([&] {
+              (void)collect_compute_costs(tiny_sampling(), benchmark, 3, folder.file("a"), {});
+            }),
+            "arena: expected at least 1 MiB, got 1000 bytes");
+  EXPECT_EQ(folder.num_files(), 0u);
+}
+
+/// Collects in a process of its own, which is killed once the file has `num_lines` lines.
+void collect_and_kill(const std::string& path, std::size_t num_lines) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    (void)collect(path, 100'000);
+    _exit(0);
+  }
+  const auto lines_now = [&] {
+    if (!std::filesystem::exists(path)) return std::size_t{0};
+    const std::string text = read_file(path);
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  };
+  const auto start = std::chrono::steady_clock::now();
+  while (lines_now() < num_lines &&
+         std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+  }
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+TEST(ComputeCollector, AKilledRunLeavesAReadableFileThatGoesOn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  std::size_t samples = 0;
+  for (int kills = 1; kills <= 5; ++kills) {
+    collect_and_kill(path, samples + 4);
+    if (HasFatalFailure()) return;
+    const Sequence sequence = sequence_of(path);
+    EXPECT_GE(sequence.size(), samples);
+    samples = sequence.size();
+  }
+  ASSERT_GT(samples, 0u);
+  (void)collect(path, static_cast<std::int64_t>(samples) + 2);
+  const Sequence sequence = sequence_of(path);
+  ASSERT_EQ(sequence.size(), samples + 2);
+  for (std::size_t i = 0; i < sequence.size(); ++i) {
+    EXPECT_EQ(sequence[i].first, static_cast<std::int64_t>(i));
+    const std::vector<SampledPiece> pieces = sample_pieces(tiny_sampling(), sequence[i].first);
+    EXPECT_EQ(sequence[i].second.size(), pieces.size());
+  }
+}
+
+TEST(ComputeCollector, ASecondRunOfTheSameFileIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  std::string message;
+  (void)collect_compute_costs(
+      tiny_sampling(), tiny_benchmark(), 1, path,
+      [&](const CollectionProgress&) { message = input_error([&] { (void)collect(path, 1); }); });
+  EXPECT_THAT(message, HasSubstr("expected a file that nobody else is writing"));
+}
+
+}  // namespace
+}  // namespace neuroshard

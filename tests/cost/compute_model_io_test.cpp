@@ -1,0 +1,244 @@
+// Model files: what is written is read back bit for bit, and every kind of damage is refused in one
+// line that names the file and the place.
+#include "neuroshard/cost/compute_model_io.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/safetensors.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_networks::random_model;
+
+constexpr auto kLoads = ComputeArchitecture::resource_loads;
+constexpr auto kPublished = ComputeArchitecture::published;
+
+void expect_same(const DenseLayer& a, const DenseLayer& b) {
+  EXPECT_EQ(a.inputs, b.inputs);
+  EXPECT_EQ(a.outputs, b.outputs);
+  EXPECT_EQ(a.weights, b.weights);
+  EXPECT_EQ(a.bias, b.bias);
+}
+
+void expect_same(const ComputeNetwork& a, const ComputeNetwork& b) {
+  EXPECT_EQ(a.architecture, b.architecture);
+  EXPECT_EQ(a.schema, b.schema);
+  EXPECT_EQ(a.feature_mean, b.feature_mean);
+  EXPECT_EQ(a.feature_scale, b.feature_scale);
+  ASSERT_EQ(a.encoder.size(), b.encoder.size());
+  for (std::size_t i = 0; i < a.encoder.size(); ++i) expect_same(a.encoder[i], b.encoder[i]);
+  expect_same(a.head, b.head);
+  EXPECT_EQ(a.head_output, b.head_output);
+  EXPECT_EQ(a.linear, b.linear);
+  EXPECT_EQ(a.offset, b.offset);
+}
+
+void expect_same(const TrainedRange& a, const TrainedRange& b) {
+  EXPECT_EQ(a.min_batch_size, b.min_batch_size);
+  EXPECT_EQ(a.max_batch_size, b.max_batch_size);
+  EXPECT_EQ(a.min_columns, b.min_columns);
+  EXPECT_EQ(a.max_columns, b.max_columns);
+  EXPECT_EQ(a.max_embeddings, b.max_embeddings);
+  EXPECT_EQ(a.max_pooling_factor, b.max_pooling_factor);
+  EXPECT_EQ(a.max_pieces, b.max_pieces);
+  EXPECT_EQ(a.optimizers, b.optimizers);
+  EXPECT_EQ(a.data_types, b.data_types);
+}
+
+TEST(ComputeModelIo, ReadsBackBitForBit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  for (const ComputeArchitecture architecture : {kLoads, kPublished}) {
+    const auto written = random_model(architecture, 5);
+    write_compute_model(*written, path);
+    const auto read = read_compute_model(path);
+    expect_same(read->network(), written->network());
+    expect_same(read->info().range, written->info().range);
+    EXPECT_EQ(read->name(), "random");
+    EXPECT_EQ(read->info().hardware, written->info().hardware);
+    EXPECT_EQ(read->info().operator_info, written->info().operator_info);
+    EXPECT_EQ(read->info().data_sha256, written->info().data_sha256);
+    EXPECT_EQ(read->info().metrics, written->info().metrics);
+    EXPECT_EQ(read->info().model_sha256, sha256_file(path));
+    EXPECT_FALSE(read->is_estimate());
+  }
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+TEST(ComputeModelIo, TheSameModelGivesTheSameBytes) {
+  const TemporaryFolder folder;
+  write_compute_model(*random_model(kLoads, 5), folder.file("a.safetensors"));
+  const auto read = read_compute_model(folder.file("a.safetensors"));
+  write_compute_model(*read, folder.file("b.safetensors"));
+  EXPECT_EQ(read_file(folder.file("a.safetensors")), read_file(folder.file("b.safetensors")));
+}
+
+TEST(ComputeModelIo, MatricesAreRowMajorInTheFile) {
+  const TemporaryFolder folder;
+  const auto model = random_model(kPublished, 5);
+  write_compute_model(*model, folder.file("m.safetensors"));
+  const TensorFile file = read_tensors(folder.file("m.safetensors"));
+  const DenseLayer& head = model->network().head;
+  const Tensor& weight = file.tensors.at("head.weight");
+  EXPECT_EQ(weight.shape, (std::vector<std::int64_t>{head.outputs, head.inputs}));
+  EXPECT_EQ(weight.values[1], head.weights[head.outputs]);  // row 0, column 1
+}
+
+/// A change to a valid file's contents, and the message after the path.
+struct Damage {
+  std::function<void(TensorFile&)> change;
+  std::string message;
+};
+
+Damage metadata(const std::string& key, const std::string& value, const std::string& message) {
+  return {[=](TensorFile& f) { f.metadata[key] = value; }, "__metadata__." + key + message};
+}
+
+Damage no_metadata(const std::string& key) {
+  return {[=](TensorFile& f) { f.metadata.erase(key); },
+          "__metadata__." + key + ": expected an entry, got none"};
+}
+
+Damage tensor(const std::string& name, std::vector<std::int64_t> shape,
+              const std::string& message) {
+  std::int64_t count = 1;
+  for (const std::int64_t size : shape) count *= size;
+  return {[=](TensorFile& f) {
+            f.tensors[name] = {shape, std::vector<float>(static_cast<std::size_t>(count), 0.5F)};
+          },
+          name + ": " + message};
+}
+
+Damage no_tensor(const std::string& name) {
+  return {[=](TensorFile& f) { f.tensors.erase(name); }, name + ": expected a tensor, got none"};
+}
+
+Damage negative(const std::string& name) {
+  return {[=](TensorFile& f) { f.tensors.at(name).values.back() = -0.25F; },
+          name + ": expected no value below 0, got -0.25"};
+}
+
+void expect_refusals(ComputeArchitecture architecture, const std::vector<Damage>& cases) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  write_compute_model(*random_model(architecture, 5), path);
+  const TensorFile whole = read_tensors(path);
+  for (const Damage& damage : cases) {
+    TensorFile damaged = whole;
+    damage.change(damaged);
+    write_tensors(damaged, path);
+    EXPECT_EQ(input_error([&] { (void)read_compute_model(path); }), path + ": " + damage.message);
+  }
+}
+
+TEST(ComputeModelIo, RefusesWhatThisBuildDoesNotHave) {
+  expect_refusals(
+      kLoads, {metadata("format", "neuroshard/model/2",
+                        ": expected \"neuroshard/model/1\", got \"neuroshard/model/2\""),
+               metadata("kind", "communication", ": expected \"compute\", got \"communication\""),
+               metadata("architecture", "transformer",
+                        ": expected \"published\" or \"resource-loads\", got \"transformer\""),
+               metadata("feature_schema", "shard/extended/2",
+                        ": expected \"shard/published/1\" or \"shard/extended/1\", got "
+                        "\"shard/extended/2\"")});
+}
+
+TEST(ComputeModelIo, RefusesIncompleteMetadata) {
+  std::vector<Damage> cases;
+  for (const char* key : {"format", "kind", "name", "architecture", "feature_schema", "hardware",
+                          "operator", "training_data_sha256", "range", "metrics"}) {
+    cases.push_back(no_metadata(key));
+  }
+  expect_refusals(kLoads, cases);
+}
+
+TEST(ComputeModelIo, RefusesMalformedMetadata) {
+  const std::string range =
+      R"({"min_batch_size":1,"max_batch_size":9,"min_columns":4,"max_columns":128,)"
+      R"("max_embeddings":10,"max_pooling_factor":2.5,"max_pieces":15,)";
+  expect_refusals(
+      kLoads,
+      {metadata("range", R"({"min_batch_size":1})",
+                ": max_batch_size: expected this required field, got nothing"),
+       metadata("range", replaced(range, "\"min_columns\":4", "\"min_columns\":0") + "\"x\":0}",
+                ": min_columns: expected an integer between 1 and 9223372036854775807, got 0"),
+       metadata("range", range + R"("optimizers":["adam"],"data_types":[]})",
+                ": optimizers[0]: expected sgd or rowwise_adagrad, got \"adam\""),
+       metadata("range", range + R"("optimizers":["sgd"],"data_types":["int8"]})",
+                ": data_types[0]: expected fp32 or fp16, got \"int8\""),
+       metadata("metrics", R"({"mape":"low"})", ": mape: expected a number, got \"low\"")});
+}
+
+TEST(ComputeModelIo, NamesTheEntryThatIsNoJson) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  write_compute_model(*random_model(kLoads, 5), path);
+  const TensorFile whole = read_tensors(path);
+  for (const std::string key : {"hardware", "operator", "range", "metrics"}) {
+    TensorFile damaged = whole;
+    damaged.metadata[key] = "{\n\"a\": ";
+    write_tensors(damaged, path);
+    const std::string message = input_error([&] { (void)read_compute_model(path); });
+    EXPECT_THAT(message, testing::StartsWith(path + ": __metadata__." + key + ": line 2, column "));
+    EXPECT_EQ(message.find('\n'), std::string::npos);
+  }
+}
+
+TEST(ComputeModelIo, RefusesMissingTensors) {
+  expect_refusals(
+      kLoads, {no_tensor("feature_mean"), no_tensor("feature_scale"), no_tensor("encoder.0.weight"),
+               no_tensor("encoder.1.bias"), no_tensor("head.weight"), no_tensor("head.bias"),
+               no_tensor("head_output"), no_tensor("linear"), no_tensor("offset")});
+  expect_refusals(kPublished, {no_tensor("feature_mean"), no_tensor("head.bias")});
+}
+
+TEST(ComputeModelIo, RefusesWrongShapes) {
+  // The network has 34 features, layers of 12, 8 and 5 outputs, and a head of 9 units.
+  expect_refusals(kLoads, {tensor("feature_mean", {33}, "expected 34 elements, got 33"),
+                           tensor("feature_scale", {34, 1}, "expected 1 dimensions, got 2"),
+                           tensor("encoder.0.weight", {12, 33}, "expected 34 inputs, got 33"),
+                           tensor("encoder.1.weight", {8, 13}, "expected 12 inputs, got 13"),
+                           tensor("encoder.1.bias", {9}, "expected 8 elements, got 9"),
+                           tensor("encoder.2.weight", {5, 8}, "expected 42 inputs, got 8"),
+                           tensor("encoder.2.weight", {5, 42, 1}, "expected 2 dimensions, got 3"),
+                           tensor("head.weight", {9, 6}, "expected 5 inputs, got 6"),
+                           tensor("head.bias", {1}, "expected 9 elements, got 1"),
+                           tensor("head_output", {10}, "expected 9 elements, got 10"),
+                           tensor("linear", {4}, "expected 5 elements, got 4"),
+                           tensor("offset", {2}, "expected 1 elements, got 2")});
+}
+
+TEST(ComputeModelIo, RefusesLoadsThatCouldMakeACostFall) {
+  expect_refusals(kLoads, {negative("head.weight"), negative("head_output"), negative("linear"),
+                           negative("offset")});
+}
+
+TEST(ComputeModelIo, RefusesDamagedBytesAndEveryTruncation) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  write_compute_model(*random_model(kLoads, 5, {{4, 3}, 2}), path);
+  const std::string whole = read_file(path);
+  std::string damaged = whole;
+  damaged[damaged.size() - 6] ^= 1;
+  write_file(path, damaged);
+  const std::string message = input_error([&] { (void)read_compute_model(path); });
+  EXPECT_THAT(message, testing::StartsWith(path + ": __metadata__.data_sha256: expected "));
+  for (std::size_t size = 0; size < whole.size(); size += 97) {
+    write_file(path, whole.substr(0, size));
+    const std::string refusal = input_error([&] { (void)read_compute_model(path); });
+    EXPECT_THAT(refusal, testing::StartsWith(path + ": "));
+    EXPECT_EQ(refusal.find('\n'), std::string::npos);
+  }
+  EXPECT_EQ(input_error([&] { (void)read_compute_model(folder.file("none")); }),
+            folder.file("none") + ": expected a readable file, got No such file or directory");
+}
+
+}  // namespace
+}  // namespace neuroshard

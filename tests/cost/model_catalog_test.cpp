@@ -1,0 +1,168 @@
+// Models by name: files before presets, one of each kind, and refusals that list what there is.
+#include "neuroshard/cost/model_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/io/checksum.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/cost/arbitrary_task.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing_networks::random_network;
+using testing_networks::wide_info;
+using testing_tasks::make_topology;
+
+/// A folder that $NEUROSHARD_MODELS names while it lives, with a model "tiny" in it.
+class ModelFolder {
+ public:
+  ModelFolder() {
+    setenv("NEUROSHARD_MODELS", folder_.file("").c_str(), 1);
+    write("tiny");
+  }
+  ~ModelFolder() { unsetenv("NEUROSHARD_MODELS"); }
+  ModelFolder(const ModelFolder&) = delete;
+  ModelFolder& operator=(const ModelFolder&) = delete;
+
+  void write(const std::string& name) const {
+    const ComputeNetwork network =
+        random_network(ComputeArchitecture::resource_loads, 1, {{4, 3}, 2});
+    write_compute_model(NeuralComputeModel(network, wide_info(name)), file(name));
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return folder_.file(name + ".safetensors");
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+CostModels load(const std::vector<std::string>& names, int local_world_size = 2) {
+  return load_cost_models(names, make_topology(4, local_world_size));
+}
+
+TEST(ModelCatalog, FindsFilesInTheFolderOfTheEnvironment) {
+  const ModelFolder folder;
+  EXPECT_TRUE(std::filesystem::equivalent(find_model_file("tiny"), folder.file("tiny")));
+  EXPECT_EQ(find_model_file("none"), "");
+  EXPECT_EQ(find_model_file("a/b"), "a/b");  // a path, there or not
+  EXPECT_EQ(find_model_file("b.safetensors"), "b.safetensors");
+  const CostModels models = load({"tiny"});
+  EXPECT_EQ(models.compute->name(), "tiny");
+  EXPECT_FALSE(models.compute->is_estimate());
+  EXPECT_EQ(models.compute_sha256, sha256_file(folder.file("tiny")));
+  EXPECT_EQ(models.communication_sha256, "");
+}
+
+TEST(ModelCatalog, TakesAPathToo) {
+  const ModelFolder folder;
+  EXPECT_EQ(load({folder.file("tiny")}).compute->name(), "tiny");
+}
+
+TEST(ModelCatalog, AFileOfThatNameGoesBeforeAPreset) {
+  const ModelFolder folder;
+  EXPECT_TRUE(load({"a100-40gb"}).compute->is_estimate());
+  folder.write("a100-40gb");
+  EXPECT_FALSE(load({"a100-40gb"}).compute->is_estimate());
+  EXPECT_TRUE(load({"analytic-a100-40gb"}).compute->is_estimate());
+}
+
+TEST(ModelCatalog, PresetsHaveAPrefixThatMayBeLeftOut) {
+  for (const char* name : {"a100-40gb", "analytic-a100-40gb"}) {
+    const CostModels models = load({name});
+    EXPECT_EQ(models.compute->name(), "analytic-a100-40gb");
+    EXPECT_TRUE(models.compute->is_estimate());
+    EXPECT_EQ(models.compute_sha256, "");
+  }
+  const CostModels both = load({"analytic-h100-nvswitch", "a100-40gb"});  // in any order
+  EXPECT_EQ(both.compute->name(), "analytic-a100-40gb");
+  EXPECT_EQ(both.communication->name(), "analytic-h100-nvswitch");
+}
+
+TEST(ModelCatalog, CommunicationFollowsTheTopology) {
+  EXPECT_EQ(load({"a100-40gb"}, 2).communication->name(), "analytic-pcie4");
+  EXPECT_EQ(load({"a100-40gb"}, 1).communication->name(), "analytic-ethernet-25g");
+  Topology topology = make_topology(4, 4);
+  topology.interconnect = "a100-nvswitch";
+  EXPECT_EQ(load_cost_models({"a100-40gb"}, topology).communication->name(),
+            "analytic-a100-nvswitch");
+  EXPECT_EQ(load_cost_models({"a100-40gb", "ethernet-10g"}, topology).communication->name(),
+            "analytic-ethernet-10g");
+  topology.interconnect = "carrier-pigeon";
+  EXPECT_THAT(input_error([&] { (void)load_cost_models({"a100-40gb"}, topology); }),
+              testing::AllOf(HasSubstr("interconnect: expected one of "),
+                             HasSubstr("got \"carrier-pigeon\"")));
+}
+
+TEST(ModelCatalog, RefusesTwoOfOneKind) {
+  const ModelFolder folder;
+  EXPECT_EQ(input_error([] {
+              (void)load({"tiny", "a100-40gb"});
+            }),
+            "--model: expected at most one computation model, got \"tiny\" and "
+            "\"analytic-a100-40gb\"");
+  EXPECT_EQ(input_error([] {
+              (void)load({"a100-40gb", "pcie4", "analytic-ethernet-10g"});
+            }),
+            "--model: expected at most one communication model, got \"analytic-pcie4\" and "
+            "\"analytic-ethernet-10g\"");
+}
+
+TEST(ModelCatalog, RefusesUnknownNamesWithAListOfTheKnown) {
+  const ModelFolder folder;
+  const std::string message = input_error([] { (void)load({"tinny"}); });
+  EXPECT_THAT(message, testing::AllOf(HasSubstr("--model: expected a file or one of "),
+                                      HasSubstr("tiny"), HasSubstr("analytic-a100-40gb"),
+                                      HasSubstr("analytic-pcie4"), HasSubstr("got \"tinny\"")));
+}
+
+TEST(ModelCatalog, ABrokenFileIsNamedWithItsPath) {
+  const ModelFolder folder;
+  write_file(folder.file("broken"), "short");
+  EXPECT_THAT(input_error([] { (void)load({"broken"}); }),
+              HasSubstr("broken.safetensors: expected a safetensors file, of at least 8 bytes, got "
+                        "5 bytes"));
+  EXPECT_EQ(input_error([] { (void)load({"./none.safetensors"}); }),
+            "./none.safetensors: expected a readable file, got No such file or directory");
+}
+
+TEST(ModelCatalog, ListsFilesThenPresetsOnce) {
+  const ModelFolder folder;
+  folder.write("another");
+  write_file(folder.file("tiny") + ".bak", "");
+  const std::vector<ModelEntry> entries = list_models();
+  int files = 0;
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : entries) {
+    names.push_back(entry.name);
+    if (!entry.is_estimate && (entry.name == "tiny" || entry.name == "another")) ++files;
+    EXPECT_TRUE(entry.kind == "compute" || entry.kind == "communication");
+    EXPECT_FALSE(entry.origin.empty());
+  }
+  EXPECT_EQ(files, 2);
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+  for (const ModelEntry& entry : entries) {
+    std::vector<std::string> asked{entry.name};
+    if (entry.kind == "communication") asked.emplace_back("a100-40gb");
+    EXPECT_NO_THROW((void)load(asked)) << entry.name;
+  }
+}
+
+TEST(ModelCatalog, AMissingFolderIsNoError) {
+  setenv("NEUROSHARD_MODELS", "/nonexistent/models", 1);
+  EXPECT_EQ(model_folders().front(), "/nonexistent/models");
+  EXPECT_FALSE(list_models().empty());
+  unsetenv("NEUROSHARD_MODELS");
+}
+
+}  // namespace
+}  // namespace neuroshard

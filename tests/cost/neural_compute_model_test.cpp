@@ -1,0 +1,238 @@
+// The neural cost model: exact sums of contributions, costs that never fall with a further piece,
+// and honesty about what it was not trained on.
+#include "neuroshard/cost/neural_compute_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "neuroshard/workload/index_distribution.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/cost/arbitrary_task.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing_networks::random_model;
+using testing_networks::random_network;
+using testing_networks::wide_info;
+using testing_tasks::make_table;
+using testing_tasks::make_topology;
+using State = std::vector<double>;
+
+constexpr OperatorSettings kSettings{4096, Optimizer::sgd};
+
+TableStatistics arbitrary_statistics() {
+  const Table table = *testing_tasks::arbitrary_table();
+  return {table.num_embeddings, table.pooling_factor, table.data_type,
+          reuse_histogram(table, kSettings.batch_size)};
+}
+
+State contribution(const ComputeCostModel& model, const TableStatistics& table,
+                   std::int64_t columns) {
+  State values(model.state_size(), std::numeric_limits<double>::quiet_NaN());
+  model.encode(table, columns, kSettings, values);
+  return values;
+}
+
+State arbitrary_piece(const ComputeCostModel& model) {
+  return contribution(model, arbitrary_statistics(), 4 * *rc::gen::inRange<std::int64_t>(1, 33));
+}
+
+State sum(const State& a, const State& b, double sign = 1.0) {
+  State result = a;
+  for (std::size_t i = 0; i < a.size(); ++i) result[i] += sign * b[i];
+  return result;
+}
+
+ComputeArchitecture arbitrary_architecture() {
+  return *rc::gen::element(ComputeArchitecture::published, ComputeArchitecture::resource_loads);
+}
+
+std::shared_ptr<const NeuralComputeModel> arbitrary_model(ComputeArchitecture architecture) {
+  return random_model(architecture, *rc::gen::arbitrary<std::uint64_t>());
+}
+
+TEST(NeuralComputeModel, ADeviceWithoutPiecesCostsNothing) {
+  for (const auto architecture :
+       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+    const auto model = random_model(architecture, 1);
+    EXPECT_EQ(model->cost(State(model->state_size(), 0.0)), 0.0);
+  }
+}
+
+TEST(NeuralComputeModel, FollowsItsFormula) {
+  // One feature counts (columns), one resource: load = exp(0.5 log2(c)), cost = 0.25 + 2 L +
+  // 3 relu(L - 1).
+  ComputeNetwork network;
+  network.architecture = ComputeArchitecture::resource_loads;
+  network.schema = FeatureSchema::published;
+  const auto features = static_cast<int>(feature_names(network.schema).size());
+  network.feature_mean.assign(features, 0.0F);
+  network.feature_scale.assign(features, 1.0F);
+  network.encoder.push_back({features, 1, std::vector<float>(features, 0.0F), {0.0F}});
+  network.encoder.push_back({features + 1, 1, std::vector<float>(features + 1, 0.0F), {0.0F}});
+  network.encoder.back().weights[1 + 1] = 0.5F;  // after the hidden unit, the second feature
+  network.head = {1, 1, {1.0F}, {-1.0F}};
+  network.head_output = {3.0F};
+  network.linear = {2.0F};
+  network.offset = 0.25F;
+  const NeuralComputeModel model(network, wide_info());
+  const TableStatistics table{100, 1.0, DataType::fp32, ReuseHistogram{1.0}};
+  const State narrow = contribution(model, table, 4);
+  const double load = std::exp(1.0);
+  EXPECT_NEAR(model.cost(narrow), 0.25 + 2.0 * load + 3.0 * (load - 1.0), 1e-5);
+  const State both = sum(narrow, contribution(model, table, 16));
+  const double loads = load + std::exp(2.0);
+  EXPECT_NEAR(model.cost(both), 0.25 + 2.0 * loads + 3.0 * (loads - 1.0), 1e-5);
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, SumsDoNotDependOnTheOrder, ()) {
+  const auto model = arbitrary_model(arbitrary_architecture());
+  std::vector<State> pieces;
+  for (int i = *rc::gen::inRange(1, 40); i > 0; --i) pieces.push_back(arbitrary_piece(*model));
+  State forwards(model->state_size(), 0.0);
+  for (const State& piece : pieces) forwards = sum(forwards, piece);
+  Random(*rc::gen::arbitrary<std::uint64_t>()).shuffle(pieces);
+  State shuffled(model->state_size(), 0.0);
+  for (const State& piece : pieces) shuffled = sum(shuffled, piece);
+  RC_ASSERT(forwards == shuffled);
+  RC_ASSERT(forwards[0] == static_cast<double>(pieces.size()));
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, SubtractingAPieceRestoresTheState, ()) {
+  const auto model = arbitrary_model(arbitrary_architecture());
+  State state(model->state_size(), 0.0);
+  std::vector<std::pair<State, State>> history;  // state before, piece
+  for (int i = *rc::gen::inRange(1, 30); i > 0; --i) {
+    history.emplace_back(state, arbitrary_piece(*model));
+    state = sum(state, history.back().second);
+  }
+  while (!history.empty()) {
+    state = sum(state, history.back().second, -1.0);
+    RC_ASSERT(state == history.back().first);
+    history.pop_back();
+  }
+  RC_ASSERT(model->cost(state) == 0.0);
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, CostsWithAPieceAreCostsOfTheSum, ()) {
+  const auto model = arbitrary_model(arbitrary_architecture());
+  const State piece = arbitrary_piece(*model);
+  std::vector<State> states{State(model->state_size(), 0.0)};
+  for (int i = *rc::gen::inRange(1, 9); i > 0; --i) {
+    states.push_back(sum(states.back(), arbitrary_piece(*model)));
+  }
+  State flat;
+  for (const State& state : states) flat.insert(flat.end(), state.begin(), state.end());
+  std::vector<double> costs(states.size());
+  model->costs_with(flat, piece, costs);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    const double expected = model->cost(sum(states[i], piece));
+    RC_ASSERT(std::abs(costs[i] - expected) <= 1e-9 * std::max(1.0, expected));
+  }
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, LoadsAreNeverNegativeAndNeverFall, ()) {
+  const auto model = arbitrary_model(ComputeArchitecture::resource_loads);
+  State state(model->state_size(), 0.0);
+  double cost = 0.0;
+  for (int i = *rc::gen::inRange(1, 30); i > 0; --i) {
+    const State piece = arbitrary_piece(*model);
+    for (const double value : piece) RC_ASSERT(value >= 0.0);
+    state = sum(state, piece);
+    const double with_piece = model->cost(state);
+    RC_ASSERT(std::isfinite(with_piece));
+    RC_ASSERT(with_piece >= cost);
+    cost = with_piece;
+  }
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, ThePublishedNetworkIsNeverNegativeEither, ()) {
+  const auto model = arbitrary_model(ComputeArchitecture::published);
+  const State piece = arbitrary_piece(*model);
+  RC_ASSERT(model->cost(piece) >= 0.0);
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, TheMostExtremePiecesHaveFiniteCosts, ()) {
+  const auto model = arbitrary_model(arbitrary_architecture());
+  const TableStatistics table{*rc::gen::element<std::int64_t>(1, kMaxEmbeddings),
+                              *rc::gen::element(1e-9, kMaxPoolingFactor), DataType::fp32,
+                              ReuseHistogram{1.0}};
+  State piece(model->state_size());
+  model->encode(table, *rc::gen::element<std::int64_t>(1, kMaxEmbeddingDim),
+                {*rc::gen::element<std::int64_t>(1, kMaxBatchSize), Optimizer::rowwise_adagrad},
+                piece);
+  for (const double value : piece) RC_ASSERT(std::isfinite(value));
+  const double cost = model->cost(piece);
+  RC_ASSERT(std::isfinite(cost) && cost >= 0.0);
+}
+
+Task covered_task() {
+  Task task;
+  task.batch_size = 1000;
+  task.tables = {make_table("a", 1000, 16, 2.0), make_table("b", 1'000'000, 128, 50.0)};
+  task.topology = make_topology(2, 2);
+  return task;
+}
+
+std::vector<std::string> outside(const Task& task) {
+  ComputeModelInfo info = wide_info();
+  info.range.min_batch_size = 512;
+  info.range.max_batch_size = 4096;
+  info.range.min_columns = 4;
+  return NeuralComputeModel(random_network(ComputeArchitecture::resource_loads, 1), info)
+      .outside_range(task);
+}
+
+TEST(NeuralComputeModel, SaysNothingInsideItsRange) {
+  EXPECT_THAT(outside(covered_task()), IsEmpty());
+}
+
+TEST(NeuralComputeModel, SaysWhatItWasNotTrainedOn) {
+  Task task = covered_task();
+  task.batch_size = 511;
+  EXPECT_THAT(outside(task), ElementsAre("batch_size: trained on 512 to 4096, got 511"));
+  task.batch_size = 4097;
+  task.optimizer = Optimizer::rowwise_adagrad;
+  EXPECT_THAT(outside(task), ElementsAre("batch_size: trained on 512 to 4096, got 4097",
+                                         "optimizer: not trained on rowwise_adagrad"));
+  task = covered_task();
+  task.tables[0].num_embeddings = 1'000'001;
+  task.tables[1].pooling_factor = 60.0;
+  EXPECT_THAT(outside(task),
+              ElementsAre("num_embeddings: trained on at most 1000000, got 1000001 (\"a\")",
+                          "pooling_factor: trained on at most 50, got 60 (\"b\")"));
+  task = covered_task();
+  task.tables[0].data_type = DataType::fp16;
+  task.tables[1].data_type = DataType::fp16;
+  EXPECT_THAT(outside(task), ElementsAre("data_type: not trained on fp16 (\"a\")"));
+}
+
+TEST(NeuralComputeModel, SaysWhichDimensionItWasNotTrainedOn) {
+  Task task = covered_task();
+  task.tables[0].embedding_dim = 130;  // cannot be cut
+  EXPECT_THAT(outside(task),
+              ElementsAre("embedding_dim: trained on 4 to 128 columns, got 130 (\"a\")"));
+  task.tables[0].embedding_dim = 256;
+  EXPECT_THAT(outside(task),
+              ElementsAre("embedding_dim: trained on pieces of 4 to 128 columns, got 256 (\"a\")"));
+  task.tables[0].embedding_dim = 3;  // narrower than anything measured, and cannot be cut
+  EXPECT_THAT(outside(task),
+              ElementsAre("embedding_dim: trained on 4 to 128 columns, got 3 (\"a\")"));
+}
+
+TEST(ComputeArchitecture, HasNamesThatReadBack) {
+  for (const auto architecture :
+       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+    EXPECT_EQ(compute_architecture_from_string(to_string(architecture), "p"), architecture);
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,59 @@
+// Evaluation of a plan: measured devices beside predicted ones, and the metrics over them.
+#include "neuroshard/evaluate/plan_evaluation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/collect/tiny_collection.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+
+TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
+  const Task task = one_host_task({make_table("a", 1000, 8, 3.0), make_table("b", 100, 4)}, 3,
+                                  std::int64_t{1} << 20);
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan{{{0, 0, 4, 0}, {0, 4, 4, 2}, {1, 0, 4, 2}}};
+  ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
+  std::vector<int> progress;
+  const PlanEvaluation evaluation =
+      evaluate_plan(simulator, plan, benchmark, 1, [&](int done) { progress.push_back(done); });
+  EXPECT_THAT(progress, testing::ElementsAre(1, 2, 3));
+  EXPECT_EQ(evaluation.predicted.cost_ms, simulator.cost(plan).cost_ms);
+
+  const std::vector<DeviceCost>& measured = evaluation.measured.devices;
+  ASSERT_EQ(measured.size(), 3u);
+  EXPECT_GT(measured[0].compute_ms, 0.0);
+  EXPECT_EQ(measured[1].compute_ms, 0.0);  // no pieces
+  EXPECT_EQ(evaluation.interval[1], 0.0);
+  EXPECT_GT(measured[2].compute_ms, 0.0);
+  // The communication is the simulator's for the measured computation.
+  const std::vector<double> compute_ms{measured[0].compute_ms, 0.0, measured[2].compute_ms};
+  EXPECT_EQ(evaluation.measured.cost_ms, simulator.cost(plan, compute_ms).cost_ms);
+
+  double mape = 0.0;
+  for (const std::size_t d : {0, 2}) {
+    mape += std::abs(evaluation.predicted.devices[d].compute_ms / compute_ms[d] - 1.0) / 2.0;
+  }
+  EXPECT_NEAR(evaluation.compute_mape, mape, 1e-12 * (1.0 + mape));
+  EXPECT_EQ(std::abs(evaluation.compute_tau), 1.0);  // of two devices
+}
+
+TEST(EvaluatePlan, TheArenaHoldsWhatTheTablesAre) {
+  Task task = one_host_task({make_table("a", 10, 4), make_table("b", 10, 4)}, 1, 1 << 20);
+  EXPECT_EQ(arena_data_type(task), DataType::fp32);
+  task.tables[0].data_type = DataType::fp16;
+  EXPECT_EQ(arena_data_type(task), DataType::fp32);  // any bits are numbers as fp32
+  task.tables[1].data_type = DataType::fp16;
+  EXPECT_EQ(arena_data_type(task), DataType::fp16);
+}
+
+}  // namespace
+}  // namespace neuroshard

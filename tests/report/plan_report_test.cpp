@@ -1,0 +1,90 @@
+// Reports of plans: the slowest device is marked, what is left out is said, cuts are spelled out.
+#include "neuroshard/report/plan_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cost/arbitrary_task.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing_tasks::make_table;
+using testing_tasks::make_topology;
+
+Task two_tables(int num_devices) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = {make_table("user", 256, 16), make_table("item", 256, 8)};
+  task.topology = make_topology(num_devices, num_devices, 32 << 10);
+  return task;
+}
+
+PlanCost costs(const std::vector<double>& compute_ms) {
+  PlanCost cost;
+  for (const double ms : compute_ms) {
+    cost.devices.push_back({ms, 0.25, 0.5, 0, 4});
+    cost.cost_ms = std::max(cost.cost_ms, cost.devices.back().total_ms());
+  }
+  return cost;
+}
+
+TEST(PlanTable, ShowsEveryDeviceAndMarksTheSlowest) {
+  const ShardingPlan plan{{{0, 0, 8, 0}, {0, 8, 8, 1}, {1, 0, 8, 1}}};
+  EXPECT_EQ(plan_table(two_tables(2), plan, costs({1.0, 2.0})),
+            "device  pieces  columns           memory  compute ms  forward ms  backward ms  "
+            "total ms\n"
+            "     0       1        4   8.00 KiB (25%)       1.000       0.250        0.500     "
+            "1.750\n"
+            "     1       2        4  16.00 KiB (50%)       2.000       0.250        0.500     "
+            "2.750  <- slowest\n");
+}
+
+TEST(PlanTable, LeavesOutFastDevicesAndSaysSo) {
+  const ShardingPlan plan{{{0, 0, 16, 3}, {1, 0, 8, 1}}};
+  const std::string text = plan_table(two_tables(4), plan, costs({1.0, 5.0, 2.0, 7.0}), 2);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
+  EXPECT_THAT(text, HasSubstr("5.750"));
+  EXPECT_THAT(text, HasSubstr("7.750  <- slowest"));
+  EXPECT_THAT(text, Not(HasSubstr("2.750")));
+  EXPECT_THAT(text, testing::EndsWith("(2 faster devices not shown)\n"));
+  EXPECT_LT(text.find("5.750"), text.find("7.750"));  // by number, not by time
+}
+
+TEST(CutsText, SpellsOutTheWidths) {
+  const Task task = two_tables(2);
+  EXPECT_EQ(cuts_text(task, {{{0, 0, 16, 0}, {1, 0, 8, 1}}}), "no table is cut\n");
+  EXPECT_EQ(cuts_text(task, {{{0, 0, 12, 0}, {0, 12, 4, 1}, {1, 0, 8, 1}}}),
+            "1 of 2 tables are cut:\n  user: 16 columns = 12 + 4\n");
+}
+
+TEST(CutsText, LeavesOutTheRestAndSaysSo) {
+  const Task task = two_tables(2);
+  EXPECT_EQ(cuts_text(task, {{{0, 0, 8, 0}, {0, 8, 8, 1}, {1, 0, 4, 1}, {1, 4, 4, 0}}}, 1),
+            "2 of 2 tables are cut:\n  user: 16 columns = 8 + 8\n  ... and 1 more\n");
+}
+
+TEST(OutcomesTable, ComparesWithTheFirst) {
+  EXPECT_EQ(outcomes_table({{"neuroshard", true, 2.0, 1500.0, ""},
+                            {"random", true, 5.0, 0.25, ""},
+                            {"greedy", false, 0.0, 1.0, "no room"}}),
+            "algorithm   cost ms  relative    time\n"
+            "neuroshard    2.000     1.00x  1.50 s\n"
+            "random        5.000     2.50x  0.2 ms\n"
+            "greedy         none            1.0 ms  no room\n");
+}
+
+TEST(OutcomesTable, WithoutAFirstPlanNothingIsRelative) {
+  const std::string text = outcomes_table({{"a", false, 0.0, 1.0, "x"}, {"b", true, 3.0, 1.0, ""}});
+  EXPECT_THAT(text, HasSubstr("3.000"));
+  EXPECT_THAT(text, Not(HasSubstr("x\n  ")));
+  EXPECT_THAT(text, Not(HasSubstr("inf")));
+  EXPECT_EQ(outcomes_table({}), "algorithm  cost ms  relative  time\n");
+}
+
+}  // namespace
+}  // namespace neuroshard

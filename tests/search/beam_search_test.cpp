@@ -1,0 +1,231 @@
+// The search: valid plans for any task, the same ones on any number of threads, priced by the
+// simulator, and never worse than what it starts from.
+#include "neuroshard/search/beam_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/search/memory_fit.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing_tasks::arbitrary_compute;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+using testing_tasks::task_of_any_tightness;
+
+PlannerOptions on_threads(int num_threads) {
+  PlannerOptions options;
+  options.num_threads = num_threads;
+  return options;
+}
+
+PlanningResult search(const Simulator& simulator, int num_threads = 1,
+                      const BeamSearchOptions& options = {}) {
+  return BeamSearchPlanner(options).plan(simulator, on_threads(num_threads));
+}
+
+/// The greedy grid search over whole tables; infinite if it finds nothing.
+double uncut_greedy_cost(const Simulator& simulator) {
+  PieceCatalog catalog(simulator);
+  std::vector<PieceType> pieces;
+  for (std::size_t t = 0; t < simulator.task().tables.size(); ++t) {
+    pieces.push_back(catalog.add(static_cast<int>(t), simulator.task().tables[t].embedding_dim));
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [&](PieceType a, PieceType b) { return catalog.goes_first(a, b); });
+  return GreedyGridSearch(simulator, catalog, {}).search(pieces).cost_ms;
+}
+
+void expect_same(const PlanCost& a, const PlanCost& b) {
+  RC_ASSERT(a.cost_ms == b.cost_ms);
+  RC_ASSERT(a.devices.size() == b.devices.size());
+  for (std::size_t d = 0; d < a.devices.size(); ++d) {
+    RC_ASSERT(a.devices[d].compute_ms == b.devices[d].compute_ms);
+    RC_ASSERT(a.devices[d].forward_comm_ms == b.devices[d].forward_comm_ms);
+    RC_ASSERT(a.devices[d].backward_comm_ms == b.devices[d].backward_comm_ms);
+    RC_ASSERT(a.devices[d].memory_bytes == b.devices[d].memory_bytes);
+    RC_ASSERT(a.devices[d].num_columns == b.devices[d].num_columns);
+  }
+}
+
+RC_GTEST_PROP(BeamSearchProperty, PlansAreValidPricedAndNoWorseThanTheUncutGreedy, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const MemoryFit fit = fit_memory(simulator.task());
+  RC_CLASSIFY(fit.feasible, "feasible");
+  try {
+    const PlanningResult result = search(simulator);
+    RC_ASSERT(violations(simulator.task(), result.plan).empty());
+    expect_same(result.predicted, simulator.cost(result.plan));
+    RC_ASSERT(result.predicted.cost_ms <= uncut_greedy_cost(simulator));
+    RC_ASSERT(result.predicted.cost_ms <= simulator.cost(fit.plan).cost_ms);
+    ShardingPlan sorted = result.plan;
+    sort_shards(sorted);
+    RC_ASSERT(sorted.shards == result.plan.shards);
+  } catch (const InfeasibleError& error) {
+    RC_ASSERT(!fit.feasible);
+    RC_ASSERT(std::string_view(error.what()).starts_with("no plan fits into memory: "));
+  }
+}
+
+/// Enough tables for the search to use its threads.
+Task task_for_threads() {
+  Task task = task_of_any_tightness();
+  const std::size_t given = task.tables.size();
+  while (task.tables.size() < 26) {
+    Table table = task.tables[task.tables.size() % given];
+    table.name = fmt::format("t{}", task.tables.size());
+    table.num_embeddings += static_cast<std::int64_t>(task.tables.size());
+    task.tables.push_back(table);
+  }
+  const auto factor = static_cast<std::int64_t>(26 / given + 1);
+  for (std::int64_t& bytes : task.topology.memory_bytes) bytes *= factor;
+  return task;
+}
+
+RC_GTEST_PROP(BeamSearchProperty, ThePlanDoesNotDependOnTheNumberOfThreads, ()) {
+  const Simulator simulator = make_simulator(task_for_threads(), arbitrary_compute());
+  RC_PRE(fit_memory(simulator.task()).feasible);
+  BeamSearchOptions options;
+  options.num_levels = 3;
+  const PlanningResult first = search(simulator, 1, options);
+  for (const int threads : {2, 5}) {
+    const PlanningResult other = search(simulator, threads, options);
+    RC_ASSERT(other.plan.shards == first.plan.shards);
+    expect_same(other.predicted, first.predicted);
+    RC_ASSERT(other.stats.plans_priced == first.stats.plans_priced);
+    RC_ASSERT(other.stats.head_evaluations == first.stats.head_evaluations);
+    RC_ASSERT(other.stats.states_expanded == first.stats.states_expanded);
+    RC_ASSERT(other.stats.pieces_encoded == first.stats.pieces_encoded);
+  }
+}
+
+RC_GTEST_PROP(BeamSearchProperty, ACostDoesNotDependOnTheOrderOfTablesAndEqualDevices, ()) {
+  Task task = task_of_any_tightness();
+  task.topology.local_world_size = task.topology.world_size;
+  std::fill(task.topology.memory_bytes.begin(), task.topology.memory_bytes.end(),
+            std::int64_t{1} << 40);
+  const auto compute = arbitrary_compute();
+  const PlanningResult result = search(make_simulator(task, compute));
+
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<int> new_table(task.tables.size());
+  std::iota(new_table.begin(), new_table.end(), 0);
+  random.shuffle(new_table);
+  std::vector<int> new_device(task.topology.world_size);
+  std::iota(new_device.begin(), new_device.end(), 0);
+  random.shuffle(new_device);
+  Task reordered = task;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    reordered.tables[new_table[t]] = task.tables[t];
+  }
+  ShardingPlan same = result.plan;
+  for (Shard& shard : same.shards) {
+    shard.table = new_table[shard.table];
+    shard.device = new_device[shard.device];
+  }
+  RC_ASSERT(make_simulator(reordered, compute).cost(same).cost_ms == result.predicted.cost_ms);
+}
+
+RC_GTEST_PROP(BeamSearchProperty, MoreLevelsAndAWiderBeamAreNoWorseThanNone, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  RC_PRE(fit_memory(simulator.task()).feasible);
+  BeamSearchOptions none;
+  none.num_levels = 0;
+  const double without = search(simulator, 1, none).predicted.cost_ms;
+  RC_ASSERT(search(simulator).predicted.cost_ms <= without);
+}
+
+struct Corner {
+  const char* name;
+  Task task;
+};
+
+std::vector<Corner> corners() {
+  constexpr std::int64_t kAmple = std::int64_t{1} << 50;
+  std::vector<Table> equal;
+  for (int t = 0; t < 30; ++t) equal.push_back(make_table(fmt::format("t{}", t), 1000, 64));
+  std::vector<Corner> all{
+      {"one table on one device", one_host_task({make_table("a", 10, 64)}, 1, kAmple)},
+      {"a single number", one_host_task({make_table("a", 1, 1)}, 1, 4)},
+      {"one narrow table on many devices", one_host_task({make_table("a", 10, 4)}, 64, kAmple)},
+      {"more devices than columns", one_host_task({make_table("a", 10, 16)}, 128, kAmple)},
+      {"a table that cannot be cut", one_host_task({make_table("a", 10, 127)}, 8, kAmple)},
+      {"odd dimensions",
+       one_host_task({make_table("a", 9, 1), make_table("b", 9, 6), make_table("c", 9, 255)}, 3,
+                     kAmple)},
+      {"equal tables", one_host_task(equal, 7, kAmple)},
+      {"the largest table there is",
+       one_host_task({make_table("a", kMaxEmbeddings, 1024, kMaxPoolingFactor)}, 4,
+                     std::int64_t{1} << 60, Optimizer::rowwise_adagrad)},
+      {"the widest table there is",
+       one_host_task({make_table("a", 1, kMaxEmbeddingDim)}, 4, kAmple)},
+      {"memory filled to the last byte",
+       one_host_task({make_table("a", 100, 16)}, 4, 100 * (4 * 4 + 4),
+                     Optimizer::rowwise_adagrad)}};
+  all.push_back({"devices of different memory",
+                 one_host_task({make_table("a", 100, 64), make_table("b", 100, 32)}, 3, 1)});
+  all.back().task.topology.memory_bytes = {1600, 30'000, 8000};
+  return all;
+}
+
+TEST(BeamSearch, CornersHaveValidPlans) {
+  for (const Corner& corner : corners()) {
+    SCOPED_TRACE(corner.name);
+    const Simulator simulator = make_simulator(corner.task);
+    const PlanningResult result = search(simulator);
+    EXPECT_THAT(violations(corner.task, result.plan), testing::IsEmpty());
+    EXPECT_EQ(result.predicted.cost_ms, simulator.cost(result.plan).cost_ms);
+    EXPECT_GT(result.predicted.cost_ms, 0.0);
+  }
+}
+
+TEST(BeamSearch, CutsWhatIsSlowerThanTheRest) {
+  const Task task = one_host_task(
+      {make_table("slow", 1'000'000, 128, 50.0), make_table("quick", 1000, 16)}, 4, 1 << 30);
+  const Simulator simulator = make_simulator(task);
+  const PlanningResult result = search(simulator);
+  EXPECT_GT(result.plan.shards.size(), 4u);
+  EXPECT_LT(result.predicted.cost_ms, 0.75 * uncut_greedy_cost(simulator));
+}
+
+TEST(BeamSearch, SaysInNumbersWhatCannotFit) {
+  const Task task = one_host_task({make_table("a", 1 << 20, 64), make_table("b", 1 << 20, 64)}, 2,
+                                  std::int64_t{128} << 20);
+  try {
+    (void)search(make_simulator(task));
+    FAIL() << "a plan of twice the memory";
+  } catch (const InfeasibleError& error) {
+    EXPECT_EQ(error.exit_code(), 1);
+    EXPECT_STREQ(
+        error.what(),
+        "no plan fits into memory: the tables need 512.00 MiB, 2 devices have 256.00 MiB, "
+        "256.00 MiB too little; 2 devices of 256.00 MiB (256MiB) would do, or 4 devices of "
+        "128.00 MiB");
+  }
+}
+
+TEST(BeamSearch, CountsWhatItDid) {
+  const Simulator simulator = make_simulator(one_host_task(
+      {make_table("a", 1000, 64), make_table("b", 1000, 32), make_table("c", 10, 8)}, 2, 1 << 30));
+  const SearchStats stats = search(simulator).stats;
+  EXPECT_GT(stats.states_expanded, 1);
+  EXPECT_GE(stats.plans_priced, stats.states_expanded);  // all of them fit
+  EXPECT_GT(stats.head_evaluations, stats.plans_priced);
+  EXPECT_GE(stats.pieces_encoded, 3);
+  EXPECT_GT(stats.wall_ms, 0.0);
+  EXPECT_EQ(BeamSearchPlanner().name(), "neuroshard");
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,227 @@
+// The greedy grid search against one that tries every limit from nothing.
+#include "neuroshard/search/greedy_grid_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "neuroshard/core/random.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing_tasks::arbitrary_compute;
+using testing_tasks::arbitrary_task;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+using testing_tasks::task_of_any_tightness;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The algorithm as the paper has it, with nothing remembered between limits.
+class NaiveSearch {
+ public:
+  NaiveSearch(const Simulator& simulator, const PieceCatalog& catalog,
+              GreedyGridSearchOptions options)
+      : simulator_(simulator), catalog_(catalog), options_(options) {}
+
+  Placement search(const std::vector<PieceType>& pieces) {
+    best_ = {{}, kInfinity, std::numeric_limits<std::int64_t>::max()};
+    double columns = 0.0;
+    for (const PieceType piece : pieces) columns += static_cast<double>(width(piece));
+    const double mean = columns / simulator_.task().topology.world_size;
+    for (int i = 0; i < options_.num_limits; ++i) {
+      const double share = static_cast<double>(i) / std::max(options_.num_limits - 1, 1);
+      const double limit = options_.max_limit + share * (1.0 - options_.max_limit);
+      try_limit(pieces, mean * limit + 1e-6);
+    }
+    if (!best_.feasible()) try_limit(pieces, kInfinity);
+    return best_;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t width(PieceType piece) const { return catalog_.num_columns(piece); }
+
+  void try_limit(const std::vector<PieceType>& pieces, double limit) {
+    const int world_size = simulator_.task().topology.world_size;
+    states_.assign(world_size, std::vector<double>(catalog_.state_size(), 0.0));
+    bytes_.assign(world_size, 0);
+    columns_.assign(world_size, 0.0);
+    Placement placement;
+    bool all_placed = true;
+    for (const PieceType piece : pieces) {
+      const int device = cheapest(piece, limit);
+      placement.devices.push_back(device);
+      if (device >= 0) continue;
+      all_placed = false;
+      placement.unplaced_bytes += has_memory(piece) ? 0 : catalog_.bytes(piece);
+      if (placement.unplaced_bytes == 0) return;  // only the limit is to blame
+    }
+    if (placement.unplaced_bytes > 0) {
+      best_.unplaced_bytes = std::min(best_.unplaced_bytes, placement.unplaced_bytes);
+    } else if (all_placed) {
+      placement.cost_ms = price();
+      if (!best_.feasible() || placement.cost_ms < best_.cost_ms) best_ = placement;
+    }
+  }
+
+  [[nodiscard]] bool fits(PieceType piece, std::size_t device) const {
+    return bytes_[device] + catalog_.bytes(piece) <=
+           simulator_.task().topology.memory_bytes[device];
+  }
+
+  [[nodiscard]] bool has_memory(PieceType piece) const {
+    for (std::size_t d = 0; d < bytes_.size(); ++d) {
+      if (fits(piece, d)) return true;
+    }
+    return false;
+  }
+
+  /// The device of lowest cost so far that has room, the first of equal ones; takes the piece.
+  int cheapest(PieceType piece, double limit) {
+    int best = -1;
+    double lowest = kInfinity;
+    for (std::size_t d = 0; d < states_.size(); ++d) {
+      if (!fits(piece, d) || columns_[d] + static_cast<double>(width(piece)) > limit) continue;
+      const double cost = simulator_.compute().cost(states_[d]);
+      if (cost >= lowest) continue;
+      lowest = cost;
+      best = static_cast<int>(d);
+    }
+    if (best >= 0) {
+      for (std::size_t i = 0; i < catalog_.state_size(); ++i) {
+        states_[best][i] += catalog_.contribution(piece)[i];
+      }
+      bytes_[best] += catalog_.bytes(piece);
+      columns_[best] += static_cast<double>(width(piece));
+    }
+    return best;
+  }
+
+  double price() {
+    std::vector<double> compute_ms;
+    for (const auto& state : states_) compute_ms.push_back(simulator_.compute().cost(state));
+    return simulator_.combine(compute_ms, columns_).cost_ms;
+  }
+
+  const Simulator& simulator_;
+  const PieceCatalog& catalog_;
+  GreedyGridSearchOptions options_;
+  Placement best_;
+  std::vector<std::vector<double>> states_;
+  std::vector<std::int64_t> bytes_;
+  std::vector<double> columns_;
+};
+
+/// Whole tables, some of them halved, in the order of placement.
+std::vector<PieceType> random_pieces(const Simulator& simulator, PieceCatalog& catalog,
+                                     Random& random) {
+  std::vector<PieceType> pieces;
+  for (std::size_t t = 0; t < simulator.task().tables.size(); ++t) {
+    const std::int64_t dim = simulator.task().tables[t].embedding_dim;
+    const PieceType whole = catalog.add(static_cast<int>(t), dim);
+    if (catalog.can_halve(whole) && random.below(2) == 0) {
+      const auto [wide, narrow] = catalog.halves(whole);
+      pieces.insert(pieces.end(), {wide, narrow});
+    } else {
+      pieces.push_back(whole);
+    }
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [&](PieceType a, PieceType b) { return catalog.goes_first(a, b); });
+  return pieces;
+}
+
+void expect_same(const Placement& actual, const Placement& expected) {
+  RC_ASSERT(actual.feasible() == expected.feasible());
+  if (expected.feasible()) {
+    RC_ASSERT(actual.cost_ms == expected.cost_ms);
+    RC_ASSERT(actual.devices == expected.devices);
+  } else {
+    RC_ASSERT(actual.unplaced_bytes == expected.unplaced_bytes);
+  }
+}
+
+RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
+  // Tight memory is where limits that fail are followed by ones that do not.
+  const Task task = *rc::gen::arbitrary<bool>()
+                        ? task_of_any_tightness()
+                        : *arbitrary_task(*rc::gen::element(0.67, 0.8, 0.9));
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
+  PieceCatalog catalog(simulator);
+  const GreedyGridSearchOptions options{*rc::gen::element(1, 2, 11, 40),
+                                        *rc::gen::element(1.0, 1.1, 1.5, 3.0)};
+  GreedyGridSearch search(simulator, catalog, options);
+  NaiveSearch naive(simulator, catalog, options);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  for (int repeat = 0; repeat < 60; ++repeat) {  // nothing is left over from the search before
+    const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
+    const Placement expected = naive.search(pieces);
+    expect_same(search.search(pieces), expected);
+  }
+}
+
+RC_GTEST_PROP(GreedyGridSearchProperty, PlacementsKeepMemoryAndCostWhatTheySay, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  PieceCatalog catalog(simulator);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
+  const Placement placement = GreedyGridSearch(simulator, catalog, {}).search(pieces);
+  if (!placement.feasible()) return;
+  ShardingPlan plan;
+  std::vector<std::int64_t> next(simulator.task().tables.size(), 0);
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const int table = catalog.table(pieces[i]);
+    const std::int64_t columns = catalog.num_columns(pieces[i]);
+    plan.shards.push_back({table, next[table], columns, placement.devices[i]});
+    next[table] += columns;
+  }
+  RC_ASSERT(violations(simulator.task(), plan).empty());
+  RC_ASSERT(simulator.cost(plan).cost_ms == placement.cost_ms);
+}
+
+TEST(GreedyGridSearch, AWiderTableThanAnyLimitStillHasAPlan) {
+  // The mean is 33 columns, the largest limit 50, and one table has 128.
+  const Simulator simulator = make_simulator(
+      one_host_task({make_table("wide", 10, 128), make_table("narrow", 10, 4)}, 4, 1 << 20));
+  PieceCatalog catalog(simulator);
+  const std::vector<PieceType> pieces{catalog.add(0, 128), catalog.add(1, 4)};
+  const Placement placement = GreedyGridSearch(simulator, catalog, {}).search(pieces);
+  ASSERT_TRUE(placement.feasible());
+  EXPECT_THAT(placement.devices, ElementsAre(0, 1));
+}
+
+TEST(GreedyGridSearch, SaysHowMuchHadNoRoom) {
+  const Simulator simulator = make_simulator(one_host_task(
+      {make_table("a", 100, 4), make_table("b", 100, 4), make_table("c", 50, 4)}, 2, 2000));
+  PieceCatalog catalog(simulator);
+  const std::vector<PieceType> pieces{catalog.add(0, 4), catalog.add(1, 4), catalog.add(2, 4)};
+  GreedyGridSearch search(simulator, catalog, {});
+  const Placement placement = search.search(pieces);
+  EXPECT_FALSE(placement.feasible());
+  EXPECT_EQ(placement.unplaced_bytes, 800);  // 50 rows of 16 bytes
+  EXPECT_EQ(search.stats().plans_priced, 0);
+}
+
+TEST(GreedyGridSearch, DoesTheWorkOfFewLimits) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 64; ++t) tables.push_back(make_table(fmt::format("t{}", t), 1000, 16));
+  const Simulator simulator = make_simulator(one_host_task(tables, 4, 1 << 30));
+  PieceCatalog catalog(simulator);
+  std::vector<PieceType> pieces;
+  for (int t = 0; t < 64; ++t) pieces.push_back(catalog.add(t, 16));
+  GreedyGridSearch search(simulator, catalog, {});
+  ASSERT_TRUE(search.search(pieces).feasible());
+  // Equal tables are spread evenly under any limit: one try is all of them.
+  EXPECT_EQ(search.stats().plans_priced, 1);
+  EXPECT_LE(search.stats().head_evaluations, 4 * 64);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,205 @@
+// Training data: what is read from files, what may not be mixed, and that tables which were kept
+// from training stay out of it.
+#include "neuroshard/train/compute_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "neuroshard/io/checksum.h"
+#include "tests/io/io_test_util.h"
+#include "tests/train/synthetic_costs.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing_costs::kHeldOutShare;
+using testing_costs::make_header;
+using testing_costs::make_sample;
+using testing_costs::tables_of_kind;
+using testing_costs::write_costs;
+
+class ComputeDatasetTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const ComputeCostsHeader& header, int count = 50,
+                    std::uint64_t seed = 1) {
+    write_costs(folder_.file(name), header, count, seed);
+    return folder_.file(name);
+  }
+  static ComputeDataset load(const std::vector<std::string>& paths) {
+    return load_compute_dataset(paths, FeatureSchema::extended);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(ComputeDatasetTest, ReadsFeaturesAndCostsOfEverySample) {
+  const ComputeCostsHeader header = make_header();
+  const std::string path = write("a.jsonl", header);
+  const ComputeDataset dataset = load({path});
+  const ComputeCosts costs = read_compute_costs(path);
+  ASSERT_EQ(dataset.size(), costs.samples.size());
+  std::vector<float> expected(feature_names(FeatureSchema::extended).size());
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    const ComputeCostSample& sample = costs.samples[i];
+    EXPECT_DOUBLE_EQ(dataset.cost_ms[i], sample.forward_ms + sample.backward_ms);
+    ASSERT_EQ(dataset.first_piece[i + 1] - dataset.first_piece[i],
+              static_cast<int>(sample.shards.size()));
+    for (std::size_t s = 0; s < sample.shards.size(); ++s) {
+      const MeasuredTable& table = header.tables[sample.shards[s].table];
+      shard_features(
+          FeatureSchema::extended,
+          {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram},
+          sample.shards[s].num_columns, {header.batch_size, header.optimizer}, expected);
+      const auto column = dataset.features.col(dataset.first_piece[i] + static_cast<int>(s));
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), column.begin()));
+    }
+  }
+  EXPECT_EQ(dataset.data_sha256, sha256_hex(sha256_file(path)));
+  EXPECT_EQ(dataset.hardware, to_line(header.hardware));
+  EXPECT_EQ(dataset.operator_info, to_line(header.operator_info));
+}
+
+TEST_F(ComputeDatasetTest, TheRangeCoversAllFiles) {
+  ComputeCostsHeader second = make_header();
+  second.batch_size = 4096;
+  second.optimizer = Optimizer::rowwise_adagrad;
+  second.tables[tables_of_kind(second, false)[0]].data_type = DataType::fp16;
+  const ComputeDataset dataset =
+      load({write("a.jsonl", make_header()), write("b.jsonl", second, 50, 2)});
+  EXPECT_EQ(dataset.size(), 100u);
+  EXPECT_EQ(dataset.first_piece.back(), dataset.features.cols());
+  EXPECT_EQ(dataset.range.min_batch_size, 1024);
+  EXPECT_EQ(dataset.range.max_batch_size, 4096);
+  EXPECT_EQ(dataset.range.min_columns, 4);
+  EXPECT_EQ(dataset.range.max_columns, 128);
+  EXPECT_EQ(dataset.range.max_pieces, 6);
+  EXPECT_THAT(dataset.range.optimizers,
+              testing::ElementsAre(Optimizer::sgd, Optimizer::rowwise_adagrad));
+  EXPECT_THAT(dataset.range.data_types, testing::ElementsAre(DataType::fp32, DataType::fp16));
+}
+
+TEST_F(ComputeDatasetTest, RefusesFilesOfDifferentHardwareOrOperator) {
+  const std::string first = write("a.jsonl", make_header());
+  const auto refusal = [&](const char* part, const char* field, const Json& value) {
+    ComputeCostsHeader other = make_header();
+    Json& object = part == std::string("hardware") ? other.hardware : other.operator_info;
+    object.set(field, value);
+    const std::string path = folder_.file(fmt::format("{}-{}.jsonl", part, field));
+    write_costs(path, other, 5);
+    const std::string message = input_error([&] { (void)load({first, path}); });
+    EXPECT_THAT(message, testing::StartsWith(path + ": " + part + ": " + field + ": expected "));
+    return message;
+  };
+  EXPECT_THAT(refusal("hardware", "name", "another processor"),
+              HasSubstr("expected \"test processor\", as in the first file, got \"another "
+                        "processor\""));
+  EXPECT_THAT(refusal("hardware", "kind", "cuda"), HasSubstr("got \"cuda\""));
+  EXPECT_THAT(refusal("hardware", "num_cores", 4), HasSubstr("got 4"));
+  EXPECT_THAT(refusal("operator", "name", "other"), HasSubstr("got \"other\""));
+  EXPECT_THAT(refusal("operator", "version", 2), HasSubstr("got 2"));
+  EXPECT_THAT(refusal("operator", "num_threads", 1), HasSubstr("got 1"));
+}
+
+TEST_F(ComputeDatasetTest, RefusesAFileThatDoesNotSayItsHardware) {
+  const std::string first = write("a.jsonl", make_header());
+  ComputeCostsHeader silent = make_header();
+  silent.hardware = Json::Object{{"kind", "cpu"}};
+  const std::string second = write("b.jsonl", silent);
+  EXPECT_THAT(input_error([&] {
+                (void)load({first, second});
+              }),
+              HasSubstr("expected \"test processor\", as in the first file, got nothing"));
+  EXPECT_THAT(input_error([&] {
+                (void)load({second, first});
+              }),
+              HasSubstr("expected nothing, as in the first file, got \"test processor\""));
+}
+
+TEST_F(ComputeDatasetTest, RefusesFilesWithoutSamples) {
+  const std::string path = folder_.file("empty.jsonl");
+  ComputeCostsWriter(path, make_header()).sync();
+  EXPECT_EQ(input_error([&] { (void)load({path}); }),
+            path + ": expected measured samples, got none");
+  EXPECT_EQ(input_error([&] { (void)load({}); }), "costs: expected measured samples, got none");
+}
+
+TEST_F(ComputeDatasetTest, TheSplitIsDisjointAndComplete) {
+  const ComputeDataset dataset = load({write("a.jsonl", make_header(), 207)});
+  const DatasetSplit split = split_dataset(dataset, 3);
+  std::vector<int> all;
+  for (const auto* part :
+       {&split.training, &split.validation, &split.unseen_combinations, &split.unseen_tables}) {
+    all.insert(all.end(), part->begin(), part->end());
+  }
+  std::sort(all.begin(), all.end());
+  std::vector<int> expected(dataset.size());
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(all, expected);
+  EXPECT_EQ(split.unseen_tables.size(), 41u);  // every fifth
+  EXPECT_EQ(split.validation.size(), 16u);     // a tenth of the other 166
+  EXPECT_EQ(split.unseen_combinations.size(), 16u);
+  EXPECT_EQ(split.training.size(), 134u);
+  EXPECT_EQ(split_dataset(dataset, 3).training, split.training);
+  EXPECT_NE(split_dataset(dataset, 4).training, split.training);
+}
+
+/// Fails if a sample that training or its validation sees has a table that was to be kept from it.
+void expect_no_held_out_table(const DatasetSplit& split,
+                              const std::vector<ComputeCostSample>& samples,
+                              const ComputeCostsHeader& header) {
+  for (const auto* part : {&split.training, &split.validation, &split.unseen_combinations}) {
+    for (const int i : *part) {
+      for (const MeasuredShard& shard : samples[i].shards) {
+        EXPECT_FALSE(is_held_out(header.tables[shard.table].name, kHeldOutShare))
+            << "sample " << i << ", " << header.tables[shard.table].name;
+      }
+    }
+  }
+  for (const int i : split.unseen_tables) {
+    for (const MeasuredShard& shard : samples[i].shards) {
+      EXPECT_TRUE(is_held_out(header.tables[shard.table].name, kHeldOutShare)) << "sample " << i;
+    }
+  }
+}
+
+TEST_F(ComputeDatasetTest, HeldOutTablesAreNeverInTraining) {
+  const ComputeCostsHeader header = make_header();
+  ASSERT_GT(tables_of_kind(header, true).size(), 2u);
+  ASSERT_GT(tables_of_kind(header, false).size(), 2u);
+  const std::string path = write("a.jsonl", header, 120);
+  expect_no_held_out_table(split_dataset(load({path}), 0), read_compute_costs(path).samples,
+                           header);
+}
+
+TEST_F(ComputeDatasetTest, HeldOutTablesAreNeverInTrainingIfAnotherFileHeldNoneOut) {
+  const ComputeCostsHeader header = make_header();
+  const std::string first = write("a.jsonl", header, 60);
+  const std::string second = write("b.jsonl", make_header(20, 0.0), 60, 2);
+  std::vector<ComputeCostSample> samples = read_compute_costs(first).samples;
+  const std::vector<ComputeCostSample> more = read_compute_costs(second).samples;
+  samples.insert(samples.end(), more.begin(), more.end());
+  expect_no_held_out_table(split_dataset(load({first, second}), 0), samples, header);
+}
+
+TEST_F(ComputeDatasetTest, ASampleOfBothKindsOfTablesIsOfNoUse) {
+  const ComputeCostsHeader header = make_header();
+  const std::string path = write("a.jsonl", header, 60);
+  {
+    ComputeCostsWriter writer(path, header);
+    writer.append(make_sample(
+        header, {{tables_of_kind(header, true)[0], 8}, {tables_of_kind(header, false)[0], 8}}, 60));
+  }
+  const DatasetSplit split = split_dataset(load({path}), 0);
+  expect_no_held_out_table(split, read_compute_costs(path).samples, header);
+  EXPECT_EQ(split.training.size() + split.validation.size() + split.unseen_combinations.size() +
+                split.unseen_tables.size(),
+            60u);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,137 @@
+// Training from end to end on costs that follow a formula: it learns them, and the same seed gives
+// the same model bit for bit on any number of threads.
+#include "neuroshard/train/compute_trainer.h"
+
+#include <gtest/gtest.h>
+
+#include "neuroshard/core/error.h"
+#include "tests/io/io_test_util.h"
+#include "tests/train/synthetic_costs.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr auto kLoads = ComputeArchitecture::resource_loads;
+constexpr auto kPublished = ComputeArchitecture::published;
+
+ComputeDataset synthetic_dataset(ComputeArchitecture architecture, int count) {
+  const TemporaryFolder folder;
+  testing_costs::write_costs(folder.file("costs.jsonl"), testing_costs::make_header(), count);
+  return load_compute_dataset({folder.file("costs.jsonl")}, feature_schema_of(architecture));
+}
+
+ComputeTrainingOptions options_for(ComputeArchitecture architecture, int epochs) {
+  ComputeTrainingOptions options =
+      architecture == kPublished ? ComputeTrainingOptions::published() : ComputeTrainingOptions{};
+  options.epochs = epochs;
+  options.batch_size = 32;
+  options.num_threads = 1;
+  options.seed = 7;
+  options.name = "synthetic";
+  return options;
+}
+
+/// All parameters in one list.
+std::vector<float> weights(const ComputeTrainingResult& result) {
+  const ComputeNetwork& network = result.model->network();
+  std::vector<float> all = network.feature_mean;
+  const auto add = [&](const std::vector<float>& values) {
+    all.insert(all.end(), values.begin(), values.end());
+  };
+  add(network.feature_scale);
+  for (const DenseLayer& layer : network.encoder) {
+    add(layer.weights);
+    add(layer.bias);
+  }
+  add(network.head.weights);
+  add(network.head.bias);
+  add(network.head_output);
+  add(network.linear);
+  add({network.offset});
+  return all;
+}
+
+class ComputeTrainerTest : public testing::TestWithParam<ComputeArchitecture> {};
+
+TEST_P(ComputeTrainerTest, LearnsTheCostsAndReportsWhatItDid) {
+  const ComputeDataset dataset = synthetic_dataset(GetParam(), 400);
+  int epochs_seen = 0;
+  const ComputeTrainingResult result =
+      train_compute_model(dataset, options_for(GetParam(), 40),
+                          [&](const EpochStats& epoch) { EXPECT_EQ(epoch.epoch, ++epochs_seen); });
+  ASSERT_EQ(result.epochs.size(), static_cast<std::size_t>(epochs_seen));
+  EXPECT_LT(result.validation.mape, 0.5 * result.epochs.front().validation_mape);
+  EXPECT_LT(result.validation.mape, 0.2);
+  EXPECT_LT(result.unseen_combinations.mape, 0.25);
+  EXPECT_GT(result.unseen_combinations.kendall_tau, 0.85);
+  EXPECT_LT(result.epochs.back().training_loss, result.epochs.front().training_loss);
+  // The model is that of the best epoch.
+  for (const EpochStats& epoch : result.epochs) {
+    EXPECT_LE(result.validation.mape, epoch.validation_mape);
+  }
+  EXPECT_EQ(result.validation.mape, result.epochs[result.best_epoch - 1].validation_mape);
+  EXPECT_EQ(result.training.count, 256u);
+  EXPECT_EQ(result.validation.count, 32u);
+  EXPECT_EQ(result.unseen_combinations.count, 32u);
+  EXPECT_EQ(result.unseen_tables.count, 80u);
+}
+
+TEST_P(ComputeTrainerTest, TheModelCarriesWhereItIsFrom) {
+  const ComputeDataset dataset = synthetic_dataset(GetParam(), 50);
+  const ComputeTrainingResult result = train_compute_model(dataset, options_for(GetParam(), 1));
+  const ComputeModelInfo& info = result.model->info();
+  EXPECT_EQ(info.name, "synthetic");
+  EXPECT_EQ(info.hardware, dataset.hardware);
+  EXPECT_EQ(info.data_sha256, dataset.data_sha256);
+  EXPECT_EQ(info.range.max_batch_size, 1024);
+  EXPECT_EQ(info.metrics.at("unseen_tables.mape"), result.unseen_tables.mape);
+  EXPECT_EQ(info.metrics.at("unseen_combinations.kendall_tau"),
+            result.unseen_combinations.kendall_tau);
+  EXPECT_EQ(info.metrics.at("seed"), 7.0);
+  EXPECT_EQ(result.model->network().architecture, GetParam());
+}
+
+TEST_P(ComputeTrainerTest, IsTheSameBitForBitOnAnyNumberOfThreads) {
+  const ComputeDataset dataset = synthetic_dataset(GetParam(), 80);
+  ComputeTrainingOptions options = options_for(GetParam(), 4);
+  const ComputeTrainingResult first = train_compute_model(dataset, options);
+  EXPECT_EQ(weights(train_compute_model(dataset, options)), weights(first));
+  for (const int threads : {2, 5}) {
+    options.num_threads = threads;
+    const ComputeTrainingResult other = train_compute_model(dataset, options);
+    EXPECT_EQ(weights(other), weights(first));
+    EXPECT_EQ(other.unseen_tables.mape, first.unseen_tables.mape);
+  }
+  options.seed = 8;
+  EXPECT_NE(weights(train_compute_model(dataset, options)), weights(first));
+}
+
+TEST_P(ComputeTrainerTest, StopsWhenNothingGetsBetter) {
+  const ComputeDataset dataset = synthetic_dataset(GetParam(), 50);
+  ComputeTrainingOptions options = options_for(GetParam(), 20);
+  options.learning_rate = 0.0;  // the first epoch is the best
+  options.patience = 3;
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  EXPECT_EQ(result.best_epoch, 1);
+  EXPECT_EQ(result.epochs.size(), 4u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, ComputeTrainerTest, testing::Values(kLoads, kPublished));
+
+TEST(ComputeTrainer, RefusesTooFewSamples) {
+  const ComputeDataset dataset = synthetic_dataset(kLoads, 35);  // 28 of them known
+  EXPECT_EQ(input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 1)); }),
+            "costs: expected at least 30 samples to train on, got 28");
+}
+
+TEST(ComputeTrainer, PublishedOptionsAreThePapers) {
+  const ComputeTrainingOptions options = ComputeTrainingOptions::published();
+  EXPECT_EQ(options.architecture, kPublished);
+  EXPECT_EQ(options.batch_size, 512);
+  EXPECT_EQ(options.learning_rate, 1e-3);
+  EXPECT_EQ(feature_schema_of(kPublished), FeatureSchema::published);
+  EXPECT_EQ(feature_schema_of(kLoads), FeatureSchema::extended);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,71 @@
+// Metrics against their definitions, ties included.
+#include "neuroshard/train/metrics.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace neuroshard {
+namespace {
+
+int sign(double value) { return (value > 0.0) - (value < 0.0); }
+
+/// Tau-b over all pairs: (concordant - discordant) / sqrt(pairs untied in a * pairs untied in b).
+double naive_tau(const std::vector<double>& a, const std::vector<double>& b) {
+  double score = 0.0;
+  double untied_a = 0.0;
+  double untied_b = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      score += sign(a[i] - a[j]) * sign(b[i] - b[j]);
+      untied_a += a[i] != a[j] ? 1.0 : 0.0;
+      untied_b += b[i] != b[j] ? 1.0 : 0.0;
+    }
+  }
+  return untied_a * untied_b == 0.0 ? 0.0 : score / std::sqrt(untied_a * untied_b);
+}
+
+TEST(KendallTau, KnownValues) {
+  EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{2.0, 4.0, 9.0}), 1.0);
+  EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{9.0, 4.0, 2.0}), -1.0);
+  // The example of scipy.stats.kendalltau's documentation.
+  EXPECT_NEAR(
+      kendall_tau(std::vector{12.0, 2.0, 1.0, 12.0, 2.0}, std::vector{1.0, 4.0, 7.0, 1.0, 0.0}),
+      -0.47140452079103173, 1e-15);
+  EXPECT_EQ(kendall_tau(std::vector{1.0, 1.0, 1.0}, std::vector{1.0, 2.0, 3.0}), 0.0);
+  EXPECT_EQ(kendall_tau(std::vector<double>{}, std::vector<double>{}), 0.0);
+  EXPECT_EQ(kendall_tau(std::vector{1.0}, std::vector{1.0}), 0.0);
+}
+
+RC_GTEST_PROP(KendallTauProperty, MatchesAllPairs, ()) {
+  const auto count = *rc::gen::inRange<std::size_t>(0, 60);
+  // Few distinct values give many ties, many give few.
+  const int most = *rc::gen::element(2, 5, 1000);
+  const auto values = rc::gen::container<std::vector<double>>(
+      count, rc::gen::map(rc::gen::inRange(0, most), [](int i) { return 0.5 * i; }));
+  const std::vector<double> a = *values;
+  const std::vector<double> b = *values;
+  RC_ASSERT(std::abs(kendall_tau(a, b) - naive_tau(a, b)) < 1e-12);
+  RC_ASSERT(std::abs(kendall_tau(a, b) - kendall_tau(b, a)) < 1e-12);
+}
+
+TEST(PredictionMetrics, ByHand) {
+  const PredictionMetrics metrics =
+      prediction_metrics(std::vector{1.0, 3.0, 8.0}, std::vector{2.0, 4.0, 5.0});
+  EXPECT_DOUBLE_EQ(metrics.mse, (1.0 + 1.0 + 9.0) / 3.0);
+  EXPECT_DOUBLE_EQ(metrics.mae, 5.0 / 3.0);
+  EXPECT_DOUBLE_EQ(metrics.mape, (0.5 + 0.25 + 0.6) / 3.0);
+  EXPECT_DOUBLE_EQ(metrics.kendall_tau, 1.0);
+  EXPECT_EQ(metrics.count, 3u);
+}
+
+TEST(PredictionMetrics, OfNothing) {
+  const PredictionMetrics metrics = prediction_metrics({}, {});
+  EXPECT_EQ(metrics.count, 0u);
+  EXPECT_EQ(metrics.mape, 0.0);
+}
+
+}  // namespace
+}  // namespace neuroshard

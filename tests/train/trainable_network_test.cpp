@@ -1,0 +1,245 @@
+// The network in training: its predictions and gradients against the formula in double precision,
+// and that inference predicts what training did.
+#include "neuroshard/train/trainable_network.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "neuroshard/cost/neural_compute_model.h"
+
+namespace neuroshard {
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::MatrixXf;
+using Eigen::VectorXd;
+using Parameters = std::vector<MatrixXd>;
+
+constexpr auto kLoads = ComputeArchitecture::resource_loads;
+constexpr auto kPublished = ComputeArchitecture::published;
+constexpr int kFeatures = 6;
+constexpr std::size_t kLayers = 3;
+
+NetworkShape small_shape(ComputeArchitecture architecture) {
+  return {architecture, kFeatures, {7, 5, 4}, 6};
+}
+
+/// Samples of 1, 2, 3, ... pieces.
+PieceBatch random_batch(int samples, Random& random) {
+  PieceBatch batch;
+  batch.first_piece.push_back(0);
+  for (int i = 0; i < samples; ++i) {
+    batch.first_piece.push_back(batch.first_piece.back() + 1 + i % 4);
+  }
+  batch.features = MatrixXf::NullaryExpr(kFeatures, batch.first_piece.back(),
+                                         [&] { return static_cast<float>(random.normal()); });
+  batch.target = Eigen::VectorXf::NullaryExpr(
+      samples, [&] { return static_cast<float>(random.uniform(0.2, 3.0)); });
+  return batch;
+}
+
+Parameters as_double(const std::vector<MatrixXf>& parameters) {
+  Parameters result;
+  for (const MatrixXf& parameter : parameters) result.push_back(parameter.cast<double>());
+  return result;
+}
+
+VectorXd encode(ComputeArchitecture architecture, const Parameters& p, const VectorXd& features) {
+  VectorXd hidden = features;
+  for (std::size_t layer = 0; layer < kLayers; ++layer) {
+    const bool loads = architecture == kLoads && layer + 1 == kLayers;
+    VectorXd input = hidden;
+    if (loads) {
+      input.resize(hidden.size() + features.size());
+      input << hidden, features;
+    }
+    const VectorXd output = p[2 * layer] * input + p[2 * layer + 1].col(0);
+    hidden = loads ? VectorXd(output.array().min(20.0).exp()) : VectorXd(output.cwiseMax(0.0));
+  }
+  return hidden;
+}
+
+double reference_cost(ComputeArchitecture architecture, const Parameters& p,
+                      const PieceBatch& batch, Index sample) {
+  VectorXd sum = VectorXd::Zero(p[2 * kLayers].cols());
+  for (int i = batch.first_piece[sample]; i < batch.first_piece[sample + 1]; ++i) {
+    sum += encode(architecture, p, batch.features.col(i).cast<double>());
+  }
+  const VectorXd hidden = (p[2 * kLayers] * sum + p[2 * kLayers + 1].col(0)).cwiseMax(0.0);
+  return hidden.dot(p[2 * kLayers + 2].col(0)) + sum.dot(p[2 * kLayers + 3].col(0)) +
+         p[2 * kLayers + 4](0, 0);
+}
+
+double reference_loss(ComputeArchitecture architecture, const Parameters& p,
+                      const PieceBatch& batch, Loss loss) {
+  double sum = 0.0;
+  for (Index sample = 0; sample < batch.size(); ++sample) {
+    const double cost = reference_cost(architecture, p, batch, sample);
+    const double target = batch.target[sample];
+    const double difference = loss == Loss::squared_error
+                                  ? cost - target
+                                  : std::log(std::max(cost, 1e-5)) - std::log(target);
+    sum += difference * difference;
+  }
+  return sum;
+}
+
+/// Central differences of the reference in double precision.
+MatrixXd numeric_gradient(ComputeArchitecture architecture, Parameters p, std::size_t at,
+                          const PieceBatch& batch, Loss loss) {
+  constexpr double kStep = 1e-6;
+  MatrixXd gradient(p[at].rows(), p[at].cols());
+  for (Index i = 0; i < gradient.size(); ++i) {
+    const double value = p[at].data()[i];
+    p[at].data()[i] = value + kStep;
+    const double above = reference_loss(architecture, p, batch, loss);
+    p[at].data()[i] = value - kStep;
+    const double below = reference_loss(architecture, p, batch, loss);
+    p[at].data()[i] = value;
+    gradient.data()[i] = (above - below) / (2.0 * kStep);
+  }
+  return gradient;
+}
+
+/// Moves every parameter away from where it starts, some of which are 0, keeping constraints.
+void disturb(TrainableNetwork& network, Random& random) {
+  for (MatrixXf& parameter : network.parameters()) {
+    parameter = parameter.unaryExpr(
+        [&](float value) { return value + static_cast<float>(random.uniform(-0.1, 0.2)); });
+  }
+  network.project();
+}
+
+class TrainableNetworkTest
+    : public testing::TestWithParam<std::tuple<ComputeArchitecture, Loss, int>> {};
+
+TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
+  const auto [architecture, loss, seed] = GetParam();
+  Random random(static_cast<std::uint64_t>(seed));
+  TrainableNetwork network(small_shape(architecture), random);
+  disturb(network, random);
+  // The published network has no linear term: its parameter stays 0.
+  const std::size_t linear = 2 * kLayers + 3;
+  if (architecture == kPublished) network.parameters()[linear].setZero();
+  const PieceBatch batch = random_batch(9, random);
+  const Parameters p = as_double(network.parameters());
+  std::vector<MatrixXf> gradients;
+  const double value = network.loss_and_gradients(batch, loss, gradients);
+  EXPECT_NEAR(value, reference_loss(architecture, p, batch, loss), 1e-4 * (1.0 + value));
+  ASSERT_EQ(gradients.size(), p.size());
+  for (std::size_t at = 0; at < p.size(); ++at) {
+    if (architecture == kPublished && at == linear) {
+      EXPECT_EQ(gradients[at].cwiseAbs().maxCoeff(), 0.0F);
+      continue;
+    }
+    const MatrixXd expected = numeric_gradient(architecture, p, at, batch, loss);
+    const double scale = expected.cwiseAbs().maxCoeff() + 1e-3;
+    const double error = (gradients[at].cast<double>() - expected).cwiseAbs().maxCoeff();
+    EXPECT_LT(error, 2e-4 * scale) << "parameter " << at;
+  }
+}
+
+TEST_P(TrainableNetworkTest, PredictionsFollowTheFormula) {
+  const auto [architecture, loss, seed] = GetParam();
+  Random random(static_cast<std::uint64_t>(seed));
+  TrainableNetwork network(small_shape(architecture), random);
+  disturb(network, random);
+  const PieceBatch batch = random_batch(12, random);
+  const Eigen::VectorXf predicted = network.predict(batch);
+  for (Index i = 0; i < batch.size(); ++i) {
+    const double expected = reference_cost(architecture, as_double(network.parameters()), batch, i);
+    EXPECT_NEAR(predicted[i], expected, 1e-5 * (1.0 + std::abs(expected)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TrainableNetworkTest,
+                         testing::Combine(testing::Values(kLoads, kPublished),
+                                          testing::Values(Loss::squared_error,
+                                                          Loss::squared_log_error),
+                                          testing::Range(1, 5)));
+
+TEST(TrainableNetwork, ProjectionKeepsTheConstraintsOfLoads) {
+  Random random(1);
+  TrainableNetwork network(small_shape(kLoads), random);
+  for (MatrixXf& parameter : network.parameters()) parameter.setConstant(-1.0F);
+  network.project();
+  const auto& p = network.parameters();
+  for (std::size_t at = 0; at < 2 * kLayers; ++at) EXPECT_EQ(p[at].maxCoeff(), -1.0F);
+  for (const std::size_t at : {2 * kLayers, 2 * kLayers + 2, 2 * kLayers + 3, 2 * kLayers + 4}) {
+    EXPECT_EQ(p[at].cwiseAbs().maxCoeff(), 0.0F) << "parameter " << at;
+  }
+  EXPECT_EQ(p[2 * kLayers + 1].maxCoeff(), -1.0F);  // the head's bias is free
+
+  TrainableNetwork published(small_shape(kPublished), random);
+  for (MatrixXf& parameter : published.parameters()) parameter.setConstant(-1.0F);
+  published.project();
+  for (const MatrixXf& parameter : published.parameters()) EXPECT_EQ(parameter.maxCoeff(), -1.0F);
+}
+
+/// Real pieces, their features standardised by `mean` and `scale`, all in one sample.
+struct RealPieces {
+  std::vector<TableStatistics> tables;
+  std::vector<std::int64_t> columns;
+  OperatorSettings settings{1024, Optimizer::sgd};
+};
+
+RealPieces real_pieces(Random& random) {
+  RealPieces pieces;
+  for (int i = 0; i < 5; ++i) {
+    TableStatistics table{
+        random.integer(10, 100'000), random.uniform(0.5, 20.0), DataType::fp32, {}};
+    table.reuse_histogram[random.below(kReuseBins)] = 1.0;
+    pieces.tables.push_back(table);
+    pieces.columns.push_back(std::int64_t{4} << random.below(6));
+  }
+  return pieces;
+}
+
+PieceBatch as_batch(const RealPieces& pieces, FeatureSchema schema, const Eigen::VectorXf& mean,
+                    const Eigen::VectorXf& scale) {
+  PieceBatch batch;
+  batch.first_piece = {0, static_cast<int>(pieces.tables.size())};
+  batch.target = Eigen::VectorXf::Ones(1);
+  batch.features.resize(mean.size(), batch.first_piece.back());
+  for (Index i = 0; i < batch.features.cols(); ++i) {
+    Eigen::VectorXf features(mean.size());
+    shard_features(schema, pieces.tables[i], pieces.columns[i], pieces.settings,
+                   {features.data(), static_cast<std::size_t>(features.size())});
+    batch.features.col(i) = (features - mean).cwiseProduct(scale);
+  }
+  return batch;
+}
+
+class ExportTest : public testing::TestWithParam<ComputeArchitecture> {};
+
+TEST_P(ExportTest, InferencePredictsWhatTrainingDid) {
+  const FeatureSchema schema =
+      GetParam() == kPublished ? FeatureSchema::published : FeatureSchema::extended;
+  const auto features = static_cast<Index>(feature_names(schema).size());
+  Random random(8);
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    TrainableNetwork network({GetParam(), static_cast<int>(features), {12, 8, 4}, 10}, random);
+    disturb(network, random);
+    if (GetParam() == kPublished) network.parameters()[2 * kLayers + 3].setZero();
+    const Eigen::VectorXf mean = Eigen::VectorXf::Constant(features, 8.0F);
+    const Eigen::VectorXf scale = Eigen::VectorXf::Constant(features, 0.1F);
+    const RealPieces pieces = real_pieces(random);
+    const double trained = network.predict(as_batch(pieces, schema, mean, scale))[0];
+    const NeuralComputeModel model(network.exported(schema, mean, scale, 2.5F), {});
+    std::vector<double> state(model.state_size(), 0.0);
+    for (std::size_t i = 0; i < pieces.tables.size(); ++i) {
+      std::vector<double> piece(model.state_size());
+      model.encode(pieces.tables[i], pieces.columns[i], pieces.settings, piece);
+      for (std::size_t k = 0; k < state.size(); ++k) state[k] += piece[k];
+    }
+    const double expected = std::max(2.5 * trained, 0.0);
+    EXPECT_NEAR(model.cost(state), expected, 1e-4 * (1.0 + expected));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, ExportTest, testing::Values(kLoads, kPublished));
+
+}  // namespace
+}  // namespace neuroshard
