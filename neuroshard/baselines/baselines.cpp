@@ -22,15 +22,19 @@ std::vector<std::unique_ptr<Planner>> make_baselines() {
   return planners;
 }
 
-std::unique_ptr<Planner> make_baseline(std::string_view name) {
+std::unique_ptr<Planner> take_by_name(std::vector<std::unique_ptr<Planner>> planners,
+                                      std::string_view name) {
   std::vector<std::string_view> names;
-  std::vector<std::unique_ptr<Planner>> planners = make_baselines();
   for (std::unique_ptr<Planner>& planner : planners) {
     if (planner->name() == name) return std::move(planner);
     names.push_back(planner->name());
   }
   throw InputError("algorithm", fmt::format("one of {}", fmt::join(names, ", ")),
                    fmt::format("\"{}\"", name));
+}
+
+std::unique_ptr<Planner> make_baseline(std::string_view name) {
+  return take_by_name(make_baselines(), name);
 }
 
 }  // namespace neuroshard

@@ -13,6 +13,10 @@ namespace neuroshard {
 /// torchrec-like.
 [[nodiscard]] std::vector<std::unique_ptr<Planner>> make_baselines();
 
+/// The planner of this name among these. Throws InputError listing their names.
+[[nodiscard]] std::unique_ptr<Planner> take_by_name(std::vector<std::unique_ptr<Planner>> planners,
+                                                    std::string_view name);
+
 /// The baseline of this name. Throws InputError listing the names.
 [[nodiscard]] std::unique_ptr<Planner> make_baseline(std::string_view name);
 

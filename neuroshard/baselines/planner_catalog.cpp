@@ -1,11 +1,7 @@
 // All planners by name.
 #include "neuroshard/baselines/planner_catalog.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include "neuroshard/baselines/baselines.h"
-#include "neuroshard/core/error.h"
 #include "neuroshard/search/beam_search.h"
 
 namespace neuroshard {
@@ -20,14 +16,7 @@ std::vector<std::unique_ptr<Planner>> make_planners() {
 }
 
 std::unique_ptr<Planner> find_planner(std::string_view name) {
-  std::vector<std::string_view> names;
-  std::vector<std::unique_ptr<Planner>> planners = make_planners();
-  for (std::unique_ptr<Planner>& planner : planners) {
-    if (planner->name() == name) return std::move(planner);
-    names.push_back(planner->name());
-  }
-  throw InputError("algorithm", fmt::format("one of {}", fmt::join(names, ", ")),
-                   fmt::format("\"{}\"", name));
+  return take_by_name(make_planners(), name);
 }
 
 }  // namespace neuroshard
