@@ -88,10 +88,6 @@ void run(EvaluateOptions& options) {
   }
   const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
   const std::string difference = hardware_difference(*models.compute);
-  if (!difference.empty()) {
-    fmt::print(stderr, "neuroshard: warning: {}: measured on {}\n", models.compute->name(),
-               difference);
-  }
   const Simulator simulator(document.task, models.compute, models.communication);
   options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
   options.benchmark.data_type = arena_data_type(document.task);
@@ -104,6 +100,10 @@ void run(EvaluateOptions& options) {
           line.show(fmt::format("{} of {} devices measured", devices_done,
                                 document.task.topology.world_size));
         });
+  }
+  if (!difference.empty()) {
+    fmt::print(stderr, "neuroshard: warning: {}: measured on {}\n", models.compute->name(),
+               difference);
   }
   if (options.json) {
     const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},

@@ -58,12 +58,21 @@ bool read_json_lines(std::string_view text, const std::string& file, const LineR
   return false;
 }
 
-JsonLinesWriter::JsonLinesWriter(const std::string& path, const Json& header,
-                                 const std::function<Json(const JsonReader&)>& canonical_header)
-    : file_(path) {
+namespace {
+
+/// The path, if lines can be appended to a file of that name; before the file is made.
+const std::string& appendable(const std::string& path) {
   if (path.ends_with(".gz")) {
     throw InputError(path, "an uncompressed file to append to", "a name that ends in .gz");
   }
+  return path;
+}
+
+}  // namespace
+
+JsonLinesWriter::JsonLinesWriter(const std::string& path, const Json& header,
+                                 const std::function<Json(const JsonReader&)>& canonical_header)
+    : file_(appendable(path)) {
   const std::string first_line = to_line(header);
   const std::string text = is_regular_file(path) ? read_file(path) : std::string();
   // Interrupted while the very first line was being written: nothing is lost by starting again.

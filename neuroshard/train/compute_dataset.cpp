@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
@@ -110,13 +111,18 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
   dataset.first_piece.push_back(0);
   std::string checksums;
+  std::map<std::string, std::string> path_by_checksum;
   std::vector<ComputeCosts> files;
   double share = 0.0;
   for (const std::string& path : paths) {
     files.push_back(read_compute_costs(path));
     require_same_origin(files.front().header, files.back().header, path);
     share = std::max(share, held_out_share(files.back().header));
-    checksums += sha256_file(path);
+    const std::string checksum = sha256_file(path);
+    checksums += checksum;
+    // The same samples in training and in the test would make the test worthless.
+    const auto [other, is_new] = path_by_checksum.emplace(checksum, path);
+    if (!is_new) throw InputError(path, "a file not given before", "the bytes of " + other->second);
   }
   for (const ComputeCosts& costs : files) {
     append(dataset, costs, share);

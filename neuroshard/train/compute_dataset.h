@@ -27,8 +27,8 @@ struct ComputeDataset {
 };
 
 /// Tables that one of the files keeps from training are kept from it in all of them.
-/// Throws InputError if a file is malformed, if there are no samples, or if a file was measured on
-/// other hardware or with another operator than the first.
+/// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file
+/// was measured on other hardware or with another operator than the first.
 [[nodiscard]] ComputeDataset load_compute_dataset(const std::vector<std::string>& paths,
                                                   FeatureSchema schema);
 

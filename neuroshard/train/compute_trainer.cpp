@@ -115,6 +115,10 @@ class Trainer {
       }
       if (epoch - result.best_epoch >= options_.patience) break;
     }
+    if (result.best_epoch == 0) {
+      throw InputError("costs", "costs that the network can be trained on",
+                       "an error that is no number in every epoch");
+    }
     network_.parameters() = std::move(best);
     result.training = metrics(split_.training);
     result.validation = metrics(split_.validation);

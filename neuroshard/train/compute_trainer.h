@@ -49,7 +49,8 @@ struct ComputeTrainingResult {
 /// Features that a network of this architecture is trained on.
 [[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);
 
-/// Bit-reproducible on one machine. Throws InputError if there are too few samples to split.
+/// Bit-reproducible on one machine. Throws InputError if there are too few samples to split, or if
+/// their costs are so far apart that training does not stay within numbers.
 [[nodiscard]] ComputeTrainingResult train_compute_model(
     const ComputeDataset& dataset, const ComputeTrainingOptions& options,
     const std::function<void(const EpochStats&)>& on_epoch = {});

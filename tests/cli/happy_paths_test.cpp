@@ -100,6 +100,15 @@ TEST(Cli, PlansAreTheSameOnAnyNumberOfThreads) {
   }
 }
 
+TEST(Cli, PlansWithTheShippedModelUnlessToldOtherwise) {
+  const CliFolder folder;
+  const CommandResult result =
+      run_cli({"plan", folder.write("task.json", kTask), "-o", folder.file("plan.json")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("computation:   cpu-epyc-2core\n"));
+  EXPECT_THAT(result.out, HasSubstr("communication: analytic-pcie4 (an estimate, not measured)\n"));
+}
+
 TEST(Cli, PlanFromAWorkload) {
   const std::string report = expect_success(
       Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "8", "--local-devices", "4",
@@ -125,6 +134,15 @@ TEST(Cli, CompareFolderAndFiles) {
                                                     "--algorithms", "greedy-dim,random", "--json"} +
                                           kModels);
   EXPECT_EQ(parse_json(json, "stdout").find("entries")->array()->size(), 2u);
+}
+
+TEST(Cli, CompareMeasures) {
+  const CliFolder folder;
+  const std::string table =
+      expect_success(Arguments{"compare", folder.write("task.json", kTask), "--algorithms",
+                               "greedy-dim", "--measure", "--arena", "4MiB"} +
+                     kModels);
+  EXPECT_THAT(table, HasSubstr("measured compute ms"));
 }
 
 TEST(Cli, CollectAndContinue) {

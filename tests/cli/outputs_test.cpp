@@ -87,15 +87,21 @@ TEST(CliOutputs, ATaskThatCannotFitIsAnAnswerInNumbers) {
 
 TEST(CliOutputs, ARefusalAfterAWarningIsStillOneLine) {
   const CliFolder folder;
-  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  ComputeModelInfo info = testing_networks::wide_info("narrow");  // of another processor
   info.range.max_batch_size = 512;
+  const std::string model = folder.file("narrow.safetensors");
   write_compute_model(
       NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
                          info),
-      folder.file("narrow.safetensors"));
-  const Arguments plan{"plan", folder.write("task.json", kTask), "--model",
-                       folder.file("narrow.safetensors")};
+      model);
+  const Arguments plan{"plan", folder.write("task.json", kTask), "--model", model};
   expect_refusal(folder, plan + Arguments{"-o", folder.file("none/plan.json")}, "none/plan.json");
+  const std::string plan_file = folder.file("plan.json");
+  EXPECT_THAT(run_cli(plan + Arguments{"-o", plan_file}).err, HasSubstr("warning: narrow: batch"));
+  const Arguments evaluate{"evaluate", plan_file, "--model", model, "--arena"};
+  expect_refusal(folder, evaluate + Arguments{"900TiB"}, "memory: expected 900.00 TiB free", 3);
+  EXPECT_THAT(run_cli(evaluate + Arguments{"1MiB"}).err,
+              HasSubstr("warning: narrow: measured on name \"test\", this machine has "));
 }
 
 TEST(CliOutputs, AnInvalidPlanIsAnAnswer) {

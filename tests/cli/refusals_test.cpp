@@ -149,7 +149,9 @@ TEST(CliRefusals, NumbersOfOtherCommands) {
            {collect("--memory", "1B"), "memory"},
            {collect("--arena", "1KiB"), "arena"},
            {collect("--data-type", "fp8"), "--data-type: expected fp32 or fp16, got \"fp8\""},
-           {collect("--workload", "none"), "workload: expected one of "}}) {
+           {collect("--workload", "none"), "workload: expected one of "},
+           {{"collect", "compute", "--arena", "1MiB", "-o", folder.file("costs.jsonl.gz")},
+            "expected an uncompressed file to append to"}}) {
     expect_refusal(folder, refused.arguments, refused.message);
   }
 }

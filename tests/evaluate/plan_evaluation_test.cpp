@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "neuroshard/collect/compute/hardware_info.h"
+#include "neuroshard/io/json.h"
 #include "tests/collect/tiny_collection.h"
 #include "tests/search/arbitrary_simulator.h"
 
@@ -44,6 +46,26 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
   }
   EXPECT_NEAR(evaluation.compute_mape, mape, 1e-12 * (1.0 + mape));
   EXPECT_EQ(std::abs(evaluation.compute_tau), 1.0);  // of two devices
+}
+
+NeuralComputeModel model_measured_on(const std::string& hardware) {
+  ComputeModelInfo info = testing_networks::wide_info();
+  info.hardware = hardware;
+  return {testing_networks::random_network(ComputeArchitecture::resource_loads, 1), info};
+}
+
+TEST(HardwareDifference, NamesWhatDiffers) {
+  const HardwareInfo here = cpu_info();
+  Json hardware = Json::Object{{"name", here.name}, {"num_cores", here.num_cores}};
+  EXPECT_EQ(hardware_difference(model_measured_on(to_line(hardware))), "");
+  hardware.set("num_cores", here.num_cores + 1);
+  EXPECT_EQ(hardware_difference(model_measured_on(to_line(hardware))),
+            fmt::format("num_cores {}, this machine has {}", here.num_cores + 1, here.num_cores));
+  hardware.set("name", "abacus");
+  EXPECT_EQ(hardware_difference(model_measured_on(to_line(hardware))),
+            fmt::format("name \"abacus\", this machine has {}", to_line(here.name)));
+  EXPECT_EQ(hardware_difference(model_measured_on("{}")), "");
+  EXPECT_EQ(hardware_difference(*testing_tasks::analytic_compute()), "");
 }
 
 TEST(EvaluatePlan, TheArenaHoldsWhatTheTablesAre) {

@@ -128,6 +128,20 @@ TEST_F(ComputeDatasetTest, RefusesFilesWithoutSamples) {
   EXPECT_EQ(input_error([&] { (void)load({}); }), "costs: expected measured samples, got none");
 }
 
+TEST_F(ComputeDatasetTest, RefusesTheSameSamplesTwice) {
+  const std::string path = write("a.jsonl", make_header());
+  const std::string copy = folder_.file("copy.jsonl");
+  write_file(copy, read_file(path));
+  EXPECT_EQ(input_error([&] {
+              (void)load({path, path});
+            }),
+            path + ": expected a file not given before, got the bytes of " + path);
+  EXPECT_EQ(input_error([&] {
+              (void)load({path, copy});
+            }),
+            copy + ": expected a file not given before, got the bytes of " + path);
+}
+
 TEST_F(ComputeDatasetTest, TheSplitIsDisjointAndComplete) {
   const ComputeDataset dataset = load({write("a.jsonl", make_header(), 207)});
   const DatasetSplit split = split_dataset(dataset, 3);

@@ -124,6 +124,15 @@ TEST(ComputeTrainer, RefusesTooFewSamples) {
             "costs: expected at least 30 samples to train on, got 28");
 }
 
+TEST(ComputeTrainer, RefusesToCallAnythingAModel) {
+  ComputeDataset dataset = synthetic_dataset(kLoads, 60);
+  // Relative to the mean cost these are 0 as floats, whose logarithm is no number.
+  for (std::size_t i = 0; i < dataset.size(); i += 2) dataset.cost_ms[i] = 1e-300;
+  EXPECT_EQ(input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 2)); }),
+            "costs: expected costs that the network can be trained on, got an error that is no "
+            "number in every epoch");
+}
+
 TEST(ComputeTrainer, PublishedOptionsAreThePapers) {
   const ComputeTrainingOptions options = ComputeTrainingOptions::published();
   EXPECT_EQ(options.architecture, kPublished);
