@@ -83,6 +83,16 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
+  command
+      ->add_option("--in-flight", options->sampling.in_flight,
+                   "Samples measured in turns; a killed run loses these")
+      ->check(integer_between(1, 4096))
+      ->capture_default_str();
+  command
+      ->add_option("--quantile", options->benchmark.repetitions.quantile,
+                   "Of a sample's repetitions; 0.5 is the median")
+      ->check(CLI::Range(0.01, 0.99))
+      ->capture_default_str();
   command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();

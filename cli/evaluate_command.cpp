@@ -95,11 +95,12 @@ void run(EvaluateOptions& options) {
   PlanEvaluation evaluation;
   {
     ProgressLine line;
+    const auto show = [&](int devices_done) {
+      line.show(fmt::format("{} of {} devices measured", devices_done,
+                            document.task.topology.world_size));
+    };
     evaluation =
-        evaluate_plan(simulator, document.plan, benchmark, options.seed, [&](int devices_done) {
-          line.show(fmt::format("{} of {} devices measured", devices_done,
-                                document.task.topology.world_size));
-        });
+        evaluate_plans(simulator, {&document.plan, 1}, benchmark, options.seed, show).front();
   }
   if (!difference.empty()) {
     fmt::print(stderr, "neuroshard: warning: {}: measured on {}\n", models.compute->name(),

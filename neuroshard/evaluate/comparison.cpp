@@ -16,9 +16,14 @@ namespace neuroshard {
 
 namespace {
 
-ComparisonEntry run_planner(const std::string& task_name, const Simulator& simulator,
-                            const Planner& planner, const PlannerOptions& options,
-                            ComputeBenchmark* benchmark) {
+/// A planner's entry, and its plan if it found one.
+struct PlannerRun {
+  ComparisonEntry entry;
+  ShardingPlan plan;
+};
+
+PlannerRun run_planner(const std::string& task_name, const Simulator& simulator,
+                       const Planner& planner, const PlannerOptions& options) {
   using Clock = std::chrono::steady_clock;
   ComparisonEntry entry;
   entry.task = task_name;
@@ -34,7 +39,7 @@ ComparisonEntry run_planner(const std::string& task_name, const Simulator& simul
   } catch (const InfeasibleError& error) {
     stop();
     entry.reason = error.what();
-    return entry;
+    return {std::move(entry), {}};
   }
   const std::vector<std::string> found = violations(simulator.task(), result.plan);
   if (!found.empty()) {
@@ -44,18 +49,17 @@ ComparisonEntry run_planner(const std::string& task_name, const Simulator& simul
   entry.found = true;
   entry.stats = result.stats;
   entry.predicted_ms = result.predicted.cost_ms;
-  if (benchmark != nullptr) {
-    const PlanEvaluation evaluation =
-        evaluate_plan(simulator, result.plan, *benchmark, options.seed);
-    entry.measured_ms = evaluation.measured.cost_ms;
-    entry.compute_mape = evaluation.compute_mape;
-    double slowest = 0.0;
-    for (const DeviceCost& device : evaluation.measured.devices) {
-      slowest = std::max(slowest, device.compute_ms);
-    }
-    entry.measured_compute_ms = slowest;
+  return {std::move(entry), std::move(result.plan)};
+}
+
+void add_measured(const PlanEvaluation& evaluation, ComparisonEntry& entry) {
+  entry.measured_ms = evaluation.measured.cost_ms;
+  entry.compute_mape = evaluation.compute_mape;
+  double slowest = 0.0;
+  for (const DeviceCost& device : evaluation.measured.devices) {
+    slowest = std::max(slowest, device.compute_ms);
   }
-  return entry;
+  entry.measured_compute_ms = slowest;
 }
 
 /// Entries of one task.
@@ -102,8 +106,18 @@ std::vector<ComparisonEntry> compare_on_task(const std::string& task_name,
                                              const PlannerOptions& options,
                                              ComputeBenchmark* benchmark) {
   std::vector<ComparisonEntry> entries;
+  std::vector<ShardingPlan> plans;
   for (const std::unique_ptr<Planner>& planner : planners) {
-    entries.push_back(run_planner(task_name, simulator, *planner, options, benchmark));
+    PlannerRun run = run_planner(task_name, simulator, *planner, options);
+    if (run.entry.found) plans.push_back(std::move(run.plan));
+    entries.push_back(std::move(run.entry));
+  }
+  if (benchmark == nullptr) return entries;
+  const std::vector<PlanEvaluation> evaluations =
+      evaluate_plans(simulator, plans, *benchmark, options.seed);
+  auto evaluation = evaluations.begin();
+  for (ComparisonEntry& entry : entries) {
+    if (entry.found) add_measured(*evaluation++, entry);
   }
   return entries;
 }

@@ -4,12 +4,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "neuroshard/collect/compute/hardware_info.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/io/json.h"
 #include "neuroshard/train/metrics.h"
 
 namespace neuroshard {
+
+namespace {
+
+/// Devices measured in turns; each keeps its batch in memory meanwhile.
+constexpr int kDevicesInFlight = 48;
+
+}  // namespace
 
 std::string hardware_difference(const ComputeCostModel& model) {
   if (model.hardware().empty()) return "";
@@ -32,37 +42,85 @@ DataType arena_data_type(const Task& task) {
   return all_fp16 ? DataType::fp16 : DataType::fp32;
 }
 
-PlanEvaluation evaluate_plan(const Simulator& simulator, const ShardingPlan& plan,
-                             ComputeBenchmark& benchmark, std::uint64_t seed,
-                             const std::function<void(int)>& on_device) {
-  const Task& task = simulator.task();
-  std::vector<std::vector<TablePiece>> pieces(task.topology.world_size);
-  for (const Shard& shard : plan.shards) {
-    pieces[shard.device].push_back({&task.tables[shard.table], shard.num_columns});
+namespace {
+
+/// What one device of one plan holds.
+struct DevicePieces {
+  std::size_t plan;
+  std::size_t device;
+  std::vector<TablePiece> pieces;
+};
+
+/// Devices without pieces are left out: they compute nothing.
+std::vector<DevicePieces> devices_with_pieces(const Task& task,
+                                              std::span<const ShardingPlan> plans) {
+  std::vector<DevicePieces> result;
+  for (std::size_t plan = 0; plan < plans.size(); ++plan) {
+    std::vector<DevicePieces> devices(task.topology.world_size);
+    for (std::size_t d = 0; d < devices.size(); ++d) devices[d] = {plan, d, {}};
+    for (const Shard& shard : plans[plan].shards) {
+      devices[shard.device].pieces.push_back({&task.tables[shard.table], shard.num_columns});
+    }
+    for (DevicePieces& device : devices) {
+      if (!device.pieces.empty()) result.push_back(std::move(device));
+    }
   }
+  return result;
+}
+
+PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& plan,
+                              const std::vector<double>& compute_ms, std::vector<double> interval) {
   PlanEvaluation evaluation;
   evaluation.predicted = simulator.cost(plan);
-  std::vector<double> compute_ms(pieces.size(), 0.0);
+  evaluation.measured = simulator.cost(plan, compute_ms);
+  evaluation.interval = std::move(interval);
   std::vector<double> predicted;
   std::vector<double> measured;
-  evaluation.interval.assign(pieces.size(), 0.0);
-  for (std::size_t device = 0; device < pieces.size(); ++device) {
-    if (!pieces[device].empty()) {
-      Random random = Random::for_stream(seed, device);
-      const ComputeMeasurement result =
-          benchmark.measure(pieces[device], task.batch_size, task.optimizer, random);
-      compute_ms[device] = result.forward_ms + result.backward_ms;
-      evaluation.interval[device] = result.interval;
-      measured.push_back(compute_ms[device]);
-      predicted.push_back(evaluation.predicted.devices[device].compute_ms);
-    }
-    if (on_device) on_device(static_cast<int>(device) + 1);
+  for (std::size_t d = 0; d < compute_ms.size(); ++d) {
+    if (compute_ms[d] <= 0.0) continue;
+    measured.push_back(compute_ms[d]);
+    predicted.push_back(evaluation.predicted.devices[d].compute_ms);
   }
-  evaluation.measured = simulator.cost(plan, compute_ms);
   const PredictionMetrics metrics = prediction_metrics(predicted, measured);
   evaluation.compute_mape = metrics.mape;
   evaluation.compute_tau = metrics.kendall_tau;
   return evaluation;
+}
+
+}  // namespace
+
+std::vector<PlanEvaluation> evaluate_plans(const Simulator& simulator,
+                                           std::span<const ShardingPlan> plans,
+                                           ComputeBenchmark& benchmark, std::uint64_t seed,
+                                           const std::function<void(int)>& on_device) {
+  const Task& task = simulator.task();
+  const std::vector<DevicePieces> devices = devices_with_pieces(task, plans);
+  const std::vector<double> zeros(task.topology.world_size, 0.0);
+  std::vector<std::vector<double>> compute_ms(plans.size(), zeros);
+  std::vector<std::vector<double>> intervals(plans.size(), zeros);
+  std::size_t next_device = 0;
+  const auto next = [&]() -> std::optional<PieceSet> {
+    if (next_device == devices.size()) return std::nullopt;
+    const DevicePieces& device = devices[next_device];
+    return PieceSet{static_cast<std::int64_t>(next_device++), device.pieces,
+                    Random::for_stream(seed, device.device)};
+  };
+  int done = 0;
+  const auto on_done = [&](const PieceSetResult& result) {
+    if (!result.measurement) throw MachineError(result.failure);
+    const DevicePieces& device = devices[result.id];
+    compute_ms[device.plan][device.device] =
+        result.measurement->forward_ms + result.measurement->backward_ms;
+    intervals[device.plan][device.device] = result.measurement->interval;
+    if (on_device) on_device(++done);
+  };
+  benchmark.measure(next, kDevicesInFlight, task.batch_size, task.optimizer, on_done);
+  std::vector<PlanEvaluation> evaluations;
+  for (std::size_t plan = 0; plan < plans.size(); ++plan) {
+    evaluations.push_back(
+        summarize_plan(simulator, plans[plan], compute_ms[plan], std::move(intervals[plan])));
+  }
+  return evaluations;
 }
 
 }  // namespace neuroshard

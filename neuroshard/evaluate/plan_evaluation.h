@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_benchmark.h"
@@ -21,9 +23,11 @@ struct PlanEvaluation {
 };
 
 /// Measures computation on this machine, as one device after the other would run it with the whole
-/// batch. `on_device` is called after each with the number done.
-[[nodiscard]] PlanEvaluation evaluate_plan(
-    const Simulator& simulator, const ShardingPlan& plan, ComputeBenchmark& benchmark,
+/// batch; the devices of all plans take turns, so that plans compared have met the same conditions.
+/// `on_device` is called after each device with the number done.
+/// Throws MachineError if the machine has no memory for one.
+[[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
+    const Simulator& simulator, std::span<const ShardingPlan> plans, ComputeBenchmark& benchmark,
     std::uint64_t seed, const std::function<void(int devices_done)>& on_device = {});
 
 /// Why measuring here says little of the model: it was measured on another processor or number of

@@ -82,6 +82,29 @@ TEST(ComputeCollector, ReportsItsProgress) {
   EXPECT_THAT(done, testing::ElementsAre(3, 4, 5));
 }
 
+TEST(ComputeCollector, SamplesThatTakeTurnsAreThoseOfTheSequence) {
+  const TemporaryFolder folder;
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.in_flight = 4;
+  ComputeBenchmarkOptions benchmark = tiny_benchmark();
+  benchmark.repetitions = {.target_interval = 0.0, .min_repetitions = 1, .max_repetitions = 3};
+  const std::string path = folder.file("costs.jsonl");
+  EXPECT_EQ(collect_compute_costs(sampling, benchmark, 3, path, {}), 3);
+  EXPECT_EQ(collect_compute_costs(sampling, benchmark, 11, path, {}), 8);
+  std::set<std::int64_t> indices;
+  for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
+    const std::int64_t index = sample.info.index.value_or(-1);
+    EXPECT_TRUE(indices.insert(index).second);
+    const std::vector<SampledPiece> pieces = sample_pieces(sampling, index);
+    ASSERT_EQ(sample.shards.size(), pieces.size());
+    for (std::size_t s = 0; s < pieces.size(); ++s) {
+      EXPECT_EQ(sample.shards[s], (MeasuredShard{pieces[s].table, pieces[s].num_columns}));
+    }
+    EXPECT_EQ(sample.info.repetitions, 3);
+  }
+  EXPECT_EQ(indices.size(), 11u);
+}
+
 TEST(ComputeCollector, ContinuesAFileCutAnywhereInItsLastLine) {
   const TemporaryFolder folder;
   const std::string path = folder.file("costs.jsonl");

@@ -26,7 +26,9 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
   ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
   std::vector<int> progress;
   const PlanEvaluation evaluation =
-      evaluate_plan(simulator, plan, benchmark, 1, [&](int done) { progress.push_back(done); });
+      evaluate_plans(simulator, {&plan, 1}, benchmark, 1, [&](int done) {
+        progress.push_back(done);
+      }).front();
   EXPECT_THAT(progress, testing::ElementsAre(1, 2, 3));
   EXPECT_EQ(evaluation.predicted.cost_ms, simulator.cost(plan).cost_ms);
 

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+#include <utility>
 
-#include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/core/error.h"
 
 namespace neuroshard {
@@ -15,12 +16,17 @@ constexpr std::int64_t kAlignment = 64;
 /// Small enough that weights and optimizer state stay what they are however long it runs.
 constexpr float kLearningRate = 1e-7F;
 
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
 template <typename F>
 double time_ms(const F& run) {
-  const auto start = std::chrono::steady_clock::now();
+  const Clock::time_point start = Clock::now();
   run();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-      .count();
+  return milliseconds_since(start);
 }
 
 /// A random aligned place for `bytes` in a buffer that has room for them.
@@ -37,6 +43,16 @@ void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
 }
 
 }  // namespace
+
+struct ComputeBenchmark::Run {
+  std::int64_t id;
+  std::vector<IndexBatch> batches;
+  std::size_t elements;  ///< of the output
+  EmbeddingOperator embedding;
+  RepeatedTiming total;
+  std::vector<double> forward_ms{};
+  std::vector<double> backward_ms{};
+};
 
 ComputeBenchmark::ComputeBenchmark(const ComputeBenchmarkOptions& options)
     : options_(options), pool_(options.num_threads, ThreadPlacement::one_per_core) {
@@ -72,15 +88,18 @@ void ComputeBenchmark::settle_memory() {
   }
 }
 
-void ComputeBenchmark::draw_batches(std::span<const TablePiece> pieces, std::int64_t batch_size,
-                                    Random& random, std::span<const std::int64_t> arena_rows) {
-  batches_.resize(pieces.size());
+void ComputeBenchmark::draw_batches(const PieceSet& set, std::int64_t batch_size,
+                                    std::span<const std::int64_t> arena_rows,
+                                    std::vector<IndexBatch>& batches) {
+  batches.resize(set.pieces.size());
+  Random random = set.random;
   const std::uint64_t seed = random();
-  pool_.for_each(pieces.size(), [&](std::size_t i, int) {
+  pool_.for_each(set.pieces.size(), [&](std::size_t i, int) {
     Random own = Random::for_stream(seed, i);
-    IndexSampler(*pieces[i].table, batch_size).draw(batch_size, own, batches_[i]);
-    if (arena_rows[i] < pieces[i].table->num_embeddings) {
-      for (std::int64_t& row : batches_[i].indices) row %= arena_rows[i];
+    const Table& table = *set.pieces[i].table;
+    IndexSampler(table, batch_size).draw(batch_size, own, batches[i]);
+    if (arena_rows[i] < table.num_embeddings) {
+      for (std::int64_t& row : batches[i].indices) row %= arena_rows[i];
     }
   });
 }
@@ -93,51 +112,99 @@ void ComputeBenchmark::disturb_caches() {
   });
 }
 
-ComputeMeasurement ComputeBenchmark::measure(std::span<const TablePiece> pieces,
-                                             std::int64_t batch_size, Optimizer optimizer,
-                                             Random& random) {
+std::unique_ptr<ComputeBenchmark::Run> ComputeBenchmark::start(PieceSet set,
+                                                               std::int64_t batch_size,
+                                                               Optimizer optimizer) {
   std::vector<OperatorTable> tables;
   std::vector<std::int64_t> arena_rows;
   std::int64_t total_columns = 0;
-  for (const TablePiece& piece : pieces) {
+  for (const TablePiece& piece : set.pieces) {
     const DataType type = piece.table->data_type;
     const std::int64_t row_bytes = piece.num_columns * element_bytes(type);
     const auto fitting = std::min(static_cast<std::int64_t>(arena_.size()) / row_bytes,
                                   static_cast<std::int64_t>(state_arena_.size()) / 4);
     const std::int64_t rows = std::min(piece.table->num_embeddings, fitting);
     if (rows < 1) throw MachineError("arena: expected room for one row of a piece, got less");
-    auto* state = reinterpret_cast<float*>(place(state_arena_, rows * 4, random));
+    auto* state = reinterpret_cast<float*>(place(state_arena_, rows * 4, set.random));
     tables.push_back(
-        {place(arena_, rows * row_bytes, random), state, rows, piece.num_columns, type});
+        {place(arena_, rows * row_bytes, set.random), state, rows, piece.num_columns, type});
     arena_rows.push_back(rows);
     total_columns += piece.num_columns;
   }
-  draw_batches(pieces, batch_size, random, arena_rows);
-
+  std::vector<IndexBatch> batches;
+  if (!spare_batches_.empty()) {
+    batches = std::move(spare_batches_.back());
+    spare_batches_.pop_back();
+  }
+  draw_batches(set, batch_size, arena_rows, batches);
   const auto elements = static_cast<std::size_t>(batch_size * total_columns);
   ensure_size(output_, elements * 4, pool_);
   ensure_size(gradient_, elements * 4, pool_);
-  EmbeddingOperator embedding(std::move(tables), {optimizer, kLearningRate, 1e-8F}, pool_);
+  return std::make_unique<Run>(
+      Run{set.id,
+          std::move(batches),
+          elements,
+          {std::move(tables), {optimizer, kLearningRate, 1e-8F}, pool_, workspace_},
+          RepeatedTiming(options_.repetitions)});
+}
 
-  std::vector<double> forward_ms;
-  std::vector<double> backward_ms;
-  const auto run = [&] {
-    disturb_caches();
-    forward_ms.push_back(time_ms([&] {
-      embedding.forward(batches_, batch_size, {output_.floats(), elements});
-    }));
-    disturb_caches();
-    backward_ms.push_back(time_ms([&] {
-      embedding.backward(batches_, batch_size, {gradient_.floats(), elements});
-    }));
-    return forward_ms.back() + backward_ms.back();
+void ComputeBenchmark::repeat(Run& run, std::int64_t batch_size) {
+  const Clock::time_point start = Clock::now();
+  disturb_caches();
+  const double forward_ms = time_ms([&] {
+    run.embedding.forward(run.batches, batch_size, {output_.floats(), run.elements});
+  });
+  disturb_caches();
+  const double backward_ms = time_ms([&] {
+    run.embedding.backward(run.batches, batch_size, {gradient_.floats(), run.elements});
+  });
+  if (!run.total.warming_up()) {
+    run.forward_ms.push_back(forward_ms);
+    run.backward_ms.push_back(backward_ms);
+  }
+  run.total.add(forward_ms + backward_ms, milliseconds_since(start) * 1e-3);
+}
+
+void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
+                               std::int64_t batch_size, Optimizer optimizer,
+                               const std::function<void(const PieceSetResult&)>& on_done) {
+  std::vector<std::unique_ptr<Run>> runs;
+  bool more = true;
+  const auto begin_next = [&] {
+    std::optional<PieceSet> set = next();
+    if (!set) {
+      more = false;
+      return;
+    }
+    const std::int64_t id = set->id;
+    try {
+      runs.push_back(start(std::move(*set), batch_size, optimizer));
+    } catch (const std::bad_alloc&) {
+      on_done({id, std::nullopt, "out of memory"});
+    } catch (const MachineError& error) {
+      on_done({id, std::nullopt, error.what()});
+    }
   };
-  const std::vector<double> total = repeat_until_stable(run, options_.repetitions);
-  const auto counted = [&](const std::vector<double>& values) {
-    return std::span(values).last(total.size());
+  const auto finish = [&](Run& run) {
+    const double quantile = options_.repetitions.quantile;
+    on_done(
+        {run.id,
+         ComputeMeasurement{estimate_quantile(run.forward_ms, quantile).value,
+                            estimate_quantile(run.backward_ms, quantile).value,
+                            static_cast<int>(run.forward_ms.size()), run.total.estimate().interval},
+         ""});
+    spare_batches_.push_back(std::move(run.batches));
   };
-  return {estimate_median(counted(forward_ms)).median, estimate_median(counted(backward_ms)).median,
-          static_cast<int>(total.size()), estimate_median(total).interval};
+  while (true) {
+    while (more && static_cast<int>(runs.size()) < std::max(in_flight, 1)) begin_next();
+    if (runs.empty()) return;
+    for (const std::unique_ptr<Run>& run : runs) repeat(*run, batch_size);
+    std::erase_if(runs, [&](const std::unique_ptr<Run>& run) {
+      if (!run->total.done()) return false;
+      finish(*run);
+      return true;
+    });
+  }
 }
 
 }  // namespace neuroshard

@@ -2,11 +2,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/collect/compute/memory_arena.h"
-#include "neuroshard/collect/compute/stable_median.h"
+#include "neuroshard/collect/compute/repeated_timing.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
@@ -32,10 +37,24 @@ struct ComputeBenchmarkOptions {
 };
 
 struct ComputeMeasurement {
-  double forward_ms = 0.0;   ///< median
-  double backward_ms = 0.0;  ///< median
+  double forward_ms = 0.0;   ///< quantile over the repetitions
+  double backward_ms = 0.0;  ///< likewise
   int repetitions = 0;
-  double interval = 0.0;  ///< relative half-width of the 95 % interval of the median of the sum
+  double interval = 0.0;  ///< relative half-width of the sum's 95 % interval
+};
+
+/// A set of pieces that is to be measured as one device would run it.
+struct PieceSet {
+  std::int64_t id = 0;  ///< the caller's
+  std::vector<TablePiece> pieces;
+  Random random;  ///< its batch and its places in the arena are drawn from this
+};
+
+/// What became of a set.
+struct PieceSetResult {
+  std::int64_t id = 0;
+  std::optional<ComputeMeasurement> measurement;
+  std::string failure;  ///< why there is none
 };
 
 /// One arena of memory serves all measurements: the values in a table do not change its cost, so
@@ -46,19 +65,28 @@ class ComputeBenchmark {
  public:
   explicit ComputeBenchmark(const ComputeBenchmarkOptions& options);
 
-  /// Draws one batch from the tables' access distributions and times forward and backward on it,
-  /// with the caches disturbed before each. Deterministic in all but the times.
-  [[nodiscard]] ComputeMeasurement measure(std::span<const TablePiece> pieces,
-                                           std::int64_t batch_size, Optimizer optimizer,
-                                           Random& random);
+  /// Draws one batch from the tables' access distributions for each set and times forward and
+  /// backward on it, with the caches disturbed before each. Deterministic in all but the times.
+  ///
+  /// `in_flight` sets take turns, one repetition each: a machine shared with others changes its
+  /// speed for seconds on end, so repetitions far apart tell more than as many in a row. `next`
+  /// gives the sets, `on_done` is called as each is done, in no particular order.
+  void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
+               std::int64_t batch_size, Optimizer optimizer,
+               const std::function<void(const PieceSetResult&)>& on_done);
 
   [[nodiscard]] int num_threads() const { return pool_.num_threads(); }
 
  private:
-  void draw_batches(std::span<const TablePiece> pieces, std::int64_t batch_size, Random& random,
-                    std::span<const std::int64_t> arena_rows);
-  void disturb_caches();
+  /// A set being measured.
+  struct Run;
 
+  [[nodiscard]] std::unique_ptr<Run> start(PieceSet set, std::int64_t batch_size,
+                                           Optimizer optimizer);
+  void draw_batches(const PieceSet& set, std::int64_t batch_size,
+                    std::span<const std::int64_t> arena_rows, std::vector<IndexBatch>& batches);
+  void repeat(Run& run, std::int64_t batch_size);
+  void disturb_caches();
   void settle_memory();
 
   ComputeBenchmarkOptions options_;
@@ -68,7 +96,9 @@ class ComputeBenchmark {
   HugeBuffer disturbance_;
   HugeBuffer output_;
   HugeBuffer gradient_;
-  std::vector<IndexBatch> batches_;
+  std::shared_ptr<OperatorWorkspace> workspace_ = std::make_shared<OperatorWorkspace>();
+  /// Batches of sets that are done, whose memory the next ones take.
+  std::vector<std::vector<IndexBatch>> spare_batches_;
 };
 
 }  // namespace neuroshard

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <unordered_map>
 
 #include "neuroshard/collect/compute/embedding_kernels.h"
 #include "neuroshard/collect/compute/hardware_info.h"
@@ -70,6 +71,8 @@ ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
                                       {"version", 1},
                                       {"instruction_set", kernels::instruction_set()},
                                       {"num_threads", num_threads},
+                                      {"quantile", benchmark.repetitions.quantile},
+                                      {"in_flight", options.in_flight},
                                       {"arena_bytes", benchmark.arena_bytes}};
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
@@ -117,6 +120,7 @@ void validate(const ComputeSamplingOptions& options) {
           options.max_tables);
   require(options.batch_size >= 1 && options.batch_size <= kMaxBatchSize, "batch_size",
           "an integer between 1 and 2^30", options.batch_size);
+  require(options.in_flight >= 1, "in_flight", "at least 1", options.in_flight);
 }
 
 }  // namespace
@@ -180,29 +184,34 @@ std::int64_t collect_compute_costs(
   if (!std::filesystem::exists(path, ignored)) benchmark.emplace(benchmark_options);
   ComputeCostsWriter writer(path, header);
   CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
+  std::int64_t next_index = 0;
+  const auto skip_done = [&] {
+    while (next_index < num_samples && writer.done().contains(next_index)) ++next_index;
+  };
+  skip_done();
+  if (next_index >= num_samples) return 0;
+  if (!benchmark) benchmark.emplace(benchmark_options);
+
+  std::unordered_map<std::int64_t, std::vector<SampledPiece>> in_flight;
+  const auto next = [&]() -> std::optional<PieceSet> {
+    skip_done();
+    if (next_index >= num_samples) return std::nullopt;
+    const std::int64_t index = next_index++;
+    PieceSet set{index, {}, random_for(sampling, index, kBatchStream)};
+    for (const SampledPiece& piece : in_flight[index] = sample_pieces(sampling, index)) {
+      set.pieces.push_back({&sampling.tables[piece.table], piece.num_columns});
+    }
+    return set;
+  };
   std::int64_t measured = 0;
-  Clock::time_point start = Clock::now();
-  for (std::int64_t index = 0; index < num_samples; ++index) {
-    if (writer.done().contains(index)) continue;
-    if (!benchmark) {
-      benchmark.emplace(benchmark_options);
-      start = Clock::now();
-    }
-    const std::vector<SampledPiece> pieces = sample_pieces(sampling, index);
-    std::vector<TablePiece> table_pieces;
-    for (const SampledPiece& piece : pieces) {
-      table_pieces.push_back({&sampling.tables[piece.table], piece.num_columns});
-    }
-    Random random = random_for(sampling, index, kBatchStream);
-    try {
-      writer.append(to_sample(
-          index, pieces,
-          benchmark->measure(table_pieces, sampling.batch_size, sampling.optimizer, random)));
+  const Clock::time_point start = Clock::now();
+  const auto on_done = [&](const PieceSetResult& result) {
+    const auto pieces = in_flight.extract(result.id);
+    if (result.measurement) {
+      writer.append(to_sample(result.id, pieces.mapped(), *result.measurement));
       ++measured;
-    } catch (const std::bad_alloc&) {
-      writer.append(SkippedSample{index, "out of memory"});
-    } catch (const MachineError& error) {
-      writer.append(SkippedSample{index, error.what()});
+    } else {
+      writer.append(SkippedSample{result.id, result.failure});
     }
     ++progress.done;
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -210,7 +219,8 @@ std::int64_t collect_compute_costs(
         progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
         static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
     if (on_progress) on_progress(progress);
-  }
+  };
+  benchmark->measure(next, sampling.in_flight, sampling.batch_size, sampling.optimizer, on_done);
   writer.sync();
   return measured;
 }

@@ -26,6 +26,7 @@ struct ComputeSamplingOptions {
   /// is test data on combinations of tables that training has never seen; and share of the samples.
   double held_out_share = 0.1;
   std::uint64_t seed = 0;
+  int in_flight = 1;  ///< samples measured in turns, see ComputeBenchmark::measure
 };
 
 /// True for the tables that are kept from training, a function of the name alone so that all files
@@ -51,8 +52,9 @@ struct CollectionProgress {
 };
 
 /// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
-/// line, so that a run killed at any moment loses at most the sample it was measuring. A set for
-/// which the machine has no memory is recorded as skipped. Returns the number measured by this run.
+/// line as it is done, so that a run killed at any moment loses at most the samples in flight. A
+/// set for which the machine has no memory is recorded as skipped. Returns the number measured by
+/// this run.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
     std::int64_t num_samples, const std::string& path,

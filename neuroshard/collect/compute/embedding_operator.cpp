@@ -22,8 +22,11 @@ constexpr int kMaxPartBits = 8;
 }  // namespace
 
 EmbeddingOperator::EmbeddingOperator(std::vector<OperatorTable> tables, OperatorOptions options,
-                                     ThreadPool& pool)
-    : tables_(std::move(tables)), options_(options), pool_(pool) {
+                                     ThreadPool& pool, std::shared_ptr<OperatorWorkspace> workspace)
+    : tables_(std::move(tables)),
+      options_(options),
+      pool_(pool),
+      workspace_(workspace ? std::move(workspace) : std::make_shared<OperatorWorkspace>()) {
   std::int64_t widest = 0;
   for (const OperatorTable& table : tables_) {
     assert(table.weights != nullptr && table.num_embeddings > 0 && table.num_columns > 0);
@@ -32,7 +35,8 @@ EmbeddingOperator::EmbeddingOperator(std::vector<OperatorTable> tables, Operator
     total_columns_ += table.num_columns;
     widest = std::max(widest, table.num_columns);
   }
-  sort_scratch_.resize(pool.num_threads());
+  auto& scratch = workspace_->sort_scratch;
+  if (static_cast<int>(scratch.size()) < pool.num_threads()) scratch.resize(pool.num_threads());
   row_gradient_.assign(pool.num_threads(), std::vector<float>(widest));
 }
 
@@ -98,7 +102,7 @@ void EmbeddingOperator::plan_parts(std::span<const IndexBatch> batches, std::int
     }
     num_keys += lookups;
   }
-  if (keys_.size() < num_keys) keys_.resize(num_keys);
+  if (workspace_->keys.size() < num_keys) workspace_->keys.resize(num_keys);
 }
 
 void EmbeddingOperator::count_rows(Partition& partition, std::size_t chunk,
@@ -132,7 +136,7 @@ void EmbeddingOperator::scatter_keys(Partition& partition, std::size_t chunk,
   const KeyLayout layout = layouts_[partition.table];
   const int shift = layout.row_bits - partition.part_bits;
   std::uint32_t* positions = partition.positions.data() + (chunk << partition.part_bits);
-  kernels::LookupKey* keys = keys_.data() + first_key_[partition.table];
+  kernels::LookupKey* keys = workspace_->keys.data() + first_key_[partition.table];
   const BagRange& bags = partition.chunks[chunk];
   for (std::int64_t bag = bags.first_bag; bag < bags.last_bag; ++bag) {
     for (std::int64_t i = batch.offsets[bag]; i < batch.offsets[bag + 1]; ++i) {
@@ -164,7 +168,7 @@ void EmbeddingOperator::update_part(const RowPart& part, int worker,
                                     const float* gradient) {
   const OperatorTable& table = tables_[part.table];
   const KeyLayout layout = layouts_[part.table];
-  const std::span<kernels::LookupKey> keys(keys_.data() + part.first_key,
+  const std::span<kernels::LookupKey> keys(workspace_->keys.data() + part.first_key,
                                            part.last_key - part.first_key);
   int part_bits = 0;
   if (part.packed) {
@@ -175,7 +179,7 @@ void EmbeddingOperator::update_part(const RowPart& part, int worker,
     pack_keys(batches[part.table].indices.data(), batches[part.table].offsets.data(), 0, batch_size,
               layout.bag_bits, keys.data());
   }
-  std::vector<kernels::LookupKey>& scratch = sort_scratch_[worker];
+  std::vector<kernels::LookupKey>& scratch = workspace_->sort_scratch[worker];
   if (scratch.size() < keys.size()) scratch.resize(keys.size());
   kernels::backward({.weights = table.weights,
                      .optimizer_state = table.optimizer_state,

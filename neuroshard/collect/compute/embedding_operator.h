@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,12 +30,20 @@ struct OperatorOptions {
   float epsilon = 1e-8F;  ///< added to the square root in row-wise Adagrad
 };
 
+/// Memory that a timed call works in, kept between calls so that none of them allocates. Operators
+/// that are not called at the same time may share one.
+struct OperatorWorkspace {
+  std::vector<kernels::LookupKey> keys;
+  std::vector<std::vector<kernels::LookupKey>> sort_scratch;  ///< per worker
+};
+
 /// Results do not depend on the number of threads: each bag and each row belongs to one thread,
 /// and sums run in the order of the batch.
 class EmbeddingOperator {
  public:
-  /// Keeps a reference to the pool.
-  EmbeddingOperator(std::vector<OperatorTable> tables, OperatorOptions options, ThreadPool& pool);
+  /// Keeps a reference to the pool. Without a workspace it makes its own.
+  EmbeddingOperator(std::vector<OperatorTable> tables, OperatorOptions options, ThreadPool& pool,
+                    std::shared_ptr<OperatorWorkspace> workspace = nullptr);
 
   [[nodiscard]] std::int64_t total_columns() const { return total_columns_; }
 
@@ -56,7 +65,7 @@ class EmbeddingOperator {
   /// A share of a table's rows, by the high bits of the row, whose lookups one thread handles.
   struct RowPart {
     std::size_t table;
-    std::size_t first_key, last_key;  ///< in keys_
+    std::size_t first_key, last_key;  ///< in the workspace
     bool packed;                      ///< false: the part is the whole table, keys not yet written
   };
   /// A table whose lookups are dealt out to several row parts.
@@ -83,14 +92,13 @@ class EmbeddingOperator {
   OperatorOptions options_;
   ThreadPool& pool_;
 
-  // Kept between calls so that a timed call allocates nothing.
+  // Kept between calls, as the workspace is.
   std::vector<BagRange> bag_ranges_;
   std::vector<RowPart> parts_;
   std::vector<Partition> partitions_;
-  std::vector<std::size_t> first_key_;  ///< of each table, in keys_
-  std::vector<kernels::LookupKey> keys_;
-  std::vector<std::vector<kernels::LookupKey>> sort_scratch_;  ///< per worker
-  std::vector<std::vector<float>> row_gradient_;               ///< per worker
+  std::vector<std::size_t> first_key_;  ///< of each table, in the workspace
+  std::shared_ptr<OperatorWorkspace> workspace_;
+  std::vector<std::vector<float>> row_gradient_;  ///< per worker
 };
 
 }  // namespace neuroshard

@@ -1,0 +1,56 @@
+// A quantile of noisy timings with its confidence interval, and when it is good enough.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+struct QuantileEstimate {
+  double value = 0.0;  ///< interpolated between the two nearest order statistics
+  /// Half the width of the 95 % confidence interval, relative to `value`. Infinite for too few
+  /// values: no two of them enclose the quantile with 95 %.
+  double interval = 0.0;
+};
+
+/// From order statistics: no assumption on the distribution of the values. The ranks are those of
+/// the binomial distribution (David and Nagaraja, Order Statistics, 7.1).
+[[nodiscard]] QuantileEstimate estimate_quantile(std::span<const double> values, double quantile);
+
+struct RepetitionOptions {
+  /// The first quartile is the median of the faster half of the runs. What other programs on the
+  /// machine take away only ever makes a run slower, and on a shared machine does so for seconds
+  /// on end: the faster half repeats two to three times as well as all runs (docs/results.md).
+  double quantile = 0.25;
+  double target_interval = 0.03;  ///< stop when the relative half-width is at most this
+  int warm_ups = 1;               ///< runs that do not count
+  int min_repetitions = 13;       ///< the fewest that give a first quartile an interval
+  int max_repetitions = 32;
+  double max_seconds = 5.0;  ///< of running; stop after this, once min_repetitions are done
+};
+
+/// The timings of one thing that is run again and again.
+class RepeatedTiming {
+ public:
+  explicit RepeatedTiming(const RepetitionOptions& options) : options_(options) {}
+
+  /// `value` of a run that took `seconds` in all, what was not timed included.
+  void add(double value, double seconds);
+  /// True once the quantile is known well enough or a limit is reached.
+  [[nodiscard]] bool done() const;
+  /// True while runs do not count.
+  [[nodiscard]] bool warming_up() const { return runs_ < options_.warm_ups; }
+  /// Those that count.
+  [[nodiscard]] std::span<const double> values() const { return values_; }
+  [[nodiscard]] QuantileEstimate estimate() const {
+    return estimate_quantile(values_, options_.quantile);
+  }
+
+ private:
+  RepetitionOptions options_;
+  std::vector<double> values_;
+  int runs_ = 0;
+  double seconds_ = 0.0;
+};
+
+}  // namespace neuroshard
