@@ -29,7 +29,9 @@ struct Loop {
 
   void work(int worker) {
     try {
-      for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+      while (true) {
+        const std::size_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= count) return;
         body(i, worker);
       }
     } catch (...) {

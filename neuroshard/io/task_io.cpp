@@ -61,7 +61,8 @@ std::vector<std::int64_t> memory_from_json(const JsonReader& reader, int world_s
     if (!std::holds_alternative<std::int64_t>(reader.value().value())) {
       reader.fail("an integer or an array of one integer per device");
     }
-    return std::vector<std::int64_t>(static_cast<std::size_t>(world_size), reader.integer());
+    std::vector<std::int64_t> equal(static_cast<std::size_t>(world_size), reader.integer());
+    return equal;
   }
   std::vector<std::int64_t> memory;
   for (std::size_t device = 0; device < reader.array_size(); ++device) {
