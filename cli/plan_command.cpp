@@ -16,6 +16,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/plan_report.h"
+#include "neuroshard/search/lower_bound.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
@@ -85,13 +86,14 @@ Json models_json(const CostModels& models) {
        to_json(ModelReference{models.communication->name(), models.communication_sha256})}};
 }
 
-Json search_json(const PlanOptions& options, const PlanningResult& result) {
+Json search_json(const PlanOptions& options, const PlanningResult& result, double bound_ms) {
   return Json::Object{{"algorithm", options.algorithm},
                       {"seed", options.planner.seed},
                       {"plans_priced", result.stats.plans_priced},
                       {"states_expanded", result.stats.states_expanded},
                       {"head_evaluations", result.stats.head_evaluations},
                       {"pieces_encoded", result.stats.pieces_encoded},
+                      {"lower_bound_ms", bound_ms},
                       {"wall_ms", result.stats.wall_ms}};
 }
 
@@ -125,7 +127,7 @@ std::string label(const std::string& name, bool is_estimate) {
 }
 
 void print_report(const PlanOptions& options, const Simulator& simulator,
-                  const PlanningResult& result) {
+                  const PlanningResult& result, double bound_ms) {
   const Task& task = simulator.task();
   fmt::print("{} tables on {} devices, batch {}, {}\n", task.tables.size(),
              task.topology.world_size, task.batch_size, to_string(task.optimizer));
@@ -137,6 +139,10 @@ void print_report(const PlanOptions& options, const Simulator& simulator,
   fmt::print("{}\n", cuts_text(task, result.plan));
   fmt::print("{}: predicted cost {:.3f} ms, found in {}\n", options.algorithm,
              result.predicted.cost_ms, format_seconds(result.stats.wall_ms * 1e-3));
+  if (bound_ms > 0.0) {
+    fmt::print("no plan is predicted to cost less than {:.3f} ms: at most {:.1f}% to gain\n",
+               bound_ms, 100.0 * (1.0 - bound_ms / result.predicted.cost_ms));
+  }
   if (!options.baselines) return;
   std::vector<AlgorithmOutcome> outcomes{
       {std::string(options.algorithm), true, result.predicted.cost_ms, result.stats.wall_ms, ""}};
@@ -154,14 +160,16 @@ void run(PlanOptions& options) {
   const Simulator simulator(task, models.compute, models.communication);
   const PlanningResult result = planner->plan(simulator, options.planner);
 
+  const double bound_ms = lower_bound_ms(simulator);
+
   const PlanDocument document{task, result.plan, result.predicted, models_json(models),
-                              search_json(options, result)};
+                              search_json(options, result, bound_ms)};
   if (!options.output.empty()) write_plan(document, options.output);
   warn(models, task);
   if (options.json) {
     fmt::print("{}", plan_text(document));
   } else {
-    print_report(options, simulator, result);
+    print_report(options, simulator, result, bound_ms);
     if (!options.output.empty()) fmt::print("\nwritten to {}\n", options.output);
   }
 }
@@ -191,7 +199,9 @@ void add_plan_command(CLI::App& app) {
                       "With --workload: sgd or rowwise_adagrad; default the workload's");
   command->add_option("--model", options->models,
                       "Cost model by name or file; once for computation, once for communication");
-  command->add_option("--algorithm", options->algorithm, "neuroshard or a baseline")
+  command
+      ->add_option("--algorithm", options->algorithm,
+                   "neuroshard, beam-search (the paper's) or a baseline")
       ->capture_default_str();
   command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")
       ->capture_default_str();

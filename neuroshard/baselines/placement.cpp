@@ -4,13 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
-LeastLoadedDevices::LeastLoadedDevices(const std::vector<std::int64_t>& memory_bytes)
-    : rooms_(memory_bytes) {
+LeastLoadedDevices::LeastLoadedDevices(std::vector<std::int64_t> memory_bytes)
+    : rooms_(std::move(memory_bytes)) {
   for (std::size_t d = 0; d < rooms_.size(); ++d) {
     by_load_.emplace_hint(by_load_.end(), 0.0, static_cast<int>(d));
   }

@@ -16,7 +16,7 @@ namespace neuroshard {
 /// Devices ordered by a load that the caller adds up, each with the memory that is left on it.
 class LeastLoadedDevices {
  public:
-  explicit LeastLoadedDevices(const std::vector<std::int64_t>& memory_bytes);
+  explicit LeastLoadedDevices(std::vector<std::int64_t> memory_bytes);
 
   /// Takes the device of lowest load (the lowest index among equals) that has room for `bytes`,
   /// adds `load` to it, and returns its index; -1 if no device has room.

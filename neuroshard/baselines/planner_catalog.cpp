@@ -3,11 +3,13 @@
 
 #include "neuroshard/baselines/baselines.h"
 #include "neuroshard/search/beam_search.h"
+#include "neuroshard/search/neuroshard_planner.h"
 
 namespace neuroshard {
 
 std::vector<std::unique_ptr<Planner>> make_planners() {
   std::vector<std::unique_ptr<Planner>> planners;
+  planners.push_back(std::make_unique<NeuroShardPlanner>());
   planners.push_back(std::make_unique<BeamSearchPlanner>());
   for (std::unique_ptr<Planner>& baseline : make_baselines()) {
     planners.push_back(std::move(baseline));

@@ -120,16 +120,39 @@ AnalyticCommunicationModel::AnalyticCommunicationModel(const Interconnect& inter
 
 std::string AnalyticCommunicationModel::name() const { return name_; }
 
+AnalyticCommunicationModel::ColumnTimes AnalyticCommunicationModel::column_times(
+    const Topology& topology, std::int64_t batch_size) const {
+  const double bytes_per_column = 4.0 * static_cast<double>(batch_size) / topology.world_size;
+  const double ms_times_gb_per_s = bytes_per_column / (1e6 * effective_share_);
+  return {ms_times_gb_per_s / interconnect_.intra_host_gb_per_s,
+          ms_times_gb_per_s / interconnect_.inter_host_gb_per_s};
+}
+
+double AnalyticCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,
+                                            double columns) const {
+  const int world_size = topology.world_size;
+  const int per_host = topology.local_world_size;
+  const ColumnTimes times = column_times(topology, batch_size);
+  double transfer_ms = 0.0;
+  if (per_host > 1) {
+    transfer_ms = level_ms(columns * (per_host - 1), 0.0, times.intra_ms,
+                           interconnect_.intra_host_latency_ms);
+  }
+  if (world_size > per_host) {
+    transfer_ms =
+        std::max(transfer_ms, level_ms(columns * (world_size - per_host), 0.0, times.inter_ms,
+                                       interconnect_.inter_host_latency_ms));
+  }
+  return 2.0 * transfer_ms;
+}
+
 void AnalyticCommunicationModel::backward(const Topology& topology, std::int64_t batch_size,
                                           std::span<const double> columns,
                                           std::span<double> backward_ms) const {
   const int world_size = topology.world_size;
   const int per_host = topology.local_world_size;
   assert(columns.size() == static_cast<std::size_t>(world_size));
-  const double bytes_per_column = 4.0 * static_cast<double>(batch_size) / world_size;
-  const double ms_times_gb_per_s = bytes_per_column / (1e6 * effective_share_);
-  const double intra_ms = ms_times_gb_per_s / interconnect_.intra_host_gb_per_s;
-  const double inter_ms = ms_times_gb_per_s / interconnect_.inter_host_gb_per_s;
+  const auto [intra_ms, inter_ms] = column_times(topology, batch_size);
   const double all_columns = std::accumulate(columns.begin(), columns.end(), 0.0);
 
   for (int host = 0; host < world_size; host += per_host) {

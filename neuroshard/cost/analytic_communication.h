@@ -56,10 +56,19 @@ class AnalyticCommunicationModel : public CommunicationCostModel {
                std::span<const double> start_ms, std::span<double> forward_ms) const override;
   void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                 std::span<double> backward_ms) const override;
+  /// Twice the transfer of what the device itself sends.
+  [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
+                                double columns) const override;
   /// A line if the hosts have more devices than the preset's, whose share of the network it is.
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
 
  private:
+  /// What one column of a device's share of the batch takes on the way to one peer [ms].
+  struct ColumnTimes {
+    double intra_ms, inter_ms;
+  };
+  [[nodiscard]] ColumnTimes column_times(const Topology& topology, std::int64_t batch_size) const;
+
   Interconnect interconnect_;
   std::string name_;
   double effective_share_;

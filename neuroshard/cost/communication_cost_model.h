@@ -33,6 +33,15 @@ class CommunicationCostModel {
   virtual void backward(const Topology& topology, std::int64_t batch_size,
                         std::span<const double> columns, std::span<double> backward_ms) const = 0;
 
+  /// What forward and backward of a device with so many columns cost together at least [ms],
+  /// whatever the others hold and whenever they start: convex in `columns` and never falling.
+  /// 0 where the model says nothing of the kind.
+  [[nodiscard]] virtual double floor_ms(const Topology& topology, std::int64_t batch_size,
+                                        double columns) const {
+    (void)topology, (void)batch_size, (void)columns;
+    return 0.0;
+  }
+
   /// Why predictions for this task are extrapolations; empty if they are not.
   [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;
 };

@@ -56,6 +56,11 @@ class ComputeCostModel {
   virtual void costs_with(std::span<const double> states, std::span<const double> piece,
                           std::span<double> costs) const = 0;
 
+  /// True if the cost of a device with pieces is a convex function of its state that does not fall
+  /// when an element rises (element 0, the number of pieces, has no part in it). Lower bounds rest
+  /// on it.
+  [[nodiscard]] virtual bool is_convex_increasing() const { return false; }
+
   /// The hardware that the model was measured on, a JSON object; empty for an estimate.
   [[nodiscard]] virtual std::string hardware() const { return ""; }
 

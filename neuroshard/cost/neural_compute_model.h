@@ -42,6 +42,9 @@ class NeuralComputeModel final : public ComputeCostModel {
 
   [[nodiscard]] std::string name() const override { return info_.name; }
   [[nodiscard]] std::string hardware() const override { return info_.hardware; }
+  [[nodiscard]] bool is_convex_increasing() const override {
+    return network_.architecture == ComputeArchitecture::resource_loads;
+  }
   [[nodiscard]] std::size_t state_size() const override;
   void encode(const TableStatistics& table, std::int64_t num_columns,
               const OperatorSettings& settings, std::span<double> contribution) const override;

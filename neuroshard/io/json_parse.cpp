@@ -62,7 +62,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   }
 
   Json take() {
-    if (error_) throw *error_;
+    if (error_) throw InputError(*error_);
     return std::move(root_);
   }
 

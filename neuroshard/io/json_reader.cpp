@@ -25,7 +25,7 @@ void JsonReader::allow_fields(std::initializer_list<std::string_view> names) con
 
 JsonReader JsonReader::field(std::string_view key) const& {
   (void)members();
-  if (const Json* found = value_->find(key)) return JsonReader(*found, this, key, 0);
+  if (const Json* found = value_->find(key)) return {*found, this, key, 0};
   JsonReader(*value_, this, key, 0).fail("this required field", "nothing");
 }
 

@@ -15,12 +15,12 @@ struct BeamSearchOptions {
   GreedyGridSearchOptions greedy;
 };
 
-/// The algorithm "neuroshard". The plan depends on the options only, not on the number of threads.
+/// The algorithm "beam-search". The plan depends on the options only, not on the number of threads.
 class BeamSearchPlanner final : public Planner {
  public:
   explicit BeamSearchPlanner(BeamSearchOptions options = {}) : options_(options) {}
 
-  [[nodiscard]] std::string_view name() const override { return "neuroshard"; }
+  [[nodiscard]] std::string_view name() const override { return "beam-search"; }
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
 

@@ -13,8 +13,14 @@ using Multiply = decltype(&kernels::multiply_baseline);
 
 Multiply best_for_this_machine() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v4")) return kernels::multiply_avx512;
-  if (__builtin_cpu_supports("x86-64-v3")) return kernels::multiply_avx2;
+  // The levels x86-64-v3 and v4, feature by feature: not every compiler knows them by name here.
+  const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                  __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512vl");
+  if (v4) return kernels::multiply_avx512;
+  if (v3) return kernels::multiply_avx2;
 #endif
   return kernels::multiply_baseline;
 }

@@ -127,8 +127,8 @@ TEST(Cli, CompareFolderAndFiles) {
   EXPECT_THAT(table, HasSubstr("mean costs over the 3 tasks that every algorithm solved\n"));
   const Json document = parse_json(read_file(results), results);
   EXPECT_EQ(*document.find("format"), Json("neuroshard/comparison/1"));
-  EXPECT_EQ(document.find("summary")->array()->size(), 7u);
-  EXPECT_EQ(document.find("entries")->array()->size(), 21u);
+  EXPECT_EQ(document.find("summary")->array()->size(), 8u);
+  EXPECT_EQ(document.find("entries")->array()->size(), 24u);
 
   const std::string json = expect_success(Arguments{"compare", folder.file("tasks/task-0.json"),
                                                     "--algorithms", "greedy-dim,random", "--json"} +

@@ -224,7 +224,7 @@ TEST(BeamSearch, CountsWhatItDid) {
   EXPECT_GT(stats.head_evaluations, stats.plans_priced);
   EXPECT_GE(stats.pieces_encoded, 3);
   EXPECT_GT(stats.wall_ms, 0.0);
-  EXPECT_EQ(BeamSearchPlanner().name(), "neuroshard");
+  EXPECT_EQ(BeamSearchPlanner().name(), "beam-search");
 }
 
 }  // namespace

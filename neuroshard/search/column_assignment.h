@@ -1,0 +1,80 @@
+// A plan as the search changes it: how many columns of every table each device holds.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/piece_catalog.h"
+
+namespace neuroshard {
+
+/// Columns of one table that go from one device to another.
+struct Transfer {
+  int table = 0;
+  std::int64_t num_columns = 0;
+  int from = 0;
+  int to = 0;
+
+  [[nodiscard]] Transfer reversed() const { return {table, num_columns, to, from}; }
+};
+
+/// Pieces of one table on one device are one piece: it costs less than two and needs less memory.
+/// States, memory and columns of the devices are kept up to date; as states are exact sums, a
+/// transfer and its reverse leave everything bit for bit as it was.
+class ColumnAssignment {
+ public:
+  struct Holding {
+    int table = 0;
+    std::int64_t num_columns = 0;
+    friend bool operator==(const Holding&, const Holding&) = default;
+  };
+
+  /// Keeps references to simulator and catalog, which grows with what is met.
+  ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog, const ShardingPlan& plan);
+
+  [[nodiscard]] int num_devices() const { return static_cast<int>(devices_.size()); }
+  /// One per table, by rising number of the table.
+  [[nodiscard]] std::span<const Holding> holdings(int device) const {
+    return devices_[device].holdings;
+  }
+  [[nodiscard]] std::int64_t bytes(int device) const { return devices_[device].bytes; }
+  /// Memory left; negative if the device holds more than it may.
+  [[nodiscard]] std::int64_t free_bytes(int device) const;
+
+  /// `from` must hold so many columns of the table. Memory may be overdrawn in between.
+  void apply(const Transfer& transfer);
+
+  /// Predicted cost of the plan; only what changed is computed anew.
+  const PlanCost& cost();
+
+  /// In canonical order; each table's columns lie on its devices by rising number.
+  [[nodiscard]] ShardingPlan plan() const;
+
+  [[nodiscard]] std::int64_t head_evaluations() const { return head_evaluations_; }
+
+ private:
+  struct Device {
+    std::vector<Holding> holdings;
+    std::int64_t bytes = 0;
+    bool changed = true;
+  };
+
+  /// Changes how many columns of a table a device holds.
+  void add(int table, std::int64_t num_columns, int device);
+  /// Adds a piece to the device's sums, or takes it from them.
+  void count_piece(int table, std::int64_t num_columns, int device, int sign);
+
+  const Simulator& simulator_;
+  PieceCatalog& catalog_;
+  std::vector<Device> devices_;
+  std::vector<double> states_;  ///< [device][state]
+  std::vector<double> compute_ms_;
+  std::vector<double> columns_;
+  PlanCost cost_;
+  bool cost_known_ = false;
+  std::int64_t head_evaluations_ = 0;
+};
+
+}  // namespace neuroshard

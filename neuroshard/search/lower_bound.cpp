@@ -1,0 +1,87 @@
+// The bound's two parts.
+#include "neuroshard/search/lower_bound.h"
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+namespace {
+
+/// A table of so many columns is divided in every way; the price grows with the square.
+constexpr std::int64_t kWidestDivided = 1024;
+/// What rounding in the last digits of a cost may amount to.
+constexpr double kRounding = 1e-9;
+
+/// Least contributions of a table's columns, however divided into pieces.
+class LeastContributions {
+ public:
+  LeastContributions(const Simulator& simulator, int table)
+      : size_(simulator.compute().state_size()) {
+    const std::int64_t dim = simulator.task().tables[table].embedding_dim;
+    if (dim > kWidestDivided) return;
+    quantum_ = can_cut(dim) ? kColumnGranularity : dim;
+    num_quanta_ = dim / quantum_;
+    least_.resize(static_cast<std::size_t>(num_quanta_ + 1) * size_, 0.0);
+    std::vector<double> pieces(least_.size(), 0.0);
+    for (std::int64_t n = 1; n <= num_quanta_; ++n) {
+      const std::span<double> piece(pieces.data() + static_cast<std::size_t>(n) * size_, size_);
+      simulator.encode(table, n * quantum_, piece);
+      double* best = least_.data() + static_cast<std::size_t>(n) * size_;
+      std::copy(piece.begin(), piece.end(), best);
+      for (std::int64_t part = 1; part < n; ++part) {
+        const double* last = pieces.data() + static_cast<std::size_t>(part) * size_;
+        const double* rest = least_.data() + static_cast<std::size_t>(n - part) * size_;
+        for (std::size_t i = 0; i < size_; ++i) best[i] = std::min(best[i], last[i] + rest[i]);
+      }
+    }
+  }
+
+  [[nodiscard]] bool known() const { return num_quanta_ > 0; }
+  [[nodiscard]] std::int64_t quantum() const { return quantum_; }
+  [[nodiscard]] std::int64_t num_quanta() const { return num_quanta_; }
+  /// Of n quanta.
+  [[nodiscard]] std::span<const double> of(std::int64_t n) const {
+    return {least_.data() + static_cast<std::size_t>(n) * size_, size_};
+  }
+
+ private:
+  std::size_t size_;
+  std::int64_t quantum_ = 0;
+  std::int64_t num_quanta_ = 0;
+  std::vector<double> least_;  ///< [quanta][state]
+};
+
+}  // namespace
+
+double lower_bound_ms(const Simulator& simulator) {
+  const ComputeCostModel& compute = simulator.compute();
+  if (!compute.is_convex_increasing()) return 0.0;
+  const Task& task = simulator.task();
+  const auto floor_ms = [&](double columns) {
+    return simulator.communication().floor_ms(task.topology, task.batch_size, columns);
+  };
+  const int world_size = task.topology.world_size;
+  std::vector<double> mean(compute.state_size(), 0.0);
+  double mean_columns = 0.0;
+  double largest = 0.0;  // the second part: of the tables one by one
+  for (std::size_t table = 0; table < task.tables.size(); ++table) {
+    mean_columns += static_cast<double>(task.tables[table].embedding_dim) / world_size;
+    const LeastContributions least(simulator, static_cast<int>(table));
+    if (!least.known()) continue;
+    const auto whole = least.of(least.num_quanta());
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += whole[i] / world_size;
+    double cheapest = std::numeric_limits<double>::infinity();
+    for (std::int64_t n = (least.num_quanta() + world_size - 1) / world_size;
+         n <= least.num_quanta(); ++n) {
+      cheapest = std::min(
+          cheapest, compute.cost(least.of(n)) + floor_ms(static_cast<double>(n * least.quantum())));
+    }
+    largest = std::max(largest, cheapest);
+  }
+  return std::max(compute.cost(mean) + floor_ms(mean_columns), largest) * (1.0 - kRounding);
+}
+
+}  // namespace neuroshard

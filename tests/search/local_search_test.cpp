@@ -1,0 +1,102 @@
+// Improvement of plans: valid, never worse, the same on any number of threads, and of use.
+#include "neuroshard/search/local_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/neuroshard_planner.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_tasks::arbitrary_compute;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+using testing_tasks::task_of_any_tightness;
+
+LocalSearchOptions short_search() {
+  LocalSearchOptions options;
+  options.num_steps = 200;
+  return options;
+}
+
+RC_GTEST_PROP(LocalSearchProperty, PlansAreValidNoWorseAndTheSameOnAnyNumberOfThreads, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const MemoryFit fit = fit_memory(simulator.task());
+  RC_PRE(fit.feasible);
+  LocalSearchOptions options = short_search();
+  options.seed = *rc::gen::arbitrary<std::uint64_t>();
+  ThreadPool one(1);
+  const PlanningResult result = improve_plan(simulator, fit.plan, options, one);
+  RC_ASSERT(violations(simulator.task(), result.plan).empty());
+  RC_ASSERT(result.predicted.cost_ms <= simulator.cost(fit.plan).cost_ms);
+  RC_ASSERT(result.predicted.cost_ms == simulator.cost(result.plan).cost_ms);
+  ThreadPool three(3);
+  const PlanningResult other = improve_plan(simulator, fit.plan, options, three);
+  RC_ASSERT(other.plan.shards == result.plan.shards);
+  RC_ASSERT(other.stats.head_evaluations == result.stats.head_evaluations);
+}
+
+TEST(LocalSearch, WithoutStepsThePlanStays) {
+  const Simulator simulator = make_simulator(
+      one_host_task({make_table("a", 1000, 64), make_table("b", 1000, 64)}, 2, 1 << 30));
+  const ShardingPlan plan{{{0, 0, 64, 0}, {1, 0, 64, 0}}};
+  ThreadPool pool(1);
+  LocalSearchOptions options;
+  options.num_steps = 0;
+  EXPECT_EQ(improve_plan(simulator, plan, options, pool).plan.shards, plan.shards);
+  options = {};
+  options.deadline = std::chrono::steady_clock::now();  // too late
+  EXPECT_EQ(improve_plan(simulator, plan, options, pool).plan.shards, plan.shards);
+  EXPECT_EQ(improve_plan(simulator, plan, short_search(), pool).plan.shards.size(), 2u);
+}
+
+TEST(LocalSearch, SpreadsWhatLiesOnOneDevice) {
+  std::vector<Table> tables;
+  ShardingPlan plan;
+  ShardingPlan even;
+  for (int t = 0; t < 8; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 1'000'000, 64, 10.0));
+    plan.shards.push_back({t, 0, 64, 0});
+    even.shards.push_back({t, 0, 64, t % 4});
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 4, std::int64_t{1} << 34));
+  ThreadPool pool(1);
+  ASSERT_LT(simulator.cost(even).cost_ms, 0.7 * simulator.cost(plan).cost_ms);
+  EXPECT_LE(improve_plan(simulator, plan, {}, pool).predicted.cost_ms,
+            simulator.cost(even).cost_ms);
+}
+
+TEST(LocalSearch, CutsUnevenlyWhereThatIsBest) {
+  // One table on two devices, one of which has room for a quarter of it.
+  Task task = one_host_task({make_table("a", 1'000'000, 64, 10.0)}, 2, std::int64_t{1} << 30);
+  task.topology.memory_bytes[1] = 64'000'000;
+  const Simulator simulator = make_simulator(task);
+  ThreadPool pool(1);
+  const PlanningResult result = improve_plan(simulator, {{{0, 0, 64, 0}}}, {}, pool);
+  EXPECT_THAT(violations(task, result.plan), testing::IsEmpty());
+  EXPECT_EQ(result.plan.shards, (std::vector<Shard>{{0, 0, 48, 0}, {0, 48, 16, 1}}));
+}
+
+TEST(NeuroShardPlanner, IsNoWorseThanTheSearchItStartsFrom) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 12; ++t) {
+    tables.push_back(
+        make_table(fmt::format("t{}", t), 1000 * (t + 1) * (t + 1), 16 * (1 + t % 4), 1.0 + t));
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 3, 1 << 30));
+  const NeuroShardPlanner planner;
+  EXPECT_EQ(planner.name(), "neuroshard");
+  const PlanningResult improved = planner.plan(simulator, {});
+  const PlanningResult searched = BeamSearchPlanner().plan(simulator, {});
+  EXPECT_LE(improved.predicted.cost_ms, searched.predicted.cost_ms);
+  EXPECT_GE(improved.stats.head_evaluations, searched.stats.head_evaluations);
+  EXPECT_EQ(improved.stats.plans_priced, searched.stats.plans_priced);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,94 @@
+// The lower bound: below every plan there is, close to the best where that is known.
+#include "neuroshard/search/lower_bound.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/search/column_assignment.h"
+#include "neuroshard/search/memory_fit.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_networks::random_model;
+using testing_tasks::arbitrary_compute;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+using testing_tasks::task_of_any_tightness;
+
+RC_GTEST_PROP(LowerBoundProperty, NoPlannerIsPredictedToDoBetter, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const double bound = lower_bound_ms(simulator);
+  RC_ASSERT(bound >= 0.0);
+  for (const auto& planner : make_planners()) {
+    try {
+      RC_ASSERT(planner->plan(simulator, {}).predicted.cost_ms >= bound);
+    } catch (const InfeasibleError&) {
+    }
+  }
+}
+
+/// Any plan at all, most of which no planner would make: columns scattered in pieces of 4.
+RC_GTEST_PROP(LowerBoundProperty, NoScatteredPlanCostsLess, ()) {
+  Task task = task_of_any_tightness();
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
+  ShardingPlan plan;
+  const int devices_used = *rc::gen::inRange(1, task.topology.world_size + 1);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const std::int64_t dim = task.tables[t].embedding_dim;
+    const std::int64_t step = can_cut(dim) ? *rc::gen::element<std::int64_t>(4, 4, 8, dim) : dim;
+    for (std::int64_t offset = 0; offset < dim; offset += step) {
+      plan.shards.push_back({static_cast<int>(t), offset, std::min(step, dim - offset),
+                             *rc::gen::inRange(0, devices_used)});
+    }
+  }
+  RC_ASSERT(simulator.cost(plan).cost_ms >= lower_bound_ms(simulator));
+}
+
+TEST(LowerBound, IsTheCostOfTheOnlyPlan) {
+  const Simulator simulator =
+      make_simulator(one_host_task({make_table("a", 1000, 7, 3.0)}, 1, 1 << 30));
+  const double only = simulator.cost({{{0, 0, 7, 0}}}).cost_ms;
+  EXPECT_NEAR(lower_bound_ms(simulator), only, 1e-6 * only);
+}
+
+TEST(LowerBound, IsCloseWhereWorkDividesEvenly) {
+  std::vector<Table> tables;
+  ShardingPlan plan;
+  for (int t = 0; t < 8; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 1'000'000, 64, 10.0));
+    plan.shards.push_back({t, 0, 64, t % 4});
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 4, std::int64_t{1} << 34));
+  const double even = simulator.cost(plan).cost_ms;
+  EXPECT_LE(lower_bound_ms(simulator), even);
+  EXPECT_GE(lower_bound_ms(simulator), 0.98 * even);
+}
+
+TEST(LowerBound, OneTableThatCannotBeCutDecides) {
+  std::vector<Table> tables{make_table("whole", 1'000'000, 127, 50.0)};
+  for (int t = 0; t < 6; ++t) tables.push_back(make_table(fmt::format("t{}", t), 100, 4));
+  const Simulator simulator = make_simulator(one_host_task(tables, 8, std::int64_t{1} << 34));
+  const double alone = simulator.compute().cost([&] {
+    std::vector<double> state(simulator.compute().state_size());
+    simulator.encode(0, 127, state);
+    return state;
+  }());
+  EXPECT_GE(lower_bound_ms(simulator), alone * (1.0 - 1e-8));
+}
+
+TEST(LowerBound, ThereIsNoneForAModelWithoutStructure) {
+  const Simulator simulator =
+      make_simulator(one_host_task({make_table("a", 1000, 16, 3.0)}, 2, 1 << 30),
+                     random_model(ComputeArchitecture::published, 3));
+  EXPECT_EQ(lower_bound_ms(simulator), 0.0);
+}
+
+}  // namespace
+}  // namespace neuroshard
