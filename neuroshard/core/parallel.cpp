@@ -1,11 +1,12 @@
-// Parallel loops over a pool of waiting threads. Mutex and condition variables only: libraries'
-// pools (oneTBB, Eigen) synchronise in ways that ThreadSanitizer cannot follow.
+// Parallel loops over a pool of waiting threads. Mutex, condition variables and plain atomics only:
+// libraries' pools (oneTBB, Eigen) synchronise in ways that ThreadSanitizer cannot follow.
 #include "neuroshard/core/parallel.h"
 
 #include <fmt/format.h>
 #include <sched.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -65,6 +66,23 @@ void run_on_core(const cpu_set_t& cores, int number) {
   }
 }
 
+/// Waits for a condition for the time that putting a thread to sleep and waking it may take, some
+/// tens of microseconds, more on a virtual machine. For timing: a loop of a millisecond would
+/// otherwise be as long as the system pleases.
+template <typename F>
+void spin_until(const F& condition) {
+  constexpr auto kLongest = std::chrono::microseconds(200);
+  const auto end = std::chrono::steady_clock::now() + kLongest;
+  while (std::chrono::steady_clock::now() < end) {
+    for (int i = 0; i < 64; ++i) {
+      if (condition()) return;
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#endif
+    }
+  }
+}
+
 }  // namespace
 
 struct ThreadPool::Impl {
@@ -106,6 +124,11 @@ struct ThreadPool::Impl {
     std::uint64_t last_round = 0;
     std::unique_lock lock(mutex);
     while (true) {
+      if (pinned) {
+        lock.unlock();
+        spin_until([&] { return stopping.load() || round.load() != last_round; });
+        lock.lock();
+      }
       start.wait(lock, [&] { return stopping || round != last_round; });
       if (stopping) return;
       last_round = round;
@@ -126,6 +149,7 @@ struct ThreadPool::Impl {
     }
     start.notify_all();
     work.work(0);
+    if (pinned) spin_until([&] { return busy.load() == 0; });
     std::unique_lock lock(mutex);
     done.wait(lock, [&] { return busy == 0; });
   }
@@ -135,9 +159,10 @@ struct ThreadPool::Impl {
   std::condition_variable done;
   std::vector<std::thread> threads;
   Loop* loop = nullptr;
-  std::size_t busy = 0;
-  std::uint64_t round = 0;
-  bool stopping = false;
+  // Changed under the mutex; atomic for those who spin.
+  std::atomic<std::size_t> busy{0};
+  std::atomic<std::uint64_t> round{0};
+  std::atomic<bool> stopping{false};
   bool pinned = false;
   cpu_set_t callers_cores{};
 };

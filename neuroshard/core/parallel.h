@@ -12,7 +12,8 @@ enum class ThreadPlacement {
   anywhere,
   /// Each on a core of its own (while there are enough), the constructing thread included, for as
   /// long as the pool lives. For timing: the system may wake two threads up on one core and leave
-  /// them there for longer than a short loop takes, which then takes twice as long.
+  /// them there for longer than a short loop takes, which then takes twice as long. Between loops
+  /// the threads stay awake for a fifth of a millisecond, as those of OpenMP do.
   one_per_core,
 };
 

@@ -68,7 +68,7 @@ ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
   ComputeCostsHeader header;
   header.hardware = hardware_json();
   header.operator_info = Json::Object{{"name", "neuroshard-cpu"},
-                                      {"version", 1},
+                                      {"version", 2},
                                       {"instruction_set", kernels::instruction_set()},
                                       {"num_threads", num_threads},
                                       {"quantile", benchmark.repetitions.quantile},

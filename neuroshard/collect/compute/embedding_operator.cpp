@@ -12,12 +12,32 @@ namespace neuroshard {
 
 namespace {
 
-/// Work per forward block: enough to hide dealing it out, little enough to balance threads.
-constexpr std::int64_t kForwardBlockBytes = 512 * 1024;
-/// Lookups per row part: keys and scratch (16 B each) stay within a 1 MiB second-level cache.
-constexpr std::int64_t kLookupsPerPart = 32 * 1024;
+/// All work is dealt out in at least so many pieces per thread where its size allows, so that
+/// threads end together: then a set's cost is close to the sum of its tables' costs, whether one
+/// table dominates or not.
+constexpr std::int64_t kPiecesPerThread = 8;
+/// A forward block has at least as many bytes as hide dealing it out.
+constexpr std::int64_t kSmallestForwardBlock = 32 * 1024;
+constexpr std::int64_t kLargestForwardBlock = 512 * 1024;
+/// Lookups per row part, at least and at the most: the largest parts' keys and scratch (16 B each)
+/// stay within a 1 MiB second-level cache.
+constexpr std::int64_t kFewestLookupsPerPart = 2 * 1024;
+constexpr std::int64_t kMostLookupsPerPart = 32 * 1024;
+/// Lookups per chunk of a table whose keys are dealt out to parts.
+constexpr std::int64_t kLookupsPerChunk = 8 * 1024;
 /// Parts of a table at the most: the scatter writes to as many streams at once.
 constexpr int kMaxPartBits = 8;
+
+/// Bytes that a lookup of the forward pass moves; a row takes a cache line at least.
+std::int64_t forward_bytes(const OperatorTable& table, std::int64_t lookups,
+                           std::int64_t batch_size) {
+  return (lookups + batch_size) * std::max<std::int64_t>(table.num_columns * 4, 64);
+}
+
+/// Work of so many lookups of the backward pass, in columns: sorting a key is worth some.
+std::int64_t backward_work(const OperatorTable& table, std::int64_t lookups) {
+  return lookups * (table.num_columns + 16);
+}
 
 }  // namespace
 
@@ -42,11 +62,16 @@ EmbeddingOperator::EmbeddingOperator(std::vector<OperatorTable> tables, Operator
 
 void EmbeddingOperator::split_bags(std::span<const IndexBatch> batches, std::int64_t batch_size) {
   bag_ranges_.clear();
+  const auto bytes_of = [&](std::size_t t) {
+    return forward_bytes(tables_[t], std::ssize(batches[t].indices), batch_size);
+  };
+  std::int64_t all_bytes = 0;
+  for (std::size_t t = 0; t < tables_.size(); ++t) all_bytes += bytes_of(t);
+  const std::int64_t block_bytes = std::clamp(all_bytes / (pool_.num_threads() * kPiecesPerThread),
+                                              kSmallestForwardBlock, kLargestForwardBlock);
   for (std::size_t t = 0; t < tables_.size(); ++t) {
-    const auto lookups = static_cast<std::int64_t>(batches[t].indices.size());
-    const std::int64_t bytes =
-        (lookups + batch_size) * std::max<std::int64_t>(tables_[t].num_columns * 4, 64);
-    const std::int64_t blocks = std::clamp<std::int64_t>(bytes / kForwardBlockBytes, 1, batch_size);
+    const std::int64_t blocks =
+        std::clamp<std::int64_t>((bytes_of(t) + block_bytes - 1) / block_bytes, 1, batch_size);
     for (std::int64_t block = 0; block < blocks; ++block) {
       bag_ranges_.push_back({t, batch_size * block / blocks, batch_size * (block + 1) / blocks});
     }
@@ -78,21 +103,31 @@ void EmbeddingOperator::plan_parts(std::span<const IndexBatch> batches, std::int
   partitions_.clear();
   first_key_.clear();
   layouts_.clear();
+  std::int64_t all_work = 0;
+  for (std::size_t t = 0; t < tables_.size(); ++t) {
+    all_work += backward_work(tables_[t], std::ssize(batches[t].indices));
+  }
+  const std::int64_t most_work = all_work / (pool_.num_threads() * kPiecesPerThread);
   std::size_t num_keys = 0;
   for (std::size_t t = 0; t < tables_.size(); ++t) {
-    const auto lookups = static_cast<std::int64_t>(batches[t].indices.size());
+    const std::int64_t lookups = std::ssize(batches[t].indices);
     layouts_.push_back(key_layout(tables_[t].num_embeddings, batch_size));
     first_key_.push_back(num_keys);
+    const auto too_large = [&](std::int64_t part) {
+      return part > kMostLookupsPerPart ||
+             (part > kFewestLookupsPerPart && backward_work(tables_[t], part) > most_work);
+    };
     int part_bits = 0;
     while (part_bits < std::min(kMaxPartBits, layouts_[t].row_bits) &&
-           (lookups >> part_bits) > kLookupsPerPart) {
+           too_large(lookups >> part_bits)) {
       ++part_bits;
     }
     if (part_bits == 0) {
       if (lookups > 0) parts_.push_back({t, num_keys, num_keys + lookups, false});
     } else {
       Partition partition{t, part_bits, {}, {}};
-      const std::int64_t chunks = std::min(batch_size, lookups / kLookupsPerPart);
+      const std::int64_t chunks =
+          std::clamp<std::int64_t>(lookups / kLookupsPerChunk, 1, batch_size);
       for (std::int64_t chunk = 0; chunk < chunks; ++chunk) {
         partition.chunks.push_back(
             {t, batch_size * chunk / chunks, batch_size * (chunk + 1) / chunks});
@@ -205,8 +240,8 @@ void EmbeddingOperator::backward(std::span<const IndexBatch> batches, std::int64
   // The largest parts first, so that no thread is left with a large one at the end.
   std::stable_sort(parts_.begin(), parts_.end(), [&](const RowPart& a, const RowPart& b) {
     const auto work = [&](const RowPart& part) {
-      return (part.last_key - part.first_key) *
-             static_cast<std::size_t>(tables_[part.table].num_columns + 8);
+      return backward_work(tables_[part.table],
+                           static_cast<std::int64_t>(part.last_key - part.first_key));
     };
     return work(a) > work(b);
   });

@@ -1,0 +1,135 @@
+// How long a plan takes: the paper's search and the improvement, by tables and devices, with the
+// shipped model; and the kernels that they spend their time in.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/search/column_assignment.h"
+#include "neuroshard/search/lower_bound.h"
+#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/workload/workload_catalog.h"
+
+namespace neuroshard {
+namespace {
+
+/// A task of `num_tables` tables of dlrm-2021, taken round and round, with the dimensions of the
+/// paper's tasks in turn, on devices that have half as much memory again as they need.
+Task make_task(int num_tables, int num_devices) {
+  static const Workload workload = find_workload("dlrm-2021", 0);
+  constexpr std::int64_t kDims[] = {4, 8, 16, 32, 64, 128};
+  Task task;
+  task.batch_size = 4096;
+  task.optimizer = Optimizer::rowwise_adagrad;
+  std::int64_t bytes = 0;
+  for (int t = 0; t < num_tables; ++t) {
+    Table table = workload.tables[t % workload.tables.size()];
+    table.name += "-" + std::to_string(t);
+    table.embedding_dim = kDims[t % 6];
+    bytes += shard_bytes(table, table.embedding_dim, task.optimizer);
+    task.tables.push_back(table);
+  }
+  task.topology.world_size = num_devices;
+  task.topology.local_world_size = 1;
+  task.topology.memory_bytes.assign(num_devices, bytes / num_devices * 3 / 2 + (1 << 20));
+  return task;
+}
+
+std::unique_ptr<Simulator> make_simulator(int num_tables, int num_devices) {
+  const Task task = make_task(num_tables, num_devices);
+  const CostModels models = load_cost_models({"cpu-epyc-2core", "ethernet-25g"}, task.topology);
+  return std::make_unique<Simulator>(task, models.compute, models.communication);
+}
+
+template <typename P>
+void plan(benchmark::State& state, const P& planner) {
+  const auto simulator =
+      make_simulator(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+  PlannerOptions options;
+  options.num_threads = static_cast<int>(state.range(2));
+  PlanningResult result;
+  for (auto _ : state) result = planner.plan(*simulator, options);
+  state.counters["cost_ms"] = result.predicted.cost_ms;
+  state.counters["of_bound"] = result.predicted.cost_ms / lower_bound_ms(*simulator);
+  state.counters["heads"] = static_cast<double>(result.stats.head_evaluations);
+  state.counters["plans"] = static_cast<double>(result.stats.plans_priced);
+}
+
+void beam_search(benchmark::State& state) { plan(state, BeamSearchPlanner()); }
+void improved_search(benchmark::State& state) { plan(state, NeuroShardPlanner()); }
+
+void sizes(benchmark::internal::Benchmark* bench) {
+  bench->ArgNames({"tables", "devices", "threads"})
+      ->Args({60, 4, 1})
+      ->Args({120, 8, 1})
+      ->Args({1000, 128, 2})
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
+BENCHMARK(beam_search)->Apply(sizes);
+BENCHMARK(improved_search)->Apply(sizes);
+
+/// One head for each of 64 devices, as the improvement evaluates them: one state at a time.
+void head(benchmark::State& state) {
+  const auto simulator = make_simulator(60, 4);
+  const ComputeCostModel& model = simulator->compute();
+  std::vector<double> states(model.state_size() * 64);
+  for (int i = 0; i < 64; ++i) {
+    simulator->encode(i % 60, 4,
+                      std::span(states).subspan(i * model.state_size(), model.state_size()));
+  }
+  std::vector<double> costs(64);
+  for (auto _ : state) {
+    model.costs_with(states, {}, costs);
+    benchmark::DoNotOptimize(costs.data());
+  }
+  state.SetItemsProcessed(state.iterations() * 64);
+  // Read once per state: the state, its bias and output weights stay in the first-level cache.
+  state.SetBytesProcessed(state.iterations() * 64 *
+                          static_cast<std::int64_t>(model.state_size() * sizeof(double)));
+}
+BENCHMARK(head);
+
+void encode(benchmark::State& state) {
+  const auto simulator = make_simulator(60, 4);
+  std::vector<double> contribution(simulator->compute().state_size());
+  int table = 0;
+  for (auto _ : state) {
+    simulator->encode(table, 4, contribution);
+    benchmark::DoNotOptimize(contribution.data());
+    table = (table + 1) % 60;
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(encode);
+
+/// A transfer there and back, each with the plan's cost.
+void transfer(benchmark::State& state) {
+  const auto devices = static_cast<int>(state.range(0));
+  const auto simulator = make_simulator(15 * devices, devices);
+  PieceCatalog catalog(*simulator);
+  ColumnAssignment assignment(*simulator, catalog, fit_memory(simulator->task()).plan);
+  const auto held = assignment.holdings(0).front();
+  const Transfer there{held.table, held.num_columns, 0, 1};
+  for (auto _ : state) {
+    assignment.apply(there);
+    benchmark::DoNotOptimize(assignment.cost().cost_ms);
+    assignment.apply(there.reversed());
+    benchmark::DoNotOptimize(assignment.cost().cost_ms);
+  }
+  state.SetItemsProcessed(state.iterations() * 2);
+}
+BENCHMARK(transfer)->Arg(4)->Arg(8)->Arg(128);
+
+void bound(benchmark::State& state) {
+  const auto simulator = make_simulator(static_cast<int>(state.range(0)), 4);
+  for (auto _ : state) benchmark::DoNotOptimize(lower_bound_ms(*simulator));
+}
+BENCHMARK(bound)->Arg(60)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace neuroshard
