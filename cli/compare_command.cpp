@@ -18,7 +18,10 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/io/checksum.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/text_table.h"
 
@@ -37,6 +40,7 @@ struct CompareOptions {
   bool measure = false;
   std::string arena = "4GiB";
   bool json = false;
+  std::string journal;
   std::string output;
 };
 
@@ -74,19 +78,6 @@ void set_if(Json& object, const char* key, const std::optional<T>& value) {
   if (value) object.set(key, *value);
 }
 
-Json entry_json(const ComparisonEntry& entry) {
-  Json json = Json::Object{{"task", entry.task},
-                           {"algorithm", entry.algorithm},
-                           {"found", entry.found},
-                           {"wall_ms", entry.wall_ms}};
-  if (!entry.found) return json.set("reason", entry.reason);
-  json.set("predicted_ms", entry.predicted_ms);
-  set_if(json, "measured_ms", entry.measured_ms);
-  set_if(json, "measured_compute_ms", entry.measured_compute_ms);
-  set_if(json, "compute_mape", entry.compute_mape);
-  return json;
-}
-
 Json summary_json(const ComparisonSummary& summary) {
   Json json = Json::Object{{"algorithm", summary.algorithm},
                            {"tasks", summary.tasks},
@@ -106,7 +97,7 @@ std::string document(const CostModels& models, const std::vector<ComparisonEntry
   Json::Array summary_array;
   for (const ComparisonSummary& summary : summaries) summary_array.push_back(summary_json(summary));
   Json::Array entry_array;
-  for (const ComparisonEntry& entry : entries) entry_array.push_back(entry_json(entry));
+  for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
   return to_document(Json::Object{{"format", "neuroshard/comparison/1"},
                                   {"compute_model", models.compute->name()},
                                   {"communication_model", models.communication->name()},
@@ -147,36 +138,86 @@ void print_summaries(const std::vector<ComparisonSummary>& summaries) {
   }
 }
 
+/// Everything that the results depend on.
+Json comparison_json(const CompareOptions& options, const CostModels& models,
+                     const std::vector<std::unique_ptr<Planner>>& planners,
+                     const std::vector<std::string>& files) {
+  Json::Array tasks;
+  for (const std::string& file : files) {
+    tasks.push_back(Json::Object{{"file", file}, {"sha256", sha256_file(file)}});
+  }
+  Json::Array algorithms;
+  for (const std::unique_ptr<Planner>& planner : planners) {
+    algorithms.push_back(std::string(planner->name()));
+  }
+  return Json::Object{
+      {"algorithms", std::move(algorithms)},
+      {"compute_model", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
+      {"communication_model",
+       to_json(ModelReference{models.communication->name(), models.communication_sha256})},
+      {"seed", options.planner.seed},
+      {"time_limit_seconds", options.planner.time_limit_seconds},
+      {"measured", options.measure},
+      {"tasks", std::move(tasks)}};
+}
+
+/// Memory is only taken, and given time to settle, once there is something to measure.
+class LazyBenchmark {
+ public:
+  explicit LazyBenchmark(const CompareOptions& options) : measure_(options.measure) {
+    if (measure_) settings_.arena_bytes = parse_bytes(options.arena, "--arena");
+  }
+  ComputeBenchmark* get() {
+    if (measure_ && !benchmark_) benchmark_.emplace(settings_);
+    return benchmark_ ? &*benchmark_ : nullptr;
+  }
+
+ private:
+  bool measure_;
+  ComputeBenchmarkOptions settings_;
+  std::optional<ComputeBenchmark> benchmark_;
+};
+
+std::vector<ComparisonEntry> compare_all(const CompareOptions& options, const CostModels& models,
+                                         const std::vector<std::unique_ptr<Planner>>& planners,
+                                         const std::vector<std::string>& files) {
+  std::vector<Task> tasks;
+  for (const std::string& file : files) tasks.push_back(read_task(file));
+  std::optional<ComparisonJournal> journal;
+  if (!options.journal.empty()) {
+    journal.emplace(options.journal, comparison_json(options, models, planners, files));
+  }
+  LazyBenchmark benchmark(options);
+  std::vector<ComparisonEntry> entries;
+  ProgressLine line;
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t run_here = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto number = static_cast<std::int64_t>(i);
+    if (const auto* done = journal ? journal->find(number) : nullptr) {
+      entries.insert(entries.end(), done->begin(), done->end());
+      continue;
+    }
+    const Simulator simulator(tasks[i], models.compute, models.communication);
+    const std::vector<ComparisonEntry> results =
+        compare_on_task(files[i], simulator, planners, options.planner, benchmark.get());
+    if (journal) journal->append(number, results);
+    entries.insert(entries.end(), results.begin(), results.end());
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const double left = elapsed.count() / static_cast<double>(++run_here) *
+                        static_cast<double>(tasks.size() - i - 1);
+    line.show(fmt::format("{} of {} tasks, {} left", i + 1, tasks.size(), format_seconds(left)));
+  }
+  return entries;
+}
+
 void run(CompareOptions& options) {
   options.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   if (!options.output.empty()) require_writable(options.output);
   const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
   const std::vector<std::string> files = task_files(options.tasks);
-  std::vector<Task> tasks;
-  for (const std::string& file : files) tasks.push_back(read_task(file));
-  const CostModels models = load_cost_models(options.models, tasks.front().topology);
-  std::optional<ComputeBenchmark> benchmark;
-  if (options.measure) {
-    ComputeBenchmarkOptions settings;
-    settings.arena_bytes = parse_bytes(options.arena, "--arena");
-    benchmark.emplace(settings);
-  }
-  std::vector<ComparisonEntry> entries;
-  {
-    ProgressLine line;
-    const auto start = std::chrono::steady_clock::now();
-    for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const Simulator simulator(tasks[i], models.compute, models.communication);
-      for (ComparisonEntry& entry : compare_on_task(files[i], simulator, planners, options.planner,
-                                                    benchmark ? &*benchmark : nullptr)) {
-        entries.push_back(std::move(entry));
-      }
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-      const double left =
-          elapsed.count() / static_cast<double>(i + 1) * static_cast<double>(tasks.size() - i - 1);
-      line.show(fmt::format("{} of {} tasks, {} left", i + 1, tasks.size(), format_seconds(left)));
-    }
-  }
+  const CostModels models = load_cost_models(options.models, read_task(files.front()).topology);
+  const std::vector<ComparisonEntry> entries = compare_all(options, models, planners, files);
   const std::vector<ComparisonSummary> summaries = summarize(entries);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
@@ -210,6 +251,8 @@ void add_compare_command(CLI::App& app) {
   command->add_option("--seed", options->planner.seed, "Where chance plays a part")
       ->check(seed())
       ->capture_default_str();
+  command->add_option("--journal", options->journal,
+                      "File of results task by task (.jsonl): a run that was stopped goes on");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->add_option("-o,--output", options->output, "Result to write (.json)");
   command->callback([options] { run(*options); });

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
@@ -115,6 +117,24 @@ TEST(Cli, PlanFromAWorkload) {
                 "--memory", "80GiB", "--batch-size", "4096", "--optimizer", "sgd"} +
       kModels);
   EXPECT_THAT(report, StartsWith("26 tables on 8 devices, batch 4096, sgd\n"));
+}
+
+TEST(Cli, CompareGoesOnFromItsJournal) {
+  const CliFolder folder;
+  (void)expect_success(tasks_command(folder.file("tasks")));
+  const std::string journal = folder.file("journal.jsonl");
+  const Arguments command =
+      Arguments{"compare", folder.file("tasks"), "--journal", journal} + kModels;
+  const std::string table = expect_success(command);
+  const std::string whole = read_file(journal);
+  // As if it had been killed while it wrote the last of three tasks.
+  write_file(journal, whole.substr(0, whole.size() - 20));
+  (void)expect_success(command);
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 4);
+  // A finished comparison is only printed: the very times of the run that made it.
+  const std::string finished = read_file(journal);
+  EXPECT_EQ(expect_success(command), expect_success(command));
+  EXPECT_EQ(read_file(journal), finished);
 }
 
 TEST(Cli, CompareFolderAndFiles) {

@@ -1,0 +1,109 @@
+// Comparison results as JSON, one task a line.
+#include "neuroshard/evaluate/comparison_journal.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "neuroshard/io/file.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::string_view kFormat = "neuroshard/comparison-journal/1";
+
+template <typename T>
+void set_if(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object.set(key, *value);
+}
+
+double non_negative(const JsonReader& reader) {
+  const double value = reader.number();
+  if (!(value >= 0.0)) reader.fail("a number of at least 0");
+  return value;
+}
+
+std::optional<double> optional_number(const JsonReader& reader, std::string_view key) {
+  const std::optional<JsonReader> field = reader.optional_field(key);
+  return field ? std::optional(non_negative(*field)) : std::nullopt;
+}
+
+Json header_of(const Json& comparison) {
+  return Json::Object{{"format", std::string(kFormat)}, {"comparison", comparison}};
+}
+
+}  // namespace
+
+Json to_json(const ComparisonEntry& entry) {
+  Json json = Json::Object{{"task", entry.task},
+                           {"algorithm", entry.algorithm},
+                           {"found", entry.found},
+                           {"wall_ms", entry.wall_ms}};
+  if (!entry.found) return json.set("reason", entry.reason);
+  json.set("predicted_ms", entry.predicted_ms);
+  set_if(json, "measured_ms", entry.measured_ms);
+  set_if(json, "measured_compute_ms", entry.measured_compute_ms);
+  set_if(json, "compute_mape", entry.compute_mape);
+  return json;
+}
+
+ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
+  reader.allow_fields({"task", "algorithm", "found", "wall_ms", "reason", "predicted_ms",
+                       "measured_ms", "measured_compute_ms", "compute_mape"});
+  ComparisonEntry entry;
+  entry.task = reader.field("task").text();
+  entry.algorithm = reader.field("algorithm").text();
+  entry.found = reader.field("found").boolean();
+  entry.wall_ms = non_negative(reader.field("wall_ms"));
+  if (!entry.found) {
+    entry.reason = reader.field("reason").text();
+    return entry;
+  }
+  entry.predicted_ms = non_negative(reader.field("predicted_ms"));
+  entry.measured_ms = optional_number(reader, "measured_ms");
+  entry.measured_compute_ms = optional_number(reader, "measured_compute_ms");
+  entry.compute_mape = optional_number(reader, "compute_mape");
+  return entry;
+}
+
+ComparisonJournal::ComparisonJournal(const std::string& path, const Json& comparison) {
+  // The writer comes first: it refuses the file of another comparison before any line is judged.
+  writer_.emplace(path, header_of(comparison), [](const JsonReader& header) {
+    header.expect_format(kFormat);
+    header.allow_fields({"format", "comparison"});
+    return header_of(header.field("comparison").object());
+  });
+  if (writer_->done().empty()) return;
+  (void)read_json_lines(
+      read_file(path), path, [](const JsonReader&) {},
+      [&](const JsonReader& line) {
+        line.allow_fields({"index", "entries"});
+        const std::int64_t task = line.field("index").integer(0);
+        const JsonReader entries = line.field("entries");
+        std::vector<ComparisonEntry> read;
+        for (std::size_t i = 0; i < entries.array_size(); ++i) {
+          read.push_back(comparison_entry_from_json(entries.element(i)));
+        }
+        if (!done_.emplace(task, std::move(read)).second) {
+          line.field("index").fail("a task's number once in the file");
+        }
+      });
+}
+
+const std::vector<ComparisonEntry>* ComparisonJournal::find(std::int64_t task) const {
+  const auto found = done_.find(task);
+  return found == done_.end() ? nullptr : &found->second;
+}
+
+void ComparisonJournal::append(std::int64_t task, const std::vector<ComparisonEntry>& entries) {
+  Json::Array array;
+  for (const ComparisonEntry& entry : entries) array.push_back(to_json(entry));
+  writer_->append(Json::Object{{"index", task}, {"entries", std::move(array)}});
+  writer_->sync();
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,41 @@
+// A comparison that can be stopped and continued: its results task by task in a JSON Lines file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/io/json.h"
+#include "neuroshard/io/json_lines.h"
+#include "neuroshard/io/json_reader.h"
+
+namespace neuroshard {
+
+/// {"task": ..., "algorithm": ..., "found": ..., ...}; fields that have no value are left out.
+[[nodiscard]] Json to_json(const ComparisonEntry& entry);
+/// Throws InputError for fields missing, unknown or out of range.
+[[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
+
+/// The first line names everything that the results depend on, given by the caller; every other one
+/// is {"index": number of the task, "entries": [...]}. So a continued run measures what is missing
+/// and refuses a file of another comparison.
+class ComparisonJournal {
+ public:
+  /// Reads what an earlier run left, if there is a file. Throws InputError if it is malformed or of
+  /// another comparison; the message names the first field that differs.
+  ComparisonJournal(const std::string& path, const Json& comparison);
+
+  /// The entries of a task that is done already.
+  [[nodiscard]] const std::vector<ComparisonEntry>* find(std::int64_t task) const;
+
+  void append(std::int64_t task, const std::vector<ComparisonEntry>& entries);
+
+ private:
+  std::map<std::int64_t, std::vector<ComparisonEntry>> done_;
+  std::optional<JsonLinesWriter> writer_;
+};
+
+}  // namespace neuroshard
