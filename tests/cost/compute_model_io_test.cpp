@@ -145,9 +145,9 @@ TEST(ComputeModelIo, RefusesWhatThisBuildDoesNotHave) {
                metadata("kind", "communication", ": expected \"compute\", got \"communication\""),
                metadata("architecture", "transformer",
                         ": expected \"published\" or \"resource-loads\", got \"transformer\""),
-               metadata("feature_schema", "shard/extended/2",
-                        ": expected \"shard/published/1\" or \"shard/extended/1\", got "
-                        "\"shard/extended/2\"")});
+               metadata("feature_schema", "shard/extended/1",
+                        ": expected \"shard/published/1\" or \"shard/extended/2\", got "
+                        "\"shard/extended/1\"")});
 }
 
 TEST(ComputeModelIo, RefusesIncompleteMetadata) {
