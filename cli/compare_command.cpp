@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -217,6 +218,7 @@ void run(CompareOptions& options) {
   const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
   const std::vector<std::string> files = task_files(options.tasks);
   const CostModels models = load_cost_models(options.models, read_task(files.front()).topology);
+  if (options.measure) warn_of_measurement_difference(*models.compute);
   const std::vector<ComparisonEntry> entries = compare_all(options, models, planners, files);
   const std::vector<ComparisonSummary> summaries = summarize(entries);
   const std::string text = document(models, entries, summaries);
