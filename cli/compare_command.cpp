@@ -218,11 +218,11 @@ void run(CompareOptions& options) {
   const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
   const std::vector<std::string> files = task_files(options.tasks);
   const CostModels models = load_cost_models(options.models, read_task(files.front()).topology);
-  if (options.measure) warn_of_measurement_difference(*models.compute);
   const std::vector<ComparisonEntry> entries = compare_all(options, models, planners, files);
   const std::vector<ComparisonSummary> summaries = summarize(entries);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
+  if (options.measure) warn_of_measurement_difference(*models.compute);
   if (options.json) {
     fmt::print("{}", text);
   } else {

@@ -88,7 +88,6 @@ void run(EvaluateOptions& options) {
     throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
   }
   const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
-  warn_of_measurement_difference(*models.compute);
   const Simulator simulator(document.task, models.compute, models.communication);
   options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
   options.benchmark.data_type = arena_data_type(document.task);
@@ -103,6 +102,7 @@ void run(EvaluateOptions& options) {
     evaluation =
         evaluate_plans(simulator, {&document.plan, 1}, benchmark, options.seed, show).front();
   }
+  warn_of_measurement_difference(*models.compute);  // not before: a refusal is one line
   if (options.json) {
     const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},
                                      {"measured_ms", evaluation.measured.cost_ms},
