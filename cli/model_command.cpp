@@ -1,4 +1,5 @@
-// `neuroshard model`: lists cost models, shows what one was trained on, tests one on measured costs.
+// `neuroshard model`: lists cost models, shows what one was trained on, tests one on measured
+// costs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

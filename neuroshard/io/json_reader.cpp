@@ -50,7 +50,7 @@ std::size_t JsonReader::array_size() const {
 }
 
 JsonReader JsonReader::element(std::size_t index) const& {
-  return JsonReader(value_->array()->at(index), this, {}, index);
+  return {value_->array()->at(index), this, {}, index};
 }
 
 std::int64_t JsonReader::integer(std::int64_t low, std::int64_t high) const {

@@ -157,9 +157,7 @@ class Annealing {
 
   void undo(const Neighbour& neighbour) {
     const auto transfers = neighbour.transfers();
-    for (auto transfer = transfers.rbegin(); transfer != transfers.rend(); ++transfer) {
-      assignment_.apply(transfer->reversed());
-    }
+    for (std::size_t i = transfers.size(); i-- > 0;) assignment_.apply(transfers[i].reversed());
   }
 
   void keep_if_best() {

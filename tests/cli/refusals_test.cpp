@@ -88,7 +88,8 @@ TEST(CliRefusals, NumbersOfPlan) {
 TEST(CliRefusals, NamesOfPlan) {
   expect_refusals(
       {{plan_with("--workload", "mlperf"), "workload: expected one of "},
-       {plan_with("--algorithm", "best"), "algorithm: expected one of neuroshard, beam-search, random, "},
+       {plan_with("--algorithm", "best"),
+        "algorithm: expected one of neuroshard, beam-search, random, "},
        {plan_with("--optimizer", "adam"),
         "--optimizer: expected sgd or rowwise_adagrad, got \"adam\""},
        {plan_with("--model", "tpu"), "--model: expected a file or one of "},
