@@ -49,8 +49,7 @@ LinkSchedule::LinkSchedule(const ClusterNetwork& network, const Topology& topolo
       per_host_(topology.local_world_size),
       loads_(world_size_),
       card_send_ends_(world_size_),
-      card_receive_ends_(world_size_),
-      zeros_(world_size_, 0.0) {
+      card_receive_ends_(world_size_) {
   const double bytes =
       static_cast<double>(bytes_per_element) * static_cast<double>(batch_size) / world_size_;
   intra_ms_per_column_ = bytes / (network.intra_host_gb_per_s * 1e6);
@@ -122,54 +121,32 @@ void LinkSchedule::share_cards(std::span<const double> start_ms, const Work& wor
   }
 }
 
-template <typename Slowest>
-void LinkSchedule::combine(std::span<const double> start_ms, const Slowest& intra_ms,
-                           const std::vector<double>& slowest_card,
-                           const std::vector<double>& own_card, std::span<double> ends_ms) {
-  const bool has_intra = per_host_ > 1;
-  const bool has_inter = world_size_ > per_host_;
-  const HostMaxima intra(world_size_, per_host_,
-                         [&](int d) { return start_ms[d] + intra_ms(loads_[d]); });
-  const HostMaxima cards(world_size_, per_host_, [&](int d) { return slowest_card[d]; });
-  const HostMaxima starts(world_size_, per_host_, [&](int d) { return start_ms[d]; });
-  for (int d = 0; d < world_size_; ++d) {
-    const Loads& load = loads_[d];
-    double end = start_ms[d];
-    if (has_intra) {
-      const double own = start_ms[d] + std::max(load.intra_send_ms, load.intra_receive_ms);
-      end = std::max(own, intra.own(d)) + network_.intra_host_latency_ms;
-    }
-    if (has_inter) {
-      const double own = std::max(slowest_card[d], own_card[d]);
-      end = std::max(
-          end, std::max({own, cards.others(d), starts.others(d)}) + network_.inter_host_latency_ms);
-    }
-    ends_ms[d] = end;
-  }
-}
-
-void LinkSchedule::forward(std::span<const double> columns, std::span<const double> start_ms,
-                           std::span<double> ends_ms) {
+void LinkSchedule::ends(std::span<const double> columns, std::span<const double> start_ms,
+                        std::span<double> ends_ms) {
   compute_loads(columns);
   share_cards(
       start_ms, [&](int d) { return loads_[d].card_send_ms; }, card_send_ends_);
   share_cards(
       start_ms, [&](int d) { return loads_[d].card_receive_ms; }, card_receive_ends_);
-  combine(
-      start_ms, [](const Loads& load) { return load.intra_send_ms; }, card_send_ends_,
-      card_receive_ends_, ends_ms);
-}
-
-void LinkSchedule::backward(std::span<const double> columns, std::span<double> ends_ms) {
-  compute_loads(columns);
-  // A device gets the gradients of its own columns, and sends those of everybody else's.
-  share_cards(
-      zeros_, [&](int d) { return loads_[d].card_send_ms; }, card_send_ends_);
-  share_cards(
-      zeros_, [&](int d) { return loads_[d].card_receive_ms; }, card_receive_ends_);
-  combine(
-      zeros_, [](const Loads& load) { return load.intra_send_ms; }, card_send_ends_,
-      card_receive_ends_, ends_ms);
+  const bool has_intra = per_host_ > 1;
+  const bool has_inter = world_size_ > per_host_;
+  const HostMaxima senders(world_size_, per_host_,
+                           [&](int d) { return start_ms[d] + loads_[d].intra_send_ms; });
+  const HostMaxima cards(world_size_, per_host_, [&](int d) { return card_send_ends_[d]; });
+  const HostMaxima starts(world_size_, per_host_, [&](int d) { return start_ms[d]; });
+  for (int d = 0; d < world_size_; ++d) {
+    double end = start_ms[d];
+    if (has_intra) {
+      end = std::max(senders.own(d), start_ms[d] + loads_[d].intra_receive_ms) +
+            network_.intra_host_latency_ms;
+    }
+    if (has_inter) {
+      const double transfers =
+          std::max({card_send_ends_[d], card_receive_ends_[d], cards.others(d), starts.others(d)});
+      end = std::max(end, transfers + network_.inter_host_latency_ms);
+    }
+    ends_ms[d] = end;
+  }
 }
 
 }  // namespace neuroshard

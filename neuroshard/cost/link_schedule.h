@@ -26,10 +26,10 @@ struct ClusterNetwork {
 ///   forward:   what d sends leaves at rate R in u * columns[d] * peers / R, and all of its
 ///   messages
 ///              end together; so d ends with its own sending, with the slowest sender to it, and
-///              not before all it receives fits through its own link;
-///   backward:  the same with sending and receiving exchanged: the message to a device with many
-///              columns is a large one, and all messages to it end together, so d ends with the
-///              slowest **receiver** among its peers.
+///              not before all that it receives is through its own link;
+///   backward:  the message to a device of many columns is a large one, and all messages to it end
+///              together; so d ends with the slowest receiver among its peers, with its own
+///              receiving, and not before all that it sends is through: the same ends.
 ///
 /// Both levels, in the host and between hosts, run at the same time. Devices on one card share it
 /// evenly: the ends of its messages follow from processor sharing of the flows as they arrive.
@@ -40,11 +40,9 @@ class LinkSchedule {
   LinkSchedule(const ClusterNetwork& network, const Topology& topology, std::int64_t batch_size,
                std::int64_t bytes_per_element = 4);
 
-  /// ends[d] in the clock of start_ms; all spans have world_size elements. O(W log W).
-  void forward(std::span<const double> columns, std::span<const double> start_ms,
-               std::span<double> ends_ms);
-  /// All enter at 0.
-  void backward(std::span<const double> columns, std::span<double> ends_ms);
+  /// ends_ms[d] in the clock of start_ms; all spans have world_size elements. O(W log W).
+  void ends(std::span<const double> columns, std::span<const double> start_ms,
+            std::span<double> ends_ms);
 
   /// Of the latest call: each device's time on its own links [ms], as the schedule sees it.
   struct Loads {
@@ -61,10 +59,6 @@ class LinkSchedule {
   /// ends[d] of flows that share their card, device d's taking `work(d)` alone.
   template <typename Work>
   void share_cards(std::span<const double> start_ms, const Work& work, std::vector<double>& ends);
-  template <typename Slowest>
-  void combine(std::span<const double> start_ms, const Slowest& intra_ms,
-               const std::vector<double>& slowest_card, const std::vector<double>& own_card,
-               std::span<double> ends_ms);
 
   ClusterNetwork network_;
   int world_size_;
@@ -74,7 +68,6 @@ class LinkSchedule {
   std::vector<Loads> loads_;
   std::vector<double> card_send_ends_;
   std::vector<double> card_receive_ends_;
-  std::vector<double> zeros_;
 };
 
 }  // namespace neuroshard
