@@ -2,6 +2,7 @@
 // skeleton of the communication cost model.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -50,6 +51,14 @@ class LinkSchedule {
     double card_send_ms = 0.0, card_receive_ms = 0.0;  ///< of the device's own messages
   };
   [[nodiscard]] std::span<const Loads> loads() const { return loads_; }
+
+  [[nodiscard]] const ClusterNetwork& network() const { return network_; }
+  [[nodiscard]] int devices_per_host() const { return per_host_; }
+  /// Of the slowest level that there is.
+  [[nodiscard]] double latency_ms() const {
+    return std::max(per_host_ > 1 ? network_.intra_host_latency_ms : 0.0,
+                    world_size_ > per_host_ ? network_.inter_host_latency_ms : 0.0);
+  }
 
  private:
   /// The largest value of each host's devices, and the largest of all other hosts'.
