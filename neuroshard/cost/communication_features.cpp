@@ -22,12 +22,14 @@ const std::vector<std::string>& communication_feature_names() {
       "relative_end",  "lag",        "intra_send", "intra_receive", "card_send",
       "card_receive",  "sent_early", "log2_rest",  "log2_latency",  "log2_world_size",
       "log2_per_host", "log2_hosts", "log2_rates", "log2_on_card",
+      "backward",
   };
   return names;
 }
 
-void communication_features(LinkSchedule& schedule, std::span<const double> columns,
-                            std::span<const double> start_ms, CommunicationFeatures& features) {
+void communication_features(LinkSchedule& schedule, AllToAll direction,
+                            std::span<const double> columns, std::span<const double> start_ms,
+                            CommunicationFeatures& features) {
   const auto devices = static_cast<Eigen::Index>(columns.size());
   const auto count = static_cast<Eigen::Index>(communication_feature_names().size());
   features.values.resize(count, devices);
@@ -66,6 +68,7 @@ void communication_features(LinkSchedule& schedule, std::span<const double> colu
     add(log2_of(world_size / per_host));
     add(log2_of(network.intra_host_gb_per_s / network.inter_host_gb_per_s));
     add(log2_of(std::min<double>(network.devices_per_card, per_host)));
+    add(direction == AllToAll::backward ? 1.0 : 0.0);
   }
 }
 

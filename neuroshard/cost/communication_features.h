@@ -23,8 +23,11 @@ struct CommunicationFeatures {
   double last_start_ms = 0.0;   ///< nobody ends before it
 };
 
+enum class AllToAll { forward, backward };
+
 /// Features of an all-to-all in which device d enters at start_ms[d].
-void communication_features(LinkSchedule& schedule, std::span<const double> columns,
-                            std::span<const double> start_ms, CommunicationFeatures& features);
+void communication_features(LinkSchedule& schedule, AllToAll direction,
+                            std::span<const double> columns, std::span<const double> start_ms,
+                            CommunicationFeatures& features);
 
 }  // namespace neuroshard

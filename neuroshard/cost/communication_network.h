@@ -1,7 +1,6 @@
 // The communication network: what training produces and inference uses.
 #pragma once
 
-#include <Eigen/Core>
 #include <vector>
 
 #include "neuroshard/cost/compute_network.h"
@@ -10,11 +9,12 @@ namespace neuroshard {
 
 /// Equivariant under any exchange of devices, for any number of them: every device is encoded by
 /// the same layers, its own code is joined with the mean and the largest of all devices', and the
-/// same head turns that into its correction y of what the links alone would take,
+/// same head turns that into y, by which the device takes longer than its links alone would,
 ///
-///   end_d = last_start + (schedule_end_d - last_start) * exp(y_d),   -2 <= y_d <= 2,
+///   end_d = last_start + (schedule_end_d - last_start) * (1 + exp(y_d)),   y_d <= 2,
 ///
-/// so no device ends before the last has started, whatever was learned.
+/// so no device ends before the last has started, and none earlier than its links allow, whatever
+/// was learned.
 struct CommunicationNetwork {
   std::vector<float> feature_mean;   ///< subtracted from each feature,
   std::vector<float> feature_scale;  ///< then multiplied
@@ -22,6 +22,6 @@ struct CommunicationNetwork {
   std::vector<DenseLayer> head;      ///< ReLU after each but the last, which has one output
 };
 
-inline constexpr float kLargestCorrection = 2.0F;
+inline constexpr float kLargestDelay = 2.0F;
 
 }  // namespace neuroshard

@@ -12,8 +12,9 @@ using Eigen::Index;
 using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
-const std::vector<int> kEncoder{32, 32};
-const std::vector<int> kHead{32, 1};
+const std::vector<int> kEncoder{16, 16};
+const std::vector<int> kHead{16, 1};
+constexpr float kFirstDelay = -4.0F;  // exp(-4): 2 % longer than the links alone
 
 /// Below each device's code the mean and the largest of all devices of its all-to-all; `largest` is
 /// the device that each maximum came from.
@@ -65,27 +66,24 @@ struct TrainableCommunicationNetwork::Activations {
   DenseActivations encoder;
   DenseActivations head;
   Eigen::MatrixXi largest;
-  VectorXf correction;  ///< factor of the rest
+  VectorXf delay_ms;  ///< beyond the links' schedule
   VectorXf time_ms;
 };
 
 TrainableCommunicationNetwork::TrainableCommunicationNetwork(int num_features, Random& random)
     : encoder_(num_features, kEncoder, true, random, parameters_),
       head_(3 * kEncoder.back(), kHead, false, random, parameters_) {
-  // Begins as the link schedule.
-  parameters_[head_.weights_at(head_.size() - 1)] *= 0.01F;
+  // Begins near the link schedule.
+  parameters_[head_.weights_at(head_.size() - 1)] *= 0.1F;
+  parameters_[head_.weights_at(head_.size() - 1) + 1].setConstant(kFirstDelay);
 }
 
 void TrainableCommunicationNetwork::forward(const DeviceBatch& batch, Activations& a) const {
   encoder_.forward(parameters_, batch.features, a.encoder);
   head_.forward(parameters_, join_context(a.encoder.output, batch.first_device, a.largest), a.head);
-  a.correction = a.head.output.row(0)
-                     .transpose()
-                     .cwiseMax(-kLargestCorrection)
-                     .cwiseMin(kLargestCorrection)
-                     .array()
-                     .exp();
-  a.time_ms = batch.lag_ms + batch.rest_ms.cwiseProduct(a.correction);
+  a.delay_ms = batch.rest_ms.array() *
+               a.head.output.row(0).transpose().cwiseMin(kLargestDelay).array().exp();
+  a.time_ms = batch.lag_ms + batch.rest_ms + a.delay_ms;
 }
 
 VectorXf TrainableCommunicationNetwork::predict(const DeviceBatch& batch) const {
@@ -100,16 +98,22 @@ double TrainableCommunicationNetwork::loss_and_gradients(const DeviceBatch& batc
   forward(batch, a);
   const VectorXf difference = a.time_ms.array().log() - batch.target_ms.array().log();
   const auto output = a.head.output.row(0).transpose().array();
-  // d log(lag + rest exp(y)) / dy = rest exp(y) / time, inside the bounds of y.
+  // Every all-to-all counts alike, however many devices it has.
+  VectorXf weight(difference.size());
+  for (std::size_t i = 0; i + 1 < batch.first_device.size(); ++i) {
+    const int count = batch.first_device[i + 1] - batch.first_device[i];
+    weight.segment(batch.first_device[i], count).setConstant(1.0F / static_cast<float>(count));
+  }
+  // d log(lag + rest (1 + exp(y))) / dy = rest exp(y) / time, below the bound of y.
   const VectorXf slope =
-      (output.abs() < kLargestCorrection)
-          .select(batch.rest_ms.array() * a.correction.array() / a.time_ms.array(), 0.0F);
+      (output < kLargestDelay).select(a.delay_ms.array() / a.time_ms.array(), 0.0F);
   gradients.resize(parameters_.size());
-  const MatrixXf joined_gradient = head_.backward(
-      parameters_, a.head, (2.0F * difference.cwiseProduct(slope)).transpose(), gradients);
+  const VectorXf output_gradient = 2.0F * weight.cwiseProduct(difference).cwiseProduct(slope);
+  const MatrixXf joined_gradient =
+      head_.backward(parameters_, a.head, output_gradient.transpose(), gradients);
   (void)encoder_.backward(parameters_, a.encoder,
                           split_context(joined_gradient, batch.first_device, a.largest), gradients);
-  return static_cast<double>(difference.squaredNorm());
+  return static_cast<double>(weight.dot(difference.cwiseAbs2()));
 }
 
 CommunicationNetwork TrainableCommunicationNetwork::exported(const VectorXf& feature_mean,

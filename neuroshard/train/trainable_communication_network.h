@@ -29,7 +29,8 @@ class TrainableCommunicationNetwork {
   /// Predicted times [ms], from each device's own entry.
   [[nodiscard]] Eigen::VectorXf predict(const DeviceBatch& batch) const;
 
-  /// Sum over the devices of the squared error of the logarithm; writes its gradients.
+  /// Sum over the all-to-alls of their devices' mean squared error of the logarithm; writes its
+  /// gradients.
   double loss_and_gradients(const DeviceBatch& batch, Parameters& gradients) const;
 
   [[nodiscard]] CommunicationNetwork exported(const Eigen::VectorXf& feature_mean,
