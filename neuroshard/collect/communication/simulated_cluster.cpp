@@ -41,7 +41,7 @@ constexpr SimulatedCluster ethernet(std::string_view name, double gb_per_s,
           .source = source};
 }
 
-constexpr std::array<SimulatedCluster, 6> kClusters{{
+constexpr std::array<SimulatedCluster, 7> kClusters{{
     {.name = "a100-nvswitch",
      .devices_per_host = 8,
      .intra_host_gb_per_s = 300.0,
@@ -77,6 +77,7 @@ constexpr std::array<SimulatedCluster, 6> kClusters{{
                "Ethernet card for 4 GPUs"},
     ethernet("ethernet-10g", 1.25, "IEEE 802.3ae line rate, one card per host"),
     ethernet("ethernet-25g", 3.125, "IEEE 802.3by line rate, one card per host"),
+    ethernet("ethernet-50g", 6.25, "IEEE 802.3cd line rate, one card per host"),
     ethernet("ethernet-100g", 12.5, "IEEE 802.3ba line rate, one card per host"),
 }};
 
