@@ -27,7 +27,7 @@ Task make_task(int num_tables, int num_devices) {
   std::int64_t bytes = 0;
   for (int t = 0; t < num_tables; ++t) {
     Table table = workload.tables[t % workload.tables.size()];
-    table.name += "-" + std::to_string(t);
+    table.name.append("-").append(std::to_string(t));
     table.embedding_dim = kDims[t % 6];
     bytes += shard_bytes(table, table.embedding_dim, task.optimizer);
     task.tables.push_back(table);

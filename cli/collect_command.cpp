@@ -76,7 +76,7 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command->add_option("--dims", options->sampling.dims, "Columns at which each table occurs")
       ->check(integer_between(1, kMaxEmbeddingDim))
-      ->capture_default_str();
+      ->default_str("4 8 12 ... 128");
   command
       ->add_option("--held-out", options->sampling.held_out_share,
                    "Share of the tables, and of the samples on them, kept from training")

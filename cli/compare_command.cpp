@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -221,6 +222,7 @@ void run(CompareOptions& options) {
   const std::vector<ComparisonSummary> summaries = summarize(entries);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
+  if (options.measure) warn_of_measurement_difference(*models.compute);
   if (options.json) {
     fmt::print("{}", text);
   } else {

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
@@ -87,7 +88,6 @@ void run(EvaluateOptions& options) {
     throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
   }
   const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
-  const std::string difference = hardware_difference(*models.compute);
   const Simulator simulator(document.task, models.compute, models.communication);
   options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
   options.benchmark.data_type = arena_data_type(document.task);
@@ -102,10 +102,7 @@ void run(EvaluateOptions& options) {
     evaluation =
         evaluate_plans(simulator, {&document.plan, 1}, benchmark, options.seed, show).front();
   }
-  if (!difference.empty()) {
-    fmt::print(stderr, "neuroshard: warning: {}: measured on {}\n", models.compute->name(),
-               difference);
-  }
+  warn_of_measurement_difference(*models.compute);  // not before: a refusal is one line
   if (options.json) {
     const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},
                                      {"measured_ms", evaluation.measured.cost_ms},

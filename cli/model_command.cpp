@@ -1,10 +1,12 @@
-// `neuroshard model`: lists cost models and shows what one was trained on.
+// `neuroshard model`: lists cost models, shows what one was trained on, tests one on measured costs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
@@ -12,7 +14,9 @@
 #include "neuroshard/cost/communication_model_io.h"
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/io/json.h"
 #include "neuroshard/report/text_table.h"
+#include "neuroshard/train/model_test.h"
 
 namespace neuroshard::cli {
 
@@ -116,6 +120,42 @@ void show(const std::string& name) {
                    "\"" + name + "\"");
 }
 
+struct TestOptions {
+  std::string model;
+  std::vector<std::string> costs;
+  bool json = false;
+};
+
+void test(const TestOptions& options) {
+  const CostModels models = load_cost_models({options.model}, Topology{});
+  TextTable table;
+  table.add_column("file", TextTable::Align::left);
+  for (const char* column : {"samples", "MAE [ms]", "MAPE", "bias", "tau"}) {
+    table.add_column(column, TextTable::Align::right);
+  }
+  Json::Array files;
+  for (const std::string& path : options.costs) {
+    const ModelTest result = test_compute_model(*models.compute, path);
+    const PredictionMetrics& metrics = result.metrics;
+    const std::string name = std::filesystem::path(path).filename();
+    table.add_row({name, fmt::format("{}", metrics.count), fmt::format("{:.4f}", metrics.mae),
+                   fmt::format("{:.1f}%", 100.0 * metrics.mape),
+                   fmt::format("{:+.1f}%", 100.0 * result.bias),
+                   fmt::format("{:.4f}", metrics.kendall_tau)});
+    files.push_back(Json::Object{{"file", path},
+                                 {"samples", static_cast<std::int64_t>(metrics.count)},
+                                 {"mae", metrics.mae},
+                                 {"mape", metrics.mape},
+                                 {"bias", result.bias},
+                                 {"kendall_tau", metrics.kendall_tau}});
+  }
+  if (options.json) {
+    fmt::print("{}\n", to_line(Json(std::move(files))));
+  } else {
+    fmt::print("{}", table.to_string());
+  }
+}
+
 }  // namespace
 
 void add_model_command(CLI::App& app) {
@@ -127,6 +167,14 @@ void add_model_command(CLI::App& app) {
       model->add_subcommand("show", "What a model was trained on, and how good it is");
   command->add_option("model", *name, "Name or file")->required();
   command->callback([name] { show(*name); });
+  auto options = std::make_shared<TestOptions>();
+  CLI::App* tested =
+      model->add_subcommand("test", "How well a model predicts measured computation costs");
+  tested->add_option("model", options->model, "Name or file")->required();
+  tested->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
+      ->required();
+  tested->add_flag("--json", options->json, "Print the result as JSON");
+  tested->callback([options] { test(*options); });
 }
 
 }  // namespace neuroshard::cli

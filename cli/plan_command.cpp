@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/warnings.h"
 #include "neuroshard/baselines/baselines.h"
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
@@ -97,15 +98,6 @@ Json search_json(const PlanOptions& options, const PlanningResult& result, doubl
                       {"wall_ms", result.stats.wall_ms}};
 }
 
-void warn(const CostModels& models, const Task& task) {
-  for (const std::string& reason : models.compute->outside_range(task)) {
-    fmt::print(stderr, "neuroshard: warning: {}: {}\n", models.compute->name(), reason);
-  }
-  for (const std::string& reason : models.communication->outside_range(task)) {
-    fmt::print(stderr, "neuroshard: warning: {}: {}\n", models.communication->name(), reason);
-  }
-}
-
 AlgorithmOutcome outcome_of(const Planner& planner, const Simulator& simulator,
                             const PlannerOptions& options) {
   AlgorithmOutcome outcome;
@@ -165,7 +157,7 @@ void run(PlanOptions& options) {
   const PlanDocument document{task, result.plan, result.predicted, models_json(models),
                               search_json(options, result, bound_ms)};
   if (!options.output.empty()) write_plan(document, options.output);
-  warn(models, task);
+  warn_of_extrapolation(models, task);
   if (options.json) {
     fmt::print("{}", plan_text(document));
   } else {

@@ -64,6 +64,9 @@ class ComputeCostModel {
   /// The hardware that the model was measured on, a JSON object; empty for an estimate.
   [[nodiscard]] virtual std::string hardware() const { return ""; }
 
+  /// The operator that was measured, a JSON object; empty for an estimate.
+  [[nodiscard]] virtual std::string operator_info() const { return ""; }
+
   /// Why predictions for this task are extrapolations (batch size, data type, optimizer,
   /// dimension, ... outside what the model was trained on); empty if they are not.
   [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;

@@ -42,6 +42,7 @@ class NeuralComputeModel final : public ComputeCostModel {
 
   [[nodiscard]] std::string name() const override { return info_.name; }
   [[nodiscard]] std::string hardware() const override { return info_.hardware; }
+  [[nodiscard]] std::string operator_info() const override { return info_.operator_info; }
   [[nodiscard]] bool is_convex_increasing() const override {
     return network_.architecture == ComputeArchitecture::resource_loads;
   }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json.h"
@@ -21,18 +22,25 @@ constexpr int kDevicesInFlight = 48;
 
 }  // namespace
 
-std::string hardware_difference(const ComputeCostModel& model) {
+std::string measurement_difference(const ComputeCostModel& model) {
   if (model.hardware().empty()) return "";
-  const Json measured_on = parse_json(model.hardware(), model.name() + ": hardware");
+  const Json hardware = parse_json(model.hardware(), model.name() + ": hardware");
+  const Json measured = parse_json(model.operator_info(), model.name() + ": operator");
   const HardwareInfo here = cpu_info();
-  const auto difference = [&](const char* field, const Json& value) {
-    const Json* other = measured_on.find(field);
-    return other == nullptr || *other == value
-               ? std::string()
-               : fmt::format("{} {}, this machine has {}", field, to_line(*other), to_line(value));
+  struct Field {
+    const Json* theirs;
+    const char* name;
+    Json ours;
   };
-  const std::string name = difference("name", here.name);
-  return name.empty() ? difference("num_cores", here.num_cores) : name;
+  for (const auto& [theirs, name, ours] :
+       {Field{hardware.find("name"), "processor", here.name},
+        Field{hardware.find("num_cores"), "num_cores", here.num_cores},
+        Field{measured.find("name"), "operator", kOperatorName},
+        Field{measured.find("version"), "operator version", kOperatorVersion}}) {
+    if (theirs == nullptr || *theirs == ours) continue;
+    return fmt::format("{} {}, here it is {}", name, to_line(*theirs), to_line(ours));
+  }
+  return "";
 }
 
 DataType arena_data_type(const Task& task) {

@@ -31,8 +31,8 @@ struct PlanEvaluation {
     std::uint64_t seed, const std::function<void(int devices_done)>& on_device = {});
 
 /// Why measuring here says little of the model: it was measured on another processor or number of
-/// cores; empty if it was not, or is an estimate.
-[[nodiscard]] std::string hardware_difference(const ComputeCostModel& model);
+/// cores, or with another operator or version of it; empty if it was not, or is an estimate.
+[[nodiscard]] std::string measurement_difference(const ComputeCostModel& model);
 
 /// What the arena must be filled with for the task's tables.
 [[nodiscard]] DataType arena_data_type(const Task& task);

@@ -202,6 +202,10 @@ TEST(Cli, TrainThenPlanWithTheModel) {
 
   EXPECT_THAT(expect_success({"model", "show", model}),
               testing::AllOf(HasSubstr("name            tiny\n"), HasSubstr("resource-loads")));
+  EXPECT_THAT(expect_success({"model", "test", model, costs}),
+              testing::AllOf(HasSubstr("bias"), HasSubstr("costs.jsonl       60")));
+  EXPECT_THAT(expect_success({"model", "test", model, costs, "--json"}),
+              HasSubstr("\"samples\": 60"));
   const std::string plan = folder.file("plan.json");
   (void)expect_success({"plan", folder.write("task.json", kTask), "--model", model, "-o", plan});
   EXPECT_THAT(read_file(plan), HasSubstr(read_compute_model(model)->info().model_sha256));

@@ -101,7 +101,7 @@ TEST(CliOutputs, ARefusalAfterAWarningIsStillOneLine) {
   const Arguments evaluate{"evaluate", plan_file, "--model", model, "--arena"};
   expect_refusal(folder, evaluate + Arguments{"900TiB"}, "memory: expected 900.00 TiB free", 3);
   EXPECT_THAT(run_cli(evaluate + Arguments{"1MiB"}).err,
-              HasSubstr("warning: narrow: measured on name \"test\", this machine has "));
+              HasSubstr("warning: narrow: measured on processor \"test\", here it is "));
 }
 
 TEST(CliOutputs, AnInvalidPlanIsAnAnswer) {

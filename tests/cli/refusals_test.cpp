@@ -309,7 +309,7 @@ TEST(CliRefusals, MalformedModels) {
       {"", path + ": expected a safetensors file"},
       {std::string(16, '\xff'), path + ": header size: expected "},
       {replaced(valid, "resource-loads", "resource_loads"), "__metadata__.architecture: expected "},
-      {replaced(valid, "shard/extended/1", "shard/extended/9"), "feature_schema: expected "}};
+      {replaced(valid, "shard/extended/2", "shard/extended/9"), "feature_schema: expected "}};
   for (const BadTask& bad : cases) {
     write_file(path, bad.text);
     expect_refusal(folder, {"model", "show", path}, bad.message);

@@ -145,9 +145,9 @@ TEST(ComputeModelIo, RefusesWhatThisBuildDoesNotHave) {
                metadata("kind", "communication", ": expected \"compute\", got \"communication\""),
                metadata("architecture", "transformer",
                         ": expected \"published\" or \"resource-loads\", got \"transformer\""),
-               metadata("feature_schema", "shard/extended/2",
-                        ": expected \"shard/published/1\" or \"shard/extended/1\", got "
-                        "\"shard/extended/2\"")});
+               metadata("feature_schema", "shard/extended/1",
+                        ": expected \"shard/published/1\" or \"shard/extended/2\", got "
+                        "\"shard/extended/1\"")});
 }
 
 TEST(ComputeModelIo, RefusesIncompleteMetadata) {
@@ -200,13 +200,13 @@ TEST(ComputeModelIo, RefusesMissingTensors) {
 }
 
 TEST(ComputeModelIo, RefusesWrongShapes) {
-  // The network has 34 features, layers of 12, 8 and 5 outputs, and a head of 9 units.
-  expect_refusals(kLoads, {tensor("feature_mean", {33}, "expected 34 elements, got 33"),
-                           tensor("feature_scale", {34, 1}, "expected 1 dimensions, got 2"),
-                           tensor("encoder.0.weight", {12, 33}, "expected 34 inputs, got 33"),
+  // The network has 38 features, layers of 12, 8 and 5 outputs, and a head of 9 units.
+  expect_refusals(kLoads, {tensor("feature_mean", {33}, "expected 38 elements, got 33"),
+                           tensor("feature_scale", {38, 1}, "expected 1 dimensions, got 2"),
+                           tensor("encoder.0.weight", {12, 33}, "expected 38 inputs, got 33"),
                            tensor("encoder.1.weight", {8, 13}, "expected 12 inputs, got 13"),
                            tensor("encoder.1.bias", {9}, "expected 8 elements, got 9"),
-                           tensor("encoder.2.weight", {5, 8}, "expected 42 inputs, got 8"),
+                           tensor("encoder.2.weight", {5, 8}, "expected 46 inputs, got 8"),
                            tensor("encoder.2.weight", {5, 42, 1}, "expected 2 dimensions, got 3"),
                            tensor("head.weight", {9, 6}, "expected 5 inputs, got 6"),
                            tensor("head.bias", {1}, "expected 9 elements, got 1"),

@@ -42,7 +42,7 @@ TEST(ShardFeatures, NamesAreDistinctAndBegunByThePublishedOnes) {
   const std::vector<std::string>& published = feature_names(FeatureSchema::published);
   const std::vector<std::string>& extended = feature_names(FeatureSchema::extended);
   EXPECT_EQ(published.size(), 23u);  // the paper's 20, batch size, optimizer, data type
-  EXPECT_EQ(extended.size(), 34u);
+  EXPECT_EQ(extended.size(), 38u);
   EXPECT_TRUE(std::equal(published.begin(), published.end(), extended.begin()));
   EXPECT_EQ(std::set<std::string>(extended.begin(), extended.end()).size(), extended.size());
 }
@@ -52,7 +52,7 @@ TEST(ShardFeatures, SchemasHaveNamesThatReadBack) {
     EXPECT_EQ(feature_schema_from_string(to_string(schema), "p"), schema);
   }
   EXPECT_EQ(input_error([] { (void)feature_schema_from_string("shard/2", "m: schema"); }),
-            "m: schema: expected \"shard/published/1\" or \"shard/extended/1\", got \"shard/2\"");
+            "m: schema: expected \"shard/published/1\" or \"shard/extended/2\", got \"shard/2\"");
 }
 
 TEST(ShardFeatures, WrittenOutForOnePiece) {
@@ -84,6 +84,23 @@ TEST(ShardFeatures, TellOptimizerAndDataTypeApart) {
   const Features f = features_of(table, 8);
   EXPECT_EQ(f.at("fp16"), 1.0F);
   EXPECT_EQ(f.at("log2_row_bytes"), 4.0F);
+}
+
+TEST(ShardFeatures, CountCacheLinesThatRowsStraddle) {
+  const auto lines = [](std::int64_t columns) {
+    return std::exp2(features_of(statistics(1000, 2.0), columns).at("log2_row_lines"));
+  };
+  EXPECT_NEAR(lines(4), 1.0, 1e-5);
+  EXPECT_NEAR(lines(10), 1.5, 1e-5);  // half of the rows of 40 bytes end in the next line
+  EXPECT_NEAR(lines(12), 1.5, 1e-5);
+  EXPECT_NEAR(lines(16), 1.0, 1e-5);
+  EXPECT_NEAR(lines(20), 2.0, 1e-5);
+  EXPECT_NEAR(lines(28), 2.5, 1e-5);
+  EXPECT_NEAR(lines(40), 3.0, 1e-5);
+  EXPECT_NEAR(lines(128), 8.0, 1e-5);
+  const Features f = features_of(statistics(1000, 2.0), 40);
+  EXPECT_NEAR(f.at("log2_output_vectors"), std::log2(3.0), 1e-5);
+  EXPECT_NEAR(f.at("log2_looked_up_lines"), f.at("log2_lookups") + std::log2(3.0), 1e-5);
 }
 
 TEST(ShardFeatures, DistinctRowsAreNoMoreThanTheTableHas) {

@@ -50,24 +50,29 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
   EXPECT_EQ(std::abs(evaluation.compute_tau), 1.0);  // of two devices
 }
 
-NeuralComputeModel model_measured_on(const std::string& hardware) {
+NeuralComputeModel model_measured_on(const std::string& hardware,
+                                     const std::string& operator_info = "{}") {
   ComputeModelInfo info = testing_networks::wide_info();
   info.hardware = hardware;
+  info.operator_info = operator_info;
   return {testing_networks::random_network(ComputeArchitecture::resource_loads, 1), info};
 }
 
-TEST(HardwareDifference, NamesWhatDiffers) {
+TEST(MeasurementDifference, NamesWhatDiffers) {
   const HardwareInfo here = cpu_info();
   Json hardware = Json::Object{{"name", here.name}, {"num_cores", here.num_cores}};
-  EXPECT_EQ(hardware_difference(model_measured_on(to_line(hardware))), "");
+  EXPECT_EQ(measurement_difference(model_measured_on(to_line(hardware))), "");
   hardware.set("num_cores", here.num_cores + 1);
-  EXPECT_EQ(hardware_difference(model_measured_on(to_line(hardware))),
-            fmt::format("num_cores {}, this machine has {}", here.num_cores + 1, here.num_cores));
+  EXPECT_EQ(measurement_difference(model_measured_on(to_line(hardware))),
+            fmt::format("num_cores {}, here it is {}", here.num_cores + 1, here.num_cores));
   hardware.set("name", "abacus");
-  EXPECT_EQ(hardware_difference(model_measured_on(to_line(hardware))),
-            fmt::format("name \"abacus\", this machine has {}", to_line(here.name)));
-  EXPECT_EQ(hardware_difference(model_measured_on("{}")), "");
-  EXPECT_EQ(hardware_difference(*testing_tasks::analytic_compute()), "");
+  EXPECT_EQ(measurement_difference(model_measured_on(to_line(hardware))),
+            fmt::format("processor \"abacus\", here it is {}", to_line(here.name)));
+  EXPECT_EQ(measurement_difference(model_measured_on("{}")), "");
+  EXPECT_EQ(measurement_difference(
+                model_measured_on("{}", R"({"name": "neuroshard-cpu", "version": 0})")),
+            fmt::format("operator version 0, here it is {}", kOperatorVersion));
+  EXPECT_EQ(measurement_difference(*testing_tasks::analytic_compute()), "");
 }
 
 TEST(EvaluatePlan, TheArenaHoldsWhatTheTablesAre) {

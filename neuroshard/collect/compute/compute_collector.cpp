@@ -67,8 +67,8 @@ ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
                                const ComputeBenchmarkOptions& benchmark, int num_threads) {
   ComputeCostsHeader header;
   header.hardware = hardware_json();
-  header.operator_info = Json::Object{{"name", "neuroshard-cpu"},
-                                      {"version", 2},
+  header.operator_info = Json::Object{{"name", kOperatorName},
+                                      {"version", kOperatorVersion},
                                       {"instruction_set", kernels::instruction_set()},
                                       {"num_threads", num_threads},
                                       {"quantile", benchmark.repetitions.quantile},
@@ -124,6 +124,12 @@ void validate(const ComputeSamplingOptions& options) {
 }
 
 }  // namespace
+
+std::vector<std::int64_t> widths_of_pieces() {
+  std::vector<std::int64_t> widths;
+  for (std::int64_t width = 4; width <= 128; width += 4) widths.push_back(width);
+  return widths;
+}
 
 bool is_held_out(const std::string& table_name, double held_out_share) {
   std::uint64_t hash = 0;

@@ -20,7 +20,7 @@ struct QuantileEstimate {
 struct RepetitionOptions {
   /// The first quartile is the median of the faster half of the runs. What other programs on the
   /// machine take away only ever makes a run slower, and on a shared machine does so for seconds
-  /// on end: the faster half repeats two to three times as well as all runs (docs/results.md).
+  /// on end: the faster half repeats about twice as well as all runs (docs/results.md).
   double quantile = 0.25;
   double target_interval = 0.03;  ///< stop when the relative half-width is at most this
   int warm_ups = 1;               ///< runs that do not count

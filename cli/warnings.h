@@ -1,0 +1,15 @@
+// Warnings on stderr: what makes predictions or measurements say less than they seem to.
+#pragma once
+
+#include "neuroshard/core/task.h"
+#include "neuroshard/cost/model_catalog.h"
+
+namespace neuroshard::cli {
+
+/// A line for each reason why predictions for the task are extrapolations.
+void warn_of_extrapolation(const CostModels& models, const Task& task);
+
+/// A line if the model was measured elsewhere, or of another operator, than what runs here.
+void warn_of_measurement_difference(const ComputeCostModel& model);
+
+}  // namespace neuroshard::cli
