@@ -141,9 +141,8 @@ void run(CollectCommunicationOptions& options) {
     try {
       measured = measure_communication_costs(collection, transport);
     } catch (const Error& error) {
-      // The others wait for this process: they must end with it.
-      fmt::print(stderr, "neuroshard: {}\n", error.what());
-      MpiTransport::abort(error.exit_code());
+      transport.end_run_with(error);
+      throw;
     }
     if (transport.rank() != 0) return;
   }

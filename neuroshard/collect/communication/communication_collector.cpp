@@ -105,18 +105,6 @@ Json simulated_hardware(const std::string& platform) {
       .set("devices_per_card", cluster.devices_per_card);
 }
 
-/// Throws in every process unless all of them give the same text.
-void require_agreement(MpiTransport& transport, const std::string& own) {
-  const std::vector<std::string> all = transport.all_gather(own);
-  for (std::size_t rank = 1; rank < all.size(); ++rank) {
-    if (all[rank] != all[0]) {
-      throw InputError("mpi",
-                       fmt::format("the same options in all processes, {} in process 0", all[0]),
-                       fmt::format("{} in process {}", all[rank], rank));
-    }
-  }
-}
-
 }  // namespace
 
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
@@ -141,13 +129,13 @@ std::int64_t measure_communication_costs(const CommunicationCollection& collecti
                                          MpiTransport& transport) {
   const CommunicationSamplingOptions& sampling = collection.sampling;
   if (transport.size() != sampling.world_size) {
-    throw InputError("mpi", fmt::format("{} processes, one per device", sampling.world_size),
+    throw CollectiveInputError("mpi", fmt::format("{} processes, one per device", sampling.world_size),
                      fmt::format("{}", transport.size()));
   }
-  require_agreement(transport,
-                    fmt::format("batch size {}, {}, seed {}, lags up to {} ms, {} samples",
-                                sampling.batch_size, to_string(sampling.data_type), sampling.seed,
-                                sampling.max_start_ms, collection.num_samples));
+  transport.require_agreement(
+      fmt::format("batch size {}, {}, seed {}, lags up to {} ms, {} samples", sampling.batch_size,
+                  to_string(sampling.data_type), sampling.seed, sampling.max_start_ms,
+                  collection.num_samples));
   const HardwareInfo info = cpu_info();
   Json::Array hosts;
   for (const std::string& host : transport.all_gather(MpiTransport::host_name())) {

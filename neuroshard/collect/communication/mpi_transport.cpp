@@ -1,12 +1,14 @@
 // MPI's non-blocking messages.
 #include "neuroshard/collect/communication/mpi_transport.h"
 
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 
@@ -119,11 +121,32 @@ std::vector<std::string> MpiTransport::all_gather(const std::string& text) {
   return texts;
 }
 
+void MpiTransport::require_agreement(const std::string& text) {
+  const std::vector<std::string> all = all_gather(text);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] != all[0]) {
+      throw CollectiveInputError(
+                       "mpi",
+                       fmt::format("the same options in all processes, {} in process 0", all[0]),
+                       fmt::format("{} in process {}", all[rank], rank));
+    }
+  }
+}
+
 std::string MpiTransport::host_name() {
   std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
   int length = 0;
   MPI_Get_processor_name(name.data(), &length);
   return {name.data(), static_cast<std::size_t>(length)};
+}
+
+void MpiTransport::end_run_with(const Error& error) const {
+  if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
+    if (rank_ != 0) (void)std::freopen("/dev/null", "w", stderr);
+    return;
+  }
+  fmt::print(stderr, "neuroshard: {}\n", error.what());
+  abort(error.exit_code());
 }
 
 void MpiTransport::abort(int exit_code) {
