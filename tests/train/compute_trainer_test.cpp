@@ -136,7 +136,7 @@ TEST(ComputeTrainer, RefusesToCallAnythingAModel) {
 TEST(ComputeTrainer, PublishedOptionsAreThePapers) {
   const ComputeTrainingOptions options = ComputeTrainingOptions::published();
   EXPECT_EQ(options.architecture, kPublished);
-  EXPECT_EQ(options.batch_size, 512);
+  EXPECT_EQ(options.loop.batch_size, 512);
   EXPECT_EQ(options.loop.learning_rate, 1e-3);
   EXPECT_EQ(feature_schema_of(kPublished), FeatureSchema::published);
   EXPECT_EQ(feature_schema_of(kLoads), FeatureSchema::extended);

@@ -130,7 +130,7 @@ TEST(TrainableCommunicationNetwork, PredictsByTheFormula) {
 }
 
 TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
-  for (const float shift : {3.0F, 6.5F}) {  // the larger one puts delays at their bound
+  for (const float shift : {3.0F, 4.5F}) {  // the larger one puts some delays at their bound
     Random random(5);
     const TrainableCommunicationNetwork network = disturbed_network(random, shift);
     const DeviceBatch batch = random_batch(8, random);
@@ -147,7 +147,7 @@ TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
           << "parameter " << at << ", shift " << shift;
       largest = std::max(largest, numeric.cwiseAbs().maxCoeff());
     }
-    EXPECT_GT(largest, 1e-2);  // else nothing was compared
+      EXPECT_GT(largest, 1e-2) << "shift " << shift;  // else nothing was compared
   }
 }
 
