@@ -1,4 +1,4 @@
-// `neuroshard collect compute`: measures computation costs on this machine.
+// `neuroshard collect`: measures computation and communication costs, or simulates the latter.
 #include <fmt/format.h>
 
 #include <memory>
@@ -8,7 +8,9 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "neuroshard/collect/communication/communication_collector.h"
 #include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/workload/workload_catalog.h"
 
@@ -104,12 +106,94 @@ void add_compute(CLI::App& collect) {
   command->callback([options] { run(*options); });
 }
 
+struct CollectCommunicationOptions {
+  std::string backend;
+  std::string platform;
+  std::string data_type = "fp32";
+  CommunicationCollection collection;
+};
+
+void run(CollectCommunicationOptions& options) {
+  CommunicationCollection& collection = options.collection;
+  CommunicationSamplingOptions& sampling = collection.sampling;
+  sampling.data_type = parse_data_type(options.data_type, "--data-type");
+  if (collection.local_world_size == 0) collection.local_world_size = sampling.world_size;
+  if (sampling.world_size % collection.local_world_size != 0) {
+    throw InputError("--local-devices", fmt::format("a divisor of {} devices", sampling.world_size),
+                     fmt::format("{}", collection.local_world_size));
+  }
+  ProgressLine line;
+  collection.on_progress = [&](const CollectionProgress& progress) {
+    line.show(fmt::format("{} of {} samples, {} left", progress.done, progress.requested,
+                          format_seconds(progress.seconds_left)));
+  };
+  std::int64_t measured = 0;
+  if (options.backend == "simgrid") {
+    if (options.platform.empty()) {
+      throw InputError("--platform", "what to simulate", "nothing");
+    }
+    measured = simulate_communication_costs(collection, options.platform);
+  } else {
+    if (!options.platform.empty()) {
+      throw InputError("--platform", "it with --backend simgrid", "--backend mpi");
+    }
+    MpiTransport transport;
+    try {
+      measured = measure_communication_costs(collection, transport);
+    } catch (const Error& error) {
+      transport.end_run_with(error);
+      throw;
+    }
+    if (transport.rank() != 0) return;
+  }
+  fmt::print(stderr, "{}: {} samples measured\n", collection.path, measured);
+}
+
+void add_communication(CLI::App& collect) {
+  auto options = std::make_shared<CollectCommunicationOptions>();
+  CLI::App* command = collect.add_subcommand(
+      "communication", "Time the forward and backward all-to-all of pooled embeddings");
+  CommunicationCollection& collection = options->collection;
+  command
+      ->add_option("--backend", options->backend,
+                   "mpi: measure, under mpirun with one process per device; simgrid: simulate")
+      ->check(CLI::IsMember({"mpi", "simgrid"}))
+      ->required();
+  command->add_option("--platform", options->platform,
+                      "With simgrid: name of a preset, or a SimGrid platform file (.xml)");
+  command->add_option("--devices", collection.sampling.world_size, "Number of devices")
+      ->check(integer_between(2, 4096))
+      ->required();
+  command
+      ->add_option("--local-devices", collection.local_world_size, "Devices per host; default all")
+      ->check(integer_between(1, 4096));
+  collection.local_world_size = 0;
+  command
+      ->add_option("--samples", collection.num_samples, "Samples the file should have in the end")
+      ->check(integer_between(1, 1'000'000'000))
+      ->capture_default_str();
+  command->add_option("--batch-size", collection.sampling.batch_size, "Samples over all devices")
+      ->check(integer_between(1, kMaxBatchSize))
+      ->capture_default_str();
+  command->add_option("--data-type", options->data_type, "fp32 or fp16")->capture_default_str();
+  command->add_option("--max-start-ms", collection.sampling.max_start_ms, "Largest lag")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->add_option("--seed", collection.sampling.seed, "Seed of the sequence of samples")
+      ->check(seed())
+      ->capture_default_str();
+  command->add_option("-o,--output", collection.path, "File to write or to continue (.jsonl)")
+      ->required();
+  command->callback([options] { run(*options); });
+}
+
 }  // namespace
 
 void add_collect_command(CLI::App& app) {
   CLI::App* collect = app.add_subcommand("collect", "Measure costs to train cost models on");
   collect->require_subcommand(1);
   add_compute(*collect);
+  add_communication(*collect);
 }
 
 }  // namespace neuroshard::cli

@@ -5,13 +5,16 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/evaluate_under_mpirun.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
+#include "neuroshard/collect/communication/mpi_transport.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/io/checksum.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/report/text_table.h"
 
@@ -81,28 +84,21 @@ void print_table(const PlanEvaluation& evaluation) {
              100.0 * (evaluation.predicted.cost_ms / evaluation.measured.cost_ms - 1.0));
 }
 
-void run(EvaluateOptions& options) {
-  const PlanDocument document = read_plan(options.plan);
-  const std::vector<std::string> found = violations(document.task, document.plan);
-  if (!found.empty()) {
-    throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
-  }
-  const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
-  const Simulator simulator(document.task, models.compute, models.communication);
-  options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
-  options.benchmark.data_type = arena_data_type(document.task);
+/// Every device's computation on this machine, one after the other; communication as predicted.
+void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
+                   const EvaluateOptions& options) {
   ComputeBenchmark benchmark(options.benchmark);
   PlanEvaluation evaluation;
   {
     ProgressLine line;
     const auto show = [&](int devices_done) {
       line.show(fmt::format("{} of {} devices measured", devices_done,
-                            document.task.topology.world_size));
+                            simulator.task().topology.world_size));
     };
     evaluation =
-        evaluate_plans(simulator, {&document.plan, 1}, benchmark, options.seed, show).front();
+        evaluate_plans(simulator, {&plan, 1}, benchmark, options.seed, show).front();
   }
-  warn_of_measurement_difference(*models.compute);  // not before: a refusal is one line
+  warn_of_measurement_difference(simulator.compute());  // not before: a refusal is one line
   if (options.json) {
     const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},
                                      {"measured_ms", evaluation.measured.cost_ms},
@@ -115,12 +111,33 @@ void run(EvaluateOptions& options) {
   }
 }
 
+void run(EvaluateOptions& options) {
+  const PlanDocument document = read_plan(options.plan);
+  const std::vector<std::string> found = violations(document.task, document.plan);
+  if (!found.empty()) {
+    throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
+  }
+  const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
+  const Simulator simulator(document.task, models.compute, models.communication);
+  options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
+  options.benchmark.data_type = arena_data_type(document.task);
+  if (started_by_mpirun()) {
+    evaluate_under_mpirun(simulator, document.plan,
+                          {options.benchmark, options.seed, sha256_file(options.plan), options.json});
+  } else {
+    evaluate_here(simulator, document.plan, options);
+  }
+}
+
+
 }  // namespace
 
 void add_evaluate_command(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
   CLI::App* command =
-      app.add_subcommand("evaluate", "Measure a plan's computation on this machine");
+      app.add_subcommand("evaluate",
+                         "Measure a plan's computation on this machine; under mpirun, with one "
+                         "process per device, its real iterations");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
   command->add_option("--model", options->models, "Cost models; default those of the plan");
   command->add_option("--arena", options->arena, "Memory to take for the tables")

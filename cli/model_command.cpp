@@ -4,12 +4,15 @@
 #include <fmt/ranges.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/communication_features.h"
+#include "neuroshard/cost/communication_model_io.h"
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/json.h"
@@ -33,8 +36,38 @@ void list() {
   fmt::print("{}", table.to_string());
 }
 
-void show_file(const std::string& file) {
-  const auto model = read_compute_model(file);
+void show_metrics(const std::map<std::string, double>& metrics) {
+  for (const auto& [name, value] : metrics) fmt::print("{:<40}{:.6g}\n", name, value);
+}
+
+void show_communication_model(const CommunicationModelFile& model, const std::string& file) {
+  const CommunicationModelInfo& info = model.info;
+  fmt::print("name            {}\n", info.name);
+  fmt::print("kind            communication\n");
+  fmt::print("file            {}\n", file);
+  fmt::print("sha256          {}\n", info.model_sha256);
+  fmt::print("feature schema  {}\n", kCommunicationSchema);
+  fmt::print("training data   sha256 {}\n", info.data_sha256);
+  fmt::print("trained range   {} to {} devices, batch size {} to {}\n", info.min_world_size,
+             info.max_world_size, info.min_batch_size, info.max_batch_size);
+  for (const TrainedCluster& cluster : info.clusters) {
+    const ClusterNetwork& network = cluster.network;
+    fmt::print("interconnect    {}: up to {} devices per host",
+               cluster.name, cluster.max_local_world_size);
+    if (cluster.max_local_world_size > 1) {
+      fmt::print(" with {:.4g} GB/s and {:.4g} ms between them", network.intra_host_gb_per_s,
+                 network.intra_host_latency_ms);
+    }
+    fmt::print("; a network card of {:.4g} GB/s and {:.4g} ms for {}\n",
+               network.inter_host_gb_per_s, network.inter_host_latency_ms,
+               network.devices_per_card == 1 ? "each device"
+                                             : fmt::format("{}", network.devices_per_card));
+  }
+  show_metrics(info.metrics);
+}
+
+void show_compute_model(const std::shared_ptr<const NeuralComputeModel>& model,
+                        const std::string& file) {
   const ComputeModelInfo& info = model->info();
   const TrainedRange& range = info.range;
   std::vector<std::string> optimizers;
@@ -56,7 +89,16 @@ void show_file(const std::string& file) {
       range.min_batch_size, range.max_batch_size, range.min_columns, range.max_columns,
       range.max_pieces, range.max_embeddings, range.max_pooling_factor, fmt::join(optimizers, ", "),
       fmt::join(types, ", "));
-  for (const auto& [name, value] : info.metrics) fmt::print("{:<36}{:.6g}\n", name, value);
+  show_metrics(info.metrics);
+}
+
+void show_file(const std::string& path) {
+  const ModelFile file(path);
+  if (file.kind() == "communication") {
+    show_communication_model(communication_model_from(file, path), path);
+  } else {
+    show_compute_model(compute_model_from(file, path), path);
+  }
 }
 
 void show(const std::string& name) {
@@ -66,6 +108,10 @@ void show(const std::string& name) {
     return;
   }
   for (const ModelEntry& entry : list_models()) {
+    if (entry.name == name && !entry.is_estimate) {
+      show_file(entry.origin);
+      return;
+    }
     if (entry.name != name && entry.name != "analytic-" + name) continue;
     fmt::print("name    {}\nkind    {} (an estimate, not measured)\nsource  {}\n", entry.name,
                entry.kind, entry.origin);

@@ -1,6 +1,7 @@
-// `neuroshard train compute`: trains a computation cost model on measured costs.
+// `neuroshard train`: trains cost models on measured costs.
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/communication_model_io.h"
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/io/json.h"
+#include "neuroshard/train/communication_trainer.h"
 #include "neuroshard/train/compute_trainer.h"
 
 namespace neuroshard::cli {
@@ -37,12 +40,17 @@ Json metrics_json(const PredictionMetrics& metrics) {
                       {"kendall_tau", metrics.kendall_tau}};
 }
 
+void print_metrics_heading(const char* counted) {
+  fmt::print("{:<32}{:>8}{:>12}{:>10}{:>10}{:>10}\n", "", counted, "MSE [ms^2]", "MAE [ms]", "MAPE",
+             "tau");
+}
+
 void print_metrics(const char* name, const PredictionMetrics& metrics) {
   if (metrics.count == 0) {
-    fmt::print("{:<22}{:>8}\n", name, 0);
+    fmt::print("{:<32}{:>8}\n", name, 0);
     return;
   }
-  fmt::print("{:<22}{:>8}{:>12.4f}{:>10.4f}{:>9.2f}%{:>10.4f}\n", name, metrics.count, metrics.mse,
+  fmt::print("{:<32}{:>8}{:>12.4f}{:>10.4f}{:>9.2f}%{:>10.4f}\n", name, metrics.count, metrics.mse,
              metrics.mae, 100.0 * metrics.mape, metrics.kendall_tau);
 }
 
@@ -59,8 +67,7 @@ void print_result(const ComputeTrainingResult& result, const TrainComputeOptions
     fmt::print("{}\n", to_line(document));
     return;
   }
-  fmt::print("{:<22}{:>8}{:>12}{:>10}{:>10}{:>10}\n", "", "samples", "MSE [ms^2]", "MAE [ms]",
-             "MAPE", "tau");
+  print_metrics_heading("samples");
   print_metrics("training", result.training);
   print_metrics("validation", result.validation);
   print_metrics("unseen combinations", result.unseen_combinations);
@@ -69,13 +76,39 @@ void print_result(const ComputeTrainingResult& result, const TrainComputeOptions
              result.epochs.size(), format_seconds(result.seconds));
 }
 
+/// What the training of every kind of model takes.
+template <typename Options>
+void add_training_options(CLI::App& command, Options& options) {
+  command.add_option("--epochs", options.epochs, "At the most; 0: the architecture's default")
+      ->check(integer_between(0, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--seed", options.seed, "Of the split, the first weights and the order")
+      ->check(seed())
+      ->capture_default_str();
+  command.add_option("--threads", options.threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
+      ->capture_default_str();
+  command.add_option("--name", options.name, "Name of the model");
+  command.add_flag("--json", options.json, "Print the result as JSON");
+  command.add_option("-o,--output", options.output, "Model to write (.safetensors)")->required();
+}
+
+std::function<void(const EpochStats&)> progress_on(ProgressLine& line,
+                                                   const TrainingLoopOptions& loop) {
+  return [&line, epochs = loop.epochs](const EpochStats& epoch) {
+    const double left = epoch.seconds / epoch.epoch * (epochs - epoch.epoch);
+    line.show(fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch, epochs,
+                          100.0 * epoch.validation_mape, format_seconds(left)));
+  };
+}
+
 void run(const TrainComputeOptions& options) {
   const ComputeArchitecture architecture =
       compute_architecture_from_string(options.architecture, "--architecture");
   ComputeTrainingOptions training = architecture == ComputeArchitecture::published
                                         ? ComputeTrainingOptions::published()
                                         : ComputeTrainingOptions{};
-  if (options.epochs > 0) training.epochs = options.epochs;
+  if (options.epochs > 0) training.loop.epochs = options.epochs;
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = options.name;
@@ -85,11 +118,7 @@ void run(const TrainComputeOptions& options) {
   ComputeTrainingResult result;
   {
     ProgressLine line;
-    result = train_compute_model(dataset, training, [&](const EpochStats& epoch) {
-      const double left = epoch.seconds / epoch.epoch * (training.epochs - epoch.epoch);
-      line.show(fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch,
-                            training.epochs, 100.0 * epoch.validation_mape, format_seconds(left)));
-    });
+    result = train_compute_model(dataset, training, progress_on(line, training.loop));
   }
   write_compute_model(*result.model, options.output);
   print_result(result, options);
@@ -104,18 +133,86 @@ void add_compute(CLI::App& train) {
       ->add_option("--architecture", options->architecture,
                    "resource-loads, or published: the paper's network and training")
       ->capture_default_str();
-  command->add_option("--epochs", options->epochs, "At the most; 0: the architecture's default")
-      ->check(integer_between(0, 1'000'000))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "Of the split, the first weights and the order")
-      ->check(seed())
-      ->capture_default_str();
-  command->add_option("--threads", options->threads, "0: one per core")
-      ->check(integer_between(0, kMaxThreads))
-      ->capture_default_str();
-  command->add_option("--name", options->name, "Name of the model");
-  command->add_flag("--json", options->json, "Print the result as JSON");
-  command->add_option("-o,--output", options->output, "Model to write (.safetensors)")->required();
+  add_training_options(*command, *options);
+  command->callback([options] { run(*options); });
+}
+
+struct TrainCommunicationOptions {
+  std::vector<std::string> costs;
+  std::vector<std::string> held_out;
+  std::string output;
+  int epochs = 0;
+  std::uint64_t seed = 0;
+  int threads = 0;
+  std::string name;
+  bool json = false;
+};
+
+Json metrics_json(const CommunicationMetrics& metrics) {
+  return Json::Object{{"forward", metrics_json(metrics.forward)},
+                      {"backward", metrics_json(metrics.backward)}};
+}
+
+void print_metrics(const std::string& name, const CommunicationMetrics& metrics) {
+  print_metrics((name + ", forward").c_str(), metrics.forward);
+  print_metrics((name + ", backward").c_str(), metrics.backward);
+}
+
+void print_result(const CommunicationTrainingResult& result,
+                  const TrainCommunicationOptions& options) {
+  if (options.json) {
+    const Json document =
+        Json::Object{{"model", options.output},
+                     {"best_epoch", result.best_epoch},
+                     {"seconds", result.seconds},
+                     {"training", metrics_json(result.training)},
+                     {"validation", metrics_json(result.validation)},
+                     {"unseen_placements", metrics_json(result.unseen_placements)},
+                     {"unseen_clusters", metrics_json(result.unseen_clusters)},
+                     {"links_unseen_placements", metrics_json(result.links_unseen_placements)},
+                     {"links_unseen_clusters", metrics_json(result.links_unseen_clusters)}};
+    fmt::print("{}\n", to_line(document));
+    return;
+  }
+  print_metrics_heading("devices");
+  print_metrics("training", result.training);
+  print_metrics("validation", result.validation);
+  print_metrics("unseen placements", result.unseen_placements);
+  print_metrics("  by the links alone", result.links_unseen_placements);
+  print_metrics("unseen clusters", result.unseen_clusters);
+  print_metrics("  by the links alone", result.links_unseen_clusters);
+  fmt::print("{}: best epoch {} of {}, {}\n", options.output, result.best_epoch,
+             result.epochs.size(), format_seconds(result.seconds));
+}
+
+void run(const TrainCommunicationOptions& options) {
+  CommunicationTrainingOptions training;
+  if (options.epochs > 0) training.loop.epochs = options.epochs;
+  training.seed = options.seed;
+  training.num_threads = options.threads;
+  training.name = options.name;
+  require_writable(options.output);
+  const CommunicationDataset dataset = load_communication_dataset(options.costs);
+  const CommunicationDataset held_out = load_communication_dataset(options.held_out);
+  CommunicationTrainingResult result;
+  {
+    ProgressLine line;
+    result = train_communication_model(dataset, held_out, training, progress_on(line, training.loop));
+  }
+  write_communication_model(*result.network, result.info, options.output);
+  print_result(result, options);
+}
+
+void add_communication(CLI::App& train) {
+  auto options = std::make_shared<TrainCommunicationOptions>();
+  CLI::App* command = train.add_subcommand("communication", "Train a communication cost model");
+  command
+      ->add_option("costs", options->costs,
+                   "Files of measured or simulated communication costs (.jsonl[.gz])")
+      ->required();
+  command->add_option("--held-out", options->held_out,
+                      "Files to test on only: other numbers of devices, other clusters");
+  add_training_options(*command, *options);
   command->callback([options] { run(*options); });
 }
 
@@ -125,6 +222,7 @@ void add_train_command(CLI::App& app) {
   CLI::App* train = app.add_subcommand("train", "Train cost models on measured costs");
   train->require_subcommand(1);
   add_compute(*train);
+  add_communication(*train);
 }
 
 }  // namespace neuroshard::cli

@@ -5,7 +5,8 @@
 set -eu
 
 packages="g++ cmake ninja-build pkg-config
-  libeigen3-dev libfmt-dev nlohmann-json3-dev libcli11-dev libhwy-dev libssl-dev zlib1g-dev"
+  libeigen3-dev libfmt-dev nlohmann-json3-dev libcli11-dev libhwy-dev libssl-dev zlib1g-dev
+  libopenmpi-dev openmpi-bin libsimgrid-dev"
 test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
   clang libclang-rt-14-dev clang-format clang-tidy"
 

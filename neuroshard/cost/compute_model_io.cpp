@@ -7,33 +7,10 @@
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json.h"
 #include "neuroshard/io/json_reader.h"
-#include "neuroshard/io/safetensors.h"
 
 namespace neuroshard {
 
 namespace {
-
-/// Row-major (as files have it) from column-major, or back with the sides exchanged.
-std::vector<float> transposed(const std::vector<float>& values, int rows, int columns) {
-  std::vector<float> result(values.size());
-  for (int row = 0; row < rows; ++row) {
-    for (int column = 0; column < columns; ++column) {
-      result[static_cast<std::size_t>(row) * columns + column] =
-          values[static_cast<std::size_t>(column) * rows + row];
-    }
-  }
-  return result;
-}
-
-Tensor vector_tensor(const std::vector<float>& values) {
-  return {{static_cast<std::int64_t>(values.size())}, values};
-}
-
-void add_layer(TensorFile& file, const std::string& name, const DenseLayer& layer) {
-  file.tensors[name + ".weight"] = {{layer.outputs, layer.inputs},
-                                    transposed(layer.weights, layer.outputs, layer.inputs)};
-  file.tensors[name + ".bias"] = vector_tensor(layer.bias);
-}
 
 Json range_json(const TrainedRange& range) {
   Json::Array optimizers;
@@ -73,76 +50,6 @@ TrainedRange range_from_json(const JsonReader& reader) {
   }
   return range;
 }
-
-Json metrics_json(const std::map<std::string, double>& metrics) {
-  Json::Object object;
-  for (const auto& [name, value] : metrics) object.push_back({name, value});
-  return object;
-}
-
-/// A model file under examination: its entries by name, with errors that name file and entry.
-class ModelFile {
- public:
-  explicit ModelFile(const std::string& path) : path_(path), file_(read_tensors(path)) {}
-
-  [[nodiscard]] const std::string& metadata(const std::string& key) const {
-    const auto entry = file_.metadata.find(key);
-    if (entry == file_.metadata.end()) fail("__metadata__." + key, "an entry", "none");
-    return entry->second;
-  }
-
-  void expect(const std::string& key, const std::string& value) const {
-    if (metadata(key) != value) {
-      fail("__metadata__." + key, "\"" + value + "\"", describe(Json(metadata(key))));
-    }
-  }
-
-  [[nodiscard]] const Tensor& tensor(const std::string& name, std::size_t dimensions) const {
-    const auto entry = file_.tensors.find(name);
-    if (entry == file_.tensors.end()) fail(name, "a tensor", "none");
-    if (entry->second.shape.size() != dimensions) {
-      fail(name, fmt::format("{} dimensions", dimensions),
-           fmt::format("{}", entry->second.shape.size()));
-    }
-    return entry->second;
-  }
-
-  [[nodiscard]] bool has(const std::string& name) const { return file_.tensors.contains(name); }
-
-  [[nodiscard]] std::vector<float> vector(const std::string& name, std::size_t size) const {
-    const Tensor& found = tensor(name, 1);
-    if (found.values.size() != size) {
-      fail(name, fmt::format("{} elements", size), fmt::format("{}", found.values.size()));
-    }
-    return found.values;
-  }
-
-  [[nodiscard]] DenseLayer layer(const std::string& name, int inputs) const {
-    const Tensor& weight = tensor(name + ".weight", 2);
-    if (weight.shape[1] != inputs) {
-      fail(name + ".weight", fmt::format("{} inputs", inputs), fmt::format("{}", weight.shape[1]));
-    }
-    const auto outputs = static_cast<int>(weight.shape[0]);
-    return {inputs, outputs, transposed(weight.values, inputs, outputs),
-            vector(name + ".bias", outputs)};
-  }
-
-  /// Fails if one of the values of a tensor is negative.
-  void expect_no_negative(const std::string& name) const {
-    for (const float value : file_.tensors.at(name).values) {
-      if (value < 0.0F) fail(name, "no value below 0", fmt::format("{}", value));
-    }
-  }
-
-  [[noreturn]] void fail(const std::string& place, const std::string& expected,
-                         const std::string& actual) const {
-    throw InputError(path_ + ": " + place, expected, actual);
-  }
-
- private:
-  std::string path_;
-  TensorFile file_;
-};
 
 ComputeNetwork network_from(const ModelFile& file, const std::string& path) {
   ComputeNetwork network;
@@ -189,7 +96,7 @@ void write_compute_model(const NeuralComputeModel& model, const std::string& pat
                    {"operator", info.operator_info},
                    {"training_data_sha256", info.data_sha256},
                    {"range", to_line(range_json(info.range))},
-                   {"metrics", to_line(metrics_json(info.metrics))}};
+                   {"metrics", to_line(to_json(info.metrics))}};
   file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
   file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
   for (std::size_t i = 0; i < network.encoder.size(); ++i) {
@@ -203,8 +110,11 @@ void write_compute_model(const NeuralComputeModel& model, const std::string& pat
 }
 
 std::shared_ptr<const NeuralComputeModel> read_compute_model(const std::string& path) {
-  const ModelFile file(path);
-  file.expect("format", kModelFormat);
+  return compute_model_from(ModelFile(path), path);
+}
+
+std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& file,
+                                                             const std::string& path) {
   file.expect("kind", "compute");
   ComputeModelInfo info;
   info.name = file.metadata("name");
@@ -212,18 +122,10 @@ std::shared_ptr<const NeuralComputeModel> read_compute_model(const std::string& 
   info.operator_info = file.metadata("operator");
   info.data_sha256 = file.metadata("training_data_sha256");
   info.model_sha256 = sha256_file(path);
-  for (const char* key : {"hardware", "operator"}) {
-    (void)parse_json(file.metadata(key), path + ": __metadata__." + key);
-  }
-  const std::string range_place = path + ": __metadata__.range";
-  const Json range = parse_json(file.metadata("range"), range_place);
-  info.range = range_from_json(JsonReader(range, range_place));
-  const std::string metrics_place = path + ": __metadata__.metrics";
-  const Json metrics = parse_json(file.metadata("metrics"), metrics_place);
-  JsonReader(metrics, metrics_place)
-      .for_each_field([&](const std::string& name, const JsonReader& value) {
-        info.metrics[name] = value.number();
-      });
+  for (const char* key : {"hardware", "operator"}) (void)file.json(key);
+  const Json range = file.json("range");
+  info.range = range_from_json(JsonReader(range, file.place("range")));
+  info.metrics = file.numbers("metrics");
   return std::make_shared<NeuralComputeModel>(network_from(file, path), std::move(info));
 }
 

@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/analytic_communication.h"
 #include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication_model_io.h"
 #include "neuroshard/cost/compute_model_io.h"
 
 namespace neuroshard {
@@ -46,23 +48,84 @@ void set_compute(CostModels& models, std::shared_ptr<const ComputeCostModel> mod
   models.compute_sha256 = std::move(sha256);
 }
 
-void add_model(CostModels& models, const std::string& name) {
-  const std::string file = find_model_file(name);
-  if (!file.empty()) {
-    auto model = read_compute_model(file);
-    std::string sha256 = model->info().model_sha256;
-    set_compute(models, std::move(model), std::move(sha256));
+void set_communication(CostModels& models, std::shared_ptr<const CommunicationCostModel> model,
+                       std::string sha256) {
+  if (models.communication) {
+    throw InputError("--model", "at most one communication model",
+                     fmt::format("\"{}\" and \"{}\"", models.communication->name(), model->name()));
+  }
+  models.communication = std::move(model);
+  models.communication_sha256 = std::move(sha256);
+}
+
+void add_cluster(CostModels& models, const CommunicationModelFile& file, const std::string& cluster,
+                 const std::string& place) {
+  set_communication(models, file.of_cluster(cluster, place), file.info.model_sha256);
+}
+
+void add_file(CostModels& models, const std::string& path, const Topology& topology) {
+  const ModelFile file(path);
+  if (file.kind() == "communication") {
+    add_cluster(models, communication_model_from(file, path), topology.interconnect,
+                "topology.interconnect");
+    return;
+  }
+  auto model = compute_model_from(file, path);
+  std::string sha256 = model->info().model_sha256;
+  set_compute(models, std::move(model), std::move(sha256));
+}
+
+/// Calls visit(path) for every model file in the folders, in their order; those of one folder by
+/// name. A name that an earlier folder has hides later ones.
+template <typename Visit>
+void for_each_model_file(const Visit& visit) {
+  std::set<std::string> seen;
+  for (const std::string& folder : model_folders()) {
+    std::error_code ignored;
+    std::set<std::string> paths;
+    for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+      if (file.path().extension() == kSuffix && seen.insert(file.path().stem()).second) {
+        paths.insert(file.path());
+      }
+    }
+    for (const std::string& path : paths) visit(path);
+  }
+}
+
+/// The first shipped communication model that knows this cluster. Files that are no models of this
+/// build are not looked at twice here: they fail where somebody asks for them by name.
+std::optional<CommunicationModelFile> find_trained_cluster(const std::string& name) {
+  std::optional<CommunicationModelFile> found;
+  for_each_model_file([&](const std::string& path) {
+    if (found) return;
+    try {
+      const ModelFile file(path);
+      if (file.kind() != "communication") return;
+      CommunicationModelFile model = communication_model_from(file, path);
+      for (const TrainedCluster& cluster : model.info.clusters) {
+        if (cluster.name == name) found = std::move(model);
+        if (found) return;
+      }
+    } catch (const InputError&) {
+      return;
+    }
+  });
+  return found;
+}
+
+void add_model(CostModels& models, const std::string& name, const Topology& topology) {
+  if (const std::string file = find_model_file(name); !file.empty()) {
+    add_file(models, file, topology);
   } else if (contains(compute_hardware(), preset_name(name))) {
     set_compute(models,
                 std::make_shared<AnalyticComputeModel>(find_compute_hardware(preset_name(name))),
                 "");
+  } else if (const auto trained = find_trained_cluster(name)) {
+    add_cluster(models, *trained, name, "--model");
   } else if (contains(interconnects(), preset_name(name))) {
-    if (models.communication) {
-      throw InputError("--model", "at most one communication model",
-                       fmt::format("\"{}\" and \"{}\"", models.communication->name(), name));
-    }
-    models.communication =
-        std::make_shared<AnalyticCommunicationModel>(find_interconnect(preset_name(name)));
+    set_communication(
+        models, std::make_shared<AnalyticCommunicationModel>(find_interconnect(preset_name(name))),
+        "");
   } else {
     std::vector<std::string> known;
     for (const ModelEntry& entry : list_models()) known.push_back(entry.name);
@@ -93,16 +156,21 @@ std::string find_model_file(const std::string& name) {
 
 std::vector<ModelEntry> list_models() {
   std::vector<ModelEntry> entries;
-  for (const std::string& folder : model_folders()) {
-    std::error_code ignored;
-    for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
-      if (file.path().extension() != kSuffix) continue;
-      const std::string name = file.path().stem();
-      const bool known = std::any_of(entries.begin(), entries.end(),
-                                     [&](const ModelEntry& entry) { return entry.name == name; });
-      if (!known) entries.push_back({name, "compute", false, file.path()});
+  for_each_model_file([&](const std::string& path) {
+    const std::string name = std::filesystem::path(path).stem();
+    try {
+      const ModelFile file(path);
+      if (file.kind() != "communication") {
+        entries.push_back({name, file.kind(), false, path});
+        return;
+      }
+      for (const TrainedCluster& cluster : communication_model_from(file, path).info.clusters) {
+        entries.push_back({cluster.name, "communication", false, path});
+      }
+    } catch (const InputError&) {
+      entries.push_back({name, "unreadable", false, path});
     }
-  }
+  });
   std::sort(entries.begin(), entries.end(),
             [](const ModelEntry& a, const ModelEntry& b) { return a.name < b.name; });
   for (const ComputeHardware& preset : compute_hardware()) {
@@ -118,12 +186,17 @@ std::vector<ModelEntry> list_models() {
 
 CostModels load_cost_models(const std::vector<std::string>& names, const Topology& topology) {
   CostModels models;
-  for (const std::string& name : names) add_model(models, name);
-  if (!models.compute) add_model(models, kDefaultComputeModel);
+  for (const std::string& name : names) add_model(models, name, topology);
+  if (!models.compute) add_model(models, kDefaultComputeModel, topology);
   if (!models.communication) {
     const std::string fallback = topology.local_world_size > 1 ? "pcie4" : "ethernet-25g";
-    models.communication = std::make_shared<AnalyticCommunicationModel>(
-        find_interconnect(topology.interconnect.empty() ? fallback : topology.interconnect));
+    const std::string& name = topology.interconnect.empty() ? fallback : topology.interconnect;
+    if (const auto trained = find_trained_cluster(name)) {
+      add_cluster(models, *trained, name, "topology.interconnect");
+    } else {
+      set_communication(models,
+                        std::make_shared<AnalyticCommunicationModel>(find_interconnect(name)), "");
+    }
   }
   return models;
 }

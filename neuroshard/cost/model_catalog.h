@@ -21,7 +21,7 @@ struct CostModels {
 /// One line of `model list`.
 struct ModelEntry {
   std::string name;  ///< what `--model` takes
-  std::string kind;  ///< "compute" or "communication"
+  std::string kind;  ///< "compute" or "communication"; "unreadable" for a broken file
   bool is_estimate = false;
   std::string origin;  ///< file, or the source of the preset's numbers
 };
@@ -40,9 +40,11 @@ inline constexpr const char* kDefaultComputeModel = "cpu-epyc-2core";
 /// else NAME.safetensors in one of the folders; empty if there is none.
 [[nodiscard]] std::string find_model_file(const std::string& name);
 
-/// Loads models by name or file; each knows whether it is for computation or communication. What
-/// is not named is the default computation model, or the interconnect that the topology names, or
-/// "ethernet-25g" for hosts of one device and "pcie4" for hosts of several.
+/// Loads models by name or file; each knows whether it is for computation or communication. The
+/// name of an interconnect is the shipped model that was trained on it, else the analytic preset,
+/// which "analytic-NAME" always is; a communication model's file gives the interconnect that the
+/// topology names. What is not named is the default computation model, or the interconnect that the
+/// topology names, or "ethernet-25g" for hosts of one device and "pcie4" for hosts of several.
 /// Throws InputError for an unknown name, a broken file, or two models of one kind.
 [[nodiscard]] CostModels load_cost_models(const std::vector<std::string>& names,
                                           const Topology& topology);

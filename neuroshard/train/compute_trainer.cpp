@@ -4,15 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <limits>
-#include <numbers>
 #include <span>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
-#include "neuroshard/train/adam.h"
 
 namespace neuroshard {
 
@@ -22,8 +17,6 @@ using Eigen::Index;
 using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
-/// A batch's gradient is the sum of this many parts, in order, on however many threads.
-constexpr std::size_t kGradientParts = 4;
 /// Fewer known samples cannot be split into training, validation and test.
 constexpr std::size_t kFewestSamples = 30;
 
@@ -87,7 +80,6 @@ class Trainer {
         standard_(standardise(dataset, split_.training)),
         random_(Random::for_stream(options.seed, 1)),
         network_(shape(), random_),
-        optimizer_(network_.parameters()),
         pool_(options.num_threads) {
     double sum = 0.0;
     for (const int sample : split_.training) sum += dataset.cost_ms[sample];
@@ -95,36 +87,25 @@ class Trainer {
   }
 
   ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
-    using Clock = std::chrono::steady_clock;
-    const Clock::time_point start = Clock::now();
-    const auto seconds = [&] {
-      return std::chrono::duration<double>(Clock::now() - start).count();
+    TrainingSubject subject;
+    subject.parameters = &network_.parameters();
+    subject.samples = split_.training;
+    subject.loss_and_gradients = [this](std::span<const int> samples, Parameters& gradients) {
+      return network_.loss_and_gradients(make_batch(dataset_, samples, standard_, scale_), loss(),
+                                         gradients);
     };
+    subject.project = [this] { network_.project(); };
+    subject.validation_mape = [this] { return metrics(split_.validation).mape; };
+    TrainingLoopResult loop =
+        run_training_loop(subject, options_.loop, random_, pool_, on_epoch);
     ComputeTrainingResult result;
-    std::vector<MatrixXf> best = network_.parameters();
-    double best_mape = std::numeric_limits<double>::infinity();
-    for (int epoch = 1; epoch <= options_.epochs; ++epoch) {
-      const double loss = train_epoch(epoch);
-      const EpochStats stats{epoch, loss, metrics(split_.validation).mape, seconds()};
-      result.epochs.push_back(stats);
-      if (on_epoch) on_epoch(stats);
-      if (stats.validation_mape < best_mape) {
-        best_mape = stats.validation_mape;
-        best = network_.parameters();
-        result.best_epoch = epoch;
-      }
-      if (epoch - result.best_epoch >= options_.patience) break;
-    }
-    if (result.best_epoch == 0) {
-      throw InputError("costs", "costs that the network can be trained on",
-                       "an error that is no number in every epoch");
-    }
-    network_.parameters() = std::move(best);
+    result.best_epoch = loop.best_epoch;
+    result.epochs = std::move(loop.epochs);
+    result.seconds = loop.seconds;
     result.training = metrics(split_.training);
     result.validation = metrics(split_.validation);
     result.unseen_combinations = metrics(split_.unseen_combinations);
     result.unseen_tables = metrics(split_.unseen_tables);
-    result.seconds = seconds();
     result.model = make_model(result);
     return result;
   }
@@ -144,48 +125,6 @@ class Trainer {
   [[nodiscard]] Loss loss() const {
     return options_.architecture == ComputeArchitecture::published ? Loss::squared_error
                                                                    : Loss::squared_log_error;
-  }
-
-  [[nodiscard]] double learning_rate(double progress) const {
-    if (options_.architecture == ComputeArchitecture::published) return options_.learning_rate;
-    return options_.learning_rate * 0.5 * (1.0 + std::cos(std::numbers::pi * progress));
-  }
-
-  double train_epoch(int epoch) {
-    std::vector<int> order = split_.training;
-    random_.shuffle(order);
-    double loss_sum = 0.0;
-    const auto batch_size = static_cast<std::size_t>(options_.batch_size);
-    for (std::size_t first = 0; first < order.size(); first += batch_size) {
-      const std::size_t count = std::min(batch_size, order.size() - first);
-      const double progress =
-          (epoch - 1 + static_cast<double>(first) / static_cast<double>(order.size())) /
-          options_.epochs;
-      loss_sum += step(std::span(order).subspan(first, count), learning_rate(progress));
-    }
-    return loss_sum / static_cast<double>(order.size());
-  }
-
-  double step(std::span<const int> samples, double rate) {
-    const std::size_t parts = std::min(kGradientParts, samples.size());
-    std::vector<std::vector<MatrixXf>> gradients(parts);
-    std::vector<double> losses(parts);
-    pool_.for_each(parts, [&](std::size_t part, int) {
-      const std::size_t first = samples.size() * part / parts;
-      const std::size_t last = samples.size() * (part + 1) / parts;
-      const PieceBatch batch =
-          make_batch(dataset_, samples.subspan(first, last - first), standard_, scale_);
-      losses[part] = network_.loss_and_gradients(batch, loss(), gradients[part]);
-    });
-    double sum = losses[0];
-    for (std::size_t part = 1; part < parts; ++part) {
-      sum += losses[part];
-      for (std::size_t i = 0; i < gradients[0].size(); ++i) gradients[0][i] += gradients[part][i];
-    }
-    for (MatrixXf& gradient : gradients[0]) gradient /= static_cast<float>(samples.size());
-    optimizer_.step(network_.parameters(), gradients[0], rate);
-    network_.project();
-    return sum;
   }
 
   [[nodiscard]] PredictionMetrics metrics(const std::vector<int>& samples) {
@@ -238,7 +177,6 @@ class Trainer {
   Standardisation standard_;
   Random random_;
   TrainableNetwork network_;
-  Adam optimizer_;
   ThreadPool pool_;
   double scale_ = 1.0;  ///< mean measured cost [ms]
 };
@@ -248,7 +186,8 @@ class Trainer {
 ComputeTrainingOptions ComputeTrainingOptions::published() {
   ComputeTrainingOptions options;
   options.architecture = ComputeArchitecture::published;
-  options.learning_rate = 1e-3;
+  options.loop.learning_rate = 1e-3;
+  options.loop.cosine = false;
   return options;
 }
 

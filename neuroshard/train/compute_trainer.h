@@ -11,28 +11,19 @@
 #include "neuroshard/train/compute_dataset.h"
 #include "neuroshard/train/metrics.h"
 #include "neuroshard/train/trainable_network.h"
+#include "neuroshard/train/training_loop.h"
 
 namespace neuroshard {
 
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
-  int epochs = 200;
-  int batch_size = 512;         ///< samples
-  double learning_rate = 3e-3;  ///< at the start; falls to 0 over the epochs as half a cosine
-  int patience = 300;           ///< epochs without a better validation error before it stops
+  TrainingLoopOptions loop;
   std::uint64_t seed = 0;       ///< of the split, the first weights and the order of samples
   int num_threads = 0;          ///< <= 0: one per core; the result does not depend on it
   std::string name;             ///< of the model
 
   /// The paper's network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();
-};
-
-struct EpochStats {
-  int epoch = 0;
-  double training_loss = 0.0;  ///< mean over samples
-  double validation_mape = 0.0;
-  double seconds = 0.0;  ///< since training began
 };
 
 struct ComputeTrainingResult {

@@ -23,8 +23,8 @@ ComputeDataset synthetic_dataset(ComputeArchitecture architecture, int count) {
 ComputeTrainingOptions options_for(ComputeArchitecture architecture, int epochs) {
   ComputeTrainingOptions options =
       architecture == kPublished ? ComputeTrainingOptions::published() : ComputeTrainingOptions{};
-  options.epochs = epochs;
-  options.batch_size = 32;
+  options.loop.epochs = epochs;
+  options.loop.batch_size = 32;
   options.num_threads = 1;
   options.seed = 7;
   options.name = "synthetic";
@@ -109,8 +109,8 @@ TEST_P(ComputeTrainerTest, IsTheSameBitForBitOnAnyNumberOfThreads) {
 TEST_P(ComputeTrainerTest, StopsWhenNothingGetsBetter) {
   const ComputeDataset dataset = synthetic_dataset(GetParam(), 50);
   ComputeTrainingOptions options = options_for(GetParam(), 20);
-  options.learning_rate = 0.0;  // the first epoch is the best
-  options.patience = 3;
+  options.loop.learning_rate = 0.0;  // the first epoch is the best
+  options.loop.patience = 3;
   const ComputeTrainingResult result = train_compute_model(dataset, options);
   EXPECT_EQ(result.best_epoch, 1);
   EXPECT_EQ(result.epochs.size(), 4u);
@@ -136,8 +136,8 @@ TEST(ComputeTrainer, RefusesToCallAnythingAModel) {
 TEST(ComputeTrainer, PublishedOptionsAreThePapers) {
   const ComputeTrainingOptions options = ComputeTrainingOptions::published();
   EXPECT_EQ(options.architecture, kPublished);
-  EXPECT_EQ(options.batch_size, 512);
-  EXPECT_EQ(options.learning_rate, 1e-3);
+  EXPECT_EQ(options.loop.batch_size, 512);
+  EXPECT_EQ(options.loop.learning_rate, 1e-3);
   EXPECT_EQ(feature_schema_of(kPublished), FeatureSchema::published);
   EXPECT_EQ(feature_schema_of(kLoads), FeatureSchema::extended);
 }

@@ -46,6 +46,7 @@ void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
 
 struct ComputeBenchmark::Run {
   std::int64_t id;
+  std::int64_t batch_size;
   std::vector<IndexBatch> batches;
   std::size_t elements;  ///< of the output
   EmbeddingOperator embedding;
@@ -112,9 +113,10 @@ void ComputeBenchmark::disturb_caches() {
   });
 }
 
-std::unique_ptr<ComputeBenchmark::Run> ComputeBenchmark::start(PieceSet set,
-                                                               std::int64_t batch_size,
-                                                               Optimizer optimizer) {
+void ComputeBenchmark::DeleteRun::operator()(Run* run) const { delete run; }
+
+ComputeBenchmark::RunPointer ComputeBenchmark::prepare(PieceSet set, std::int64_t batch_size,
+                                                       Optimizer optimizer) {
   std::vector<OperatorTable> tables;
   std::vector<std::int64_t> arena_rows;
   std::int64_t total_columns = 0;
@@ -140,24 +142,29 @@ std::unique_ptr<ComputeBenchmark::Run> ComputeBenchmark::start(PieceSet set,
   const auto elements = static_cast<std::size_t>(batch_size * total_columns);
   ensure_size(output_, elements * 4, pool_);
   ensure_size(gradient_, elements * 4, pool_);
-  return std::make_unique<Run>(
-      Run{set.id,
-          std::move(batches),
-          elements,
-          {std::move(tables), {optimizer, kLearningRate, 1e-8F}, pool_, workspace_},
-          RepeatedTiming(options_.repetitions)});
+  return RunPointer(
+      new Run{set.id,
+              batch_size,
+              std::move(batches),
+              elements,
+              {std::move(tables), {optimizer, kLearningRate, 1e-8F}, pool_, workspace_},
+              RepeatedTiming(options_.repetitions)});
 }
 
-void ComputeBenchmark::repeat(Run& run, std::int64_t batch_size) {
+void ComputeBenchmark::forward(Run& run) {
+  run.embedding.forward(run.batches, run.batch_size, {output_.floats(), run.elements});
+}
+
+void ComputeBenchmark::backward(Run& run) {
+  run.embedding.backward(run.batches, run.batch_size, {gradient_.floats(), run.elements});
+}
+
+void ComputeBenchmark::repeat(Run& run) {
   const Clock::time_point start = Clock::now();
   disturb_caches();
-  const double forward_ms = time_ms([&] {
-    run.embedding.forward(run.batches, batch_size, {output_.floats(), run.elements});
-  });
+  const double forward_ms = time_ms([&] { forward(run); });
   disturb_caches();
-  const double backward_ms = time_ms([&] {
-    run.embedding.backward(run.batches, batch_size, {gradient_.floats(), run.elements});
-  });
+  const double backward_ms = time_ms([&] { backward(run); });
   if (!run.total.warming_up()) {
     run.forward_ms.push_back(forward_ms);
     run.backward_ms.push_back(backward_ms);
@@ -168,7 +175,7 @@ void ComputeBenchmark::repeat(Run& run, std::int64_t batch_size) {
 void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
                                std::int64_t batch_size, Optimizer optimizer,
                                const std::function<void(const PieceSetResult&)>& on_done) {
-  std::vector<std::unique_ptr<Run>> runs;
+  std::vector<RunPointer> runs;
   bool more = true;
   const auto begin_next = [&] {
     std::optional<PieceSet> set = next();
@@ -178,7 +185,7 @@ void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& n
     }
     const std::int64_t id = set->id;
     try {
-      runs.push_back(start(std::move(*set), batch_size, optimizer));
+      runs.push_back(prepare(std::move(*set), batch_size, optimizer));
     } catch (const std::bad_alloc&) {
       on_done({id, std::nullopt, "out of memory"});
     } catch (const MachineError& error) {
@@ -198,8 +205,8 @@ void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& n
   while (true) {
     while (more && static_cast<int>(runs.size()) < std::max(in_flight, 1)) begin_next();
     if (runs.empty()) return;
-    for (const std::unique_ptr<Run>& run : runs) repeat(*run, batch_size);
-    std::erase_if(runs, [&](const std::unique_ptr<Run>& run) {
+    for (const RunPointer& run : runs) repeat(*run);
+    std::erase_if(runs, [&](const RunPointer& run) {
       if (!run->total.done()) return false;
       finish(*run);
       return true;

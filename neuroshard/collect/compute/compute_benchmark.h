@@ -75,17 +75,24 @@ class ComputeBenchmark {
                std::int64_t batch_size, Optimizer optimizer,
                const std::function<void(const PieceSetResult&)>& on_done);
 
+  /// A set with its batch, ready to run.
+  struct Run;
+  struct DeleteRun {
+    void operator()(Run* run) const;
+  };
+  using RunPointer = std::unique_ptr<Run, DeleteRun>;
+
+  /// For callers that time a set's passes among other things. The benchmark must outlive it.
+  [[nodiscard]] RunPointer prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer);
+  void forward(Run& run);
+  void backward(Run& run);
+
   [[nodiscard]] int num_threads() const { return pool_.num_threads(); }
 
  private:
-  /// A set being measured.
-  struct Run;
-
-  [[nodiscard]] std::unique_ptr<Run> start(PieceSet set, std::int64_t batch_size,
-                                           Optimizer optimizer);
   void draw_batches(const PieceSet& set, std::int64_t batch_size,
                     std::span<const std::int64_t> arena_rows, std::vector<IndexBatch>& batches);
-  void repeat(Run& run, std::int64_t batch_size);
+  void repeat(Run& run);
   void disturb_caches();
   void settle_memory();
 

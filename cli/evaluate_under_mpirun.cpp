@@ -1,0 +1,135 @@
+// What measured iterations look like beside predicted ones.
+#include "cli/evaluate_under_mpirun.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/progress.h"
+#include "cli/warnings.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/evaluate/distributed/plan_iterations.h"
+#include "neuroshard/io/json.h"
+#include "neuroshard/report/text_table.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+/// Whom the others wait for, and who ends last.
+struct CriticalPath {
+  std::size_t last_to_enter = 0;
+  std::size_t last_to_end = 0;
+  double entered_ms = 0.0;  ///< since the iteration began
+};
+
+CriticalPath critical_path(const std::vector<DeviceIteration>& devices) {
+  const auto entry = [](const DeviceIteration& d) { return d.backward_comm_ms + d.compute_ms(); };
+  const auto last_to_enter =
+      std::max_element(devices.begin(), devices.end(),
+                       [&](const auto& a, const auto& b) { return entry(a) < entry(b); });
+  const auto last_to_end =
+      std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
+        return a.total_ms() < b.total_ms();
+      });
+  return {static_cast<std::size_t>(last_to_enter - devices.begin()),
+          static_cast<std::size_t>(last_to_end - devices.begin()), entry(*last_to_enter)};
+}
+
+void print_table(const PlanCost& predicted, const PlanIterations& measured) {
+  TextTable table;
+  table.add_column("device");
+  for (const char* phase : {"backward comm", "compute", "forward comm", "total"}) {
+    table.add_column(phase);
+    table.add_column("measured");
+  }
+  table.add_column("", TextTable::Align::left);
+  const CriticalPath path = critical_path(measured.devices);
+  for (std::size_t d = 0; d < measured.devices.size(); ++d) {
+    const DeviceCost& expected = predicted.devices[d];
+    const DeviceIteration& actual = measured.devices[d];
+    const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
+    std::string mark;
+    if (d == path.last_to_enter) mark += "<- the others wait for it";
+    if (d == path.last_to_end) mark += mark.empty() ? "<- ends last" : ", ends last";
+    table.add_row({fmt::format("{}", d), ms(expected.backward_comm_ms), ms(actual.backward_comm_ms),
+                   ms(expected.compute_ms), ms(actual.compute_ms()), ms(expected.forward_comm_ms),
+                   ms(actual.forward_comm_ms), ms(expected.total_ms()), ms(actual.total_ms()),
+                   mark});
+  }
+  fmt::print("{}\n", table.to_string());
+  fmt::print("critical path: device {} enters the forward all-to-all last, {:.3f} ms after the "
+             "start; device {} ends last\n",
+             path.last_to_enter, path.entered_ms, path.last_to_end);
+  fmt::print("plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% ({} iterations; "
+             "prediction {:+.1f}%)\n",
+             predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval, measured.iterations,
+             100.0 * (predicted.cost_ms / measured.cost_ms - 1.0));
+}
+
+void print_json(const PlanCost& predicted, const PlanIterations& measured, bool oversubscribed) {
+  Json::Array devices;
+  for (std::size_t d = 0; d < measured.devices.size(); ++d) {
+    const DeviceCost& expected = predicted.devices[d];
+    const DeviceIteration& actual = measured.devices[d];
+    devices.push_back(Json::Object{{"predicted_backward_comm_ms", expected.backward_comm_ms},
+                                   {"measured_backward_comm_ms", actual.backward_comm_ms},
+                                   {"predicted_compute_ms", expected.compute_ms},
+                                   {"measured_update_ms", actual.update_ms},
+                                   {"measured_lookup_ms", actual.lookup_ms},
+                                   {"predicted_forward_comm_ms", expected.forward_comm_ms},
+                                   {"measured_forward_comm_ms", actual.forward_comm_ms},
+                                   {"predicted_total_ms", expected.total_ms()},
+                                   {"measured_total_ms", actual.total_ms()}});
+  }
+  const CriticalPath path = critical_path(measured.devices);
+  const Json result = Json::Object{
+      {"predicted_ms", predicted.cost_ms},
+      {"measured_ms", measured.cost_ms},
+      {"interval", measured.interval},
+      {"iterations", measured.iterations},
+      {"oversubscribed", oversubscribed},
+      {"last_to_enter", static_cast<std::int64_t>(path.last_to_enter)},
+      {"last_to_end", static_cast<std::int64_t>(path.last_to_end)},
+      {"devices", std::move(devices)}};
+  fmt::print("{}\n", to_line(result));
+}
+
+}  // namespace
+
+void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
+                           DistributedEvaluation options) {
+  MpiTransport transport;
+  try {
+    transport.require_agreement(
+        fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
+    const ProcessShare share = take_share_of_cores(transport);
+    if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
+    PlanIterations measured;
+    {
+      ProgressLine line;
+      measured = run_plan_iterations(
+          simulator.task(), plan, options.benchmark, options.seed, transport,
+          [&](int iterations) { line.show(fmt::format("{} iterations", iterations)); });
+    }
+    if (transport.rank() != 0) return;
+    warn_of_measurement_difference(simulator.compute());
+    if (share.oversubscribed) {
+      fmt::print(stderr,
+                 "neuroshard: warning: more processes than cores: they take turns, and what is "
+                 "measured is longer than devices of their own would take\n");
+    }
+    const PlanCost predicted = simulator.cost(plan);
+    if (options.json) {
+      print_json(predicted, measured, share.oversubscribed);
+    } else {
+      print_table(predicted, measured);
+    }
+  } catch (const Error& error) {
+    transport.end_run_with(error);
+    throw;
+  }
+}
+
+}  // namespace neuroshard::cli

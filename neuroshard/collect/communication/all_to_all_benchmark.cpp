@@ -1,0 +1,87 @@
+// Timing of all-to-alls.
+#include "neuroshard/collect/communication/all_to_all_benchmark.h"
+
+#include <algorithm>
+
+namespace neuroshard {
+
+AllToAllBytes forward_bytes(const std::vector<std::int64_t>& columns, std::int64_t batch_size,
+                            DataType data_type, int rank) {
+  const auto world_size = static_cast<int>(columns.size());
+  const std::int64_t element = element_bytes(data_type);
+  AllToAllBytes bytes;
+  for (int peer = 0; peer < world_size; ++peer) {
+    bytes.sent.push_back(columns[rank] * local_batch_size(batch_size, world_size, peer) * element);
+    bytes.received.push_back(columns[peer] * local_batch_size(batch_size, world_size, rank) *
+                             element);
+  }
+  return bytes;
+}
+
+namespace {
+
+/// Of one repetition, in process 0.
+struct Times {
+  std::vector<double> forward_ms;
+  std::vector<double> backward_ms;
+};
+
+Times run_once(Transport& transport, const AllToAllBytes& bytes, double start_ms) {
+  transport.barrier();
+  double entered = transport.now_ms();
+  transport.exchange(bytes.received, bytes.sent);
+  const double backward_ms = transport.now_ms() - entered;
+  transport.barrier();
+  transport.wait_ms(start_ms);
+  entered = transport.now_ms();
+  transport.exchange(bytes.sent, bytes.received);
+  const double forward_ms = transport.now_ms() - entered;
+  return {transport.gather(forward_ms), transport.gather(backward_ms)};
+}
+
+/// The devices' quantiles over the repetitions.
+std::vector<double> quantiles(const std::vector<std::vector<double>>& repetitions,
+                              double quantile) {
+  std::vector<double> result(repetitions.front().size());
+  for (std::size_t device = 0; device < result.size(); ++device) {
+    std::vector<double> values;
+    for (const std::vector<double>& times : repetitions) values.push_back(times[device]);
+    result[device] = estimate_quantile(values, quantile).value;
+  }
+  return result;
+}
+
+}  // namespace
+
+AllToAllMeasurement measure_all_to_alls(Transport& transport, const CommunicationCase& sample,
+                                        std::int64_t batch_size, DataType data_type,
+                                        const RepetitionOptions& options) {
+  const int rank = transport.rank();
+  const AllToAllBytes bytes = forward_bytes(sample.columns, batch_size, data_type, rank);
+  RepeatedTiming slowest(options);
+  std::vector<std::vector<double>> forward;
+  std::vector<std::vector<double>> backward;
+  bool again = true;
+  while (again) {
+    const double begun = transport.now_ms();
+    Times times = run_once(transport, bytes, sample.start_ms[rank]);
+    if (rank == 0) {
+      double longest = 0.0;
+      for (std::size_t d = 0; d < times.forward_ms.size(); ++d) {
+        longest = std::max(longest, times.forward_ms[d] + times.backward_ms[d]);
+      }
+      if (!slowest.warming_up()) {
+        forward.push_back(std::move(times.forward_ms));
+        backward.push_back(std::move(times.backward_ms));
+      }
+      slowest.add(longest, (transport.now_ms() - begun) * 1e-3);
+      again = !slowest.done();
+    }
+    again = transport.broadcast(again);
+  }
+  if (rank != 0) return {};
+  return {quantiles(forward, options.quantile), quantiles(backward, options.quantile),
+          static_cast<int>(forward.size()), slowest.estimate().interval};
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,39 @@
+// The two all-to-alls of one training iteration, timed: the same code on every transport.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/collect/communication/communication_case.h"
+#include "neuroshard/collect/communication/transport.h"
+#include "neuroshard/collect/compute/repeated_timing.h"
+
+namespace neuroshard {
+
+/// What process 0 knows after a measurement; elsewhere empty.
+struct AllToAllMeasurement {
+  std::vector<double> forward_ms;   ///< of each device, from its own entry to its own end
+  std::vector<double> backward_ms;  ///< likewise; all enter together
+  int repetitions = 0;
+  double interval = 0.0;  ///< relative half-width of the 95 % interval of the slowest device's sum
+};
+
+/// Bytes that a device sends to and receives from each other one in the forward all-to-all, in
+/// which it gives them its columns for their samples and gets theirs for its own; backward the
+/// gradients travel the other way.
+struct AllToAllBytes {
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> received;
+};
+[[nodiscard]] AllToAllBytes forward_bytes(const std::vector<std::int64_t>& columns,
+                                          std::int64_t batch_size, DataType data_type, int rank);
+
+/// Collective: repeats both all-to-alls until the time of the device that takes longest is known
+/// well enough. Each repetition begins behind a barrier; in the forward one, device d enters
+/// start_ms[d] after it.
+[[nodiscard]] AllToAllMeasurement measure_all_to_alls(Transport& transport,
+                                                      const CommunicationCase& sample,
+                                                      std::int64_t batch_size, DataType data_type,
+                                                      const RepetitionOptions& repetitions);
+
+}  // namespace neuroshard

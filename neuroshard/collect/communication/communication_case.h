@@ -1,0 +1,36 @@
+// What one sample of communication costs measures: a placement's columns and the devices' lags.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/core/table.h"
+
+namespace neuroshard {
+
+/// Columns on each device, and when each enters the forward all-to-all.
+struct CommunicationCase {
+  std::vector<std::int64_t> columns;
+  std::vector<double> start_ms;  ///< the smallest is 0
+};
+
+/// Which cases are drawn. Case number i depends on the seed and i alone.
+struct CommunicationSamplingOptions {
+  int world_size = 2;
+  std::int64_t batch_size = 65'536;  ///< samples over all devices
+  DataType data_type = DataType::fp32;
+  double max_start_ms = 20.0;
+  std::uint64_t seed = 0;
+};
+
+/// A random set of tables of 4 to 128 columns, 2.5 to 15 per device as in the paper's tasks (10 to
+/// 60 on four), dealt out to the device with the fewest columns, but to any device with a
+/// probability that is itself drawn for each case; so that all degrees of balance occur. Lags are
+/// uniform up to a bound that is drawn for each case, every tenth case has none.
+[[nodiscard]] CommunicationCase sample_communication_case(
+    const CommunicationSamplingOptions& options, std::int64_t index);
+
+/// Samples of the batch that device `rank` trains on: as even as they can be.
+[[nodiscard]] std::int64_t local_batch_size(std::int64_t batch_size, int world_size, int rank);
+
+}  // namespace neuroshard

@@ -1,0 +1,32 @@
+// Collects communication costs, measured or simulated, into a file that can be continued.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "neuroshard/collect/communication/mpi_transport.h"
+#include "neuroshard/collect/communication/simgrid_simulation.h"
+#include "neuroshard/collect/compute/compute_collector.h"
+
+namespace neuroshard {
+
+struct CommunicationCollection {
+  CommunicationSamplingOptions sampling;
+  int local_world_size = 1;
+  std::int64_t num_samples = 1000;
+  std::string path;
+  std::function<void(const CollectionProgress&)> on_progress;  ///< may be empty
+};
+
+/// Samples 0 .. num_samples - 1 that the file does not have, on a simulated cluster. `platform` as
+/// in SimulationOptions. Returns the number simulated by this run.
+std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
+                                          const std::string& platform);
+
+/// The same, measured. Collective; process 0 writes. Throws InputError in every process if they
+/// were not all asked for the same.
+std::int64_t measure_communication_costs(const CommunicationCollection& collection,
+                                         MpiTransport& transport);
+
+}  // namespace neuroshard

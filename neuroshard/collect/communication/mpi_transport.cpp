@@ -1,0 +1,157 @@
+// MPI's non-blocking messages.
+#include "neuroshard/collect/communication/mpi_transport.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// MPI counts with int.
+constexpr std::int64_t kLargestMessage = std::int64_t{1} << 30;
+
+using Clock = std::chrono::steady_clock;
+
+/// Calls body(offset, bytes) for messages of at most kLargestMessage that make up `bytes`.
+template <typename F>
+void for_each_message(std::int64_t bytes, const F& body) {
+  for (std::int64_t offset = 0; offset < bytes; offset += kLargestMessage) {
+    body(offset, static_cast<int>(std::min(bytes - offset, kLargestMessage)));
+  }
+}
+
+void make_room(std::vector<char>& buffer, std::span<const std::int64_t> bytes) {
+  const auto total =
+      static_cast<std::size_t>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
+  if (buffer.size() < total) buffer.resize(total, 1);
+}
+
+}  // namespace
+
+bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
+
+MpiTransport::MpiTransport() {
+  if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS) {
+    throw MachineError("mpi: expected to start, got an error from MPI_Init");
+  }
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+}
+
+MpiTransport::~MpiTransport() { MPI_Finalize(); }
+
+double MpiTransport::now_ms() {
+  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
+}
+
+void MpiTransport::wait_ms(double duration) {
+  const double end = now_ms() + duration;
+  while (now_ms() < end) {
+  }
+}
+
+void MpiTransport::barrier() { MPI_Barrier(MPI_COMM_WORLD); }
+
+void MpiTransport::exchange(std::span<const std::int64_t> send_bytes,
+                            std::span<const std::int64_t> receive_bytes) {
+  make_room(sent_, send_bytes);
+  make_room(received_, receive_bytes);
+  std::vector<MPI_Request> requests;
+  const auto start_of = [](std::span<const std::int64_t> bytes, int peer) {
+    return std::accumulate(bytes.begin(), bytes.begin() + peer, std::int64_t{0});
+  };
+  // Each process begins with its next neighbour, so that nobody is everybody's first.
+  for (int step = 1; step < size_; ++step) {
+    const int peer = (rank_ - step + size_) % size_;
+    char* buffer = received_.data() + start_of(receive_bytes, peer);
+    for_each_message(receive_bytes[peer], [&](std::int64_t offset, int bytes) {
+      MPI_Irecv(buffer + offset, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
+                &requests.emplace_back());
+    });
+  }
+  for (int step = 1; step < size_; ++step) {
+    const int peer = (rank_ + step) % size_;
+    const char* buffer = sent_.data() + start_of(send_bytes, peer);
+    for_each_message(send_bytes[peer], [&](std::int64_t offset, int bytes) {
+      MPI_Isend(buffer + offset, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
+                &requests.emplace_back());
+    });
+  }
+  MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+std::vector<double> MpiTransport::gather(double value) {
+  std::vector<double> values(rank_ == 0 ? size_ : 0);
+  MPI_Gather(&value, 1, MPI_DOUBLE, values.data(), 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  return values;
+}
+
+bool MpiTransport::broadcast(bool value) { return broadcast_integer(value ? 1 : 0) != 0; }
+
+std::int64_t MpiTransport::broadcast_integer(std::int64_t value) {
+  MPI_Bcast(&value, 1, MPI_INT64_T, 0, MPI_COMM_WORLD);
+  return value;
+}
+
+std::vector<std::string> MpiTransport::all_gather(const std::string& text) {
+  const auto length = static_cast<int>(text.size());
+  std::vector<int> lengths(size_);
+  MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
+  std::vector<int> starts(size_, 0);
+  std::partial_sum(lengths.begin(), lengths.end() - 1, starts.begin() + 1);
+  std::string all(static_cast<std::size_t>(starts.back() + lengths.back()), '\0');
+  MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
+                 MPI_COMM_WORLD);
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < size_; ++rank) {
+    texts.push_back(all.substr(static_cast<std::size_t>(starts[rank]),
+                               static_cast<std::size_t>(lengths[rank])));
+  }
+  return texts;
+}
+
+void MpiTransport::require_agreement(const std::string& text) {
+  const std::vector<std::string> all = all_gather(text);
+  for (std::size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] != all[0]) {
+      throw CollectiveInputError(
+                       "mpi",
+                       fmt::format("the same options in all processes, {} in process 0", all[0]),
+                       fmt::format("{} in process {}", all[rank], rank));
+    }
+  }
+}
+
+std::string MpiTransport::host_name() {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+  int length = 0;
+  MPI_Get_processor_name(name.data(), &length);
+  return {name.data(), static_cast<std::size_t>(length)};
+}
+
+void MpiTransport::end_run_with(const Error& error) const {
+  if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
+    if (rank_ != 0) (void)std::freopen("/dev/null", "w", stderr);
+    return;
+  }
+  fmt::print(stderr, "neuroshard: {}\n", error.what());
+  abort(error.exit_code());
+}
+
+void MpiTransport::abort(int exit_code) {
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::abort();  // MPI_Abort does not return, but does not say so
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,68 @@
+// The communication benchmark's network on MPI: real processes, real messages.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/communication/transport.h"
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+/// True if this process was started by mpirun (Open MPI).
+[[nodiscard]] bool started_by_mpirun();
+
+/// Bad input that every process of a run has found, so that all can end in order: process 0 says it.
+class CollectiveInputError : public InputError {
+ public:
+  using InputError::InputError;
+};
+
+/// MPI from here to the end of the object, of which a process has one at most. A process that dies
+/// makes mpirun end the others.
+class MpiTransport final : public Transport {
+ public:
+  /// Throws MachineError if MPI does not start.
+  MpiTransport();
+  ~MpiTransport() override;
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return size_; }
+  [[nodiscard]] double now_ms() override;
+  /// Busy, as computation is.
+  void wait_ms(double duration) override;
+  void barrier() override;
+  void exchange(std::span<const std::int64_t> send_bytes,
+                std::span<const std::int64_t> receive_bytes) override;
+  [[nodiscard]] std::vector<double> gather(double value) override;
+  [[nodiscard]] bool broadcast(bool value) override;
+
+  /// Collective: process 0's number for all.
+  [[nodiscard]] std::int64_t broadcast_integer(std::int64_t value);
+  /// Collective: the texts of all processes, by rank, for every process.
+  [[nodiscard]] std::vector<std::string> all_gather(const std::string& text);
+
+  /// Collective. Throws CollectiveInputError unless all of them give the same text.
+  void require_agreement(const std::string& text);
+
+  /// Name of the host that this process runs on.
+  [[nodiscard]] static std::string host_name();
+
+  /// Ends all processes of the run with this exit code.
+  [[noreturn]] static void abort(int exit_code);
+
+  /// For the handler of an exception of one process, while the others may wait for it: does nothing
+  /// if all have the same (then only process 0 keeps stderr), else prints it and ends the run.
+  void end_run_with(const Error& error) const;
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  std::vector<char> sent_;      ///< content of what is sent, of no meaning
+  std::vector<char> received_;  ///< where messages lie one after the other
+};
+
+}  // namespace neuroshard

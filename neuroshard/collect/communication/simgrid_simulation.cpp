@@ -1,0 +1,241 @@
+// SimGrid's S4U interface: a platform, and one actor per device that runs the benchmark.
+#include "neuroshard/collect/communication/simgrid_simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <simgrid/Exception.hpp>
+#include <simgrid/s4u.hpp>
+#include <stdexcept>
+#include <vector>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+namespace s4u = simgrid::s4u;
+
+constexpr double kBytesPerGb = 1e9;
+
+/// Links of one device or card, there and back.
+struct LinkPair {
+  s4u::Link* up;
+  s4u::Link* down;
+};
+
+LinkPair make_links(s4u::NetZone& zone, const std::string& name, double gb_per_s,
+                    double latency_ms) {
+  // Half of the latency on the way up, half on the way down.
+  const auto make = [&](const char* way) {
+    return zone.create_link(name + way, gb_per_s * kBytesPerGb)->set_latency(latency_ms * 0.5e-3);
+  };
+  return {make("-up"), make("-down")};
+}
+
+std::vector<s4u::Host*> build_platform(const SimulatedCluster& cluster, int world_size,
+                                       int local_world_size) {
+  s4u::NetZone* zone = s4u::create_full_zone("cluster");
+  std::vector<s4u::Host*> hosts;
+  std::vector<LinkPair> device_links;
+  std::vector<LinkPair> card_links;
+  const int cards_per_host =
+      (local_world_size + cluster.devices_per_card - 1) / cluster.devices_per_card;
+  const auto card_of = [&](int device) {
+    return device / local_world_size * cards_per_host +
+           device % local_world_size / cluster.devices_per_card;
+  };
+  for (int device = 0; device < world_size; ++device) {
+    hosts.push_back(zone->create_host(fmt::format("device-{}", device), 1e9));
+    device_links.push_back(make_links(*zone, fmt::format("device-{}", device),
+                                      cluster.intra_host_gb_per_s * cluster.intra_host_share,
+                                      cluster.intra_host_latency_ms));
+    if (card_of(device) == static_cast<int>(card_links.size())) {
+      card_links.push_back(make_links(*zone, fmt::format("card-{}", card_links.size()),
+                                      cluster.card_gb_per_s * cluster.card_share,
+                                      cluster.inter_host_latency_ms));
+    }
+  }
+  for (int from = 0; from < world_size; ++from) {
+    for (int to = 0; to < world_size; ++to) {
+      if (from == to) continue;
+      const bool same_host = from / local_world_size == to / local_world_size;
+      const LinkPair& source = same_host ? device_links[from] : card_links[card_of(from)];
+      const LinkPair& target = same_host ? device_links[to] : card_links[card_of(to)];
+      zone->add_route(hosts[from]->get_netpoint(), hosts[to]->get_netpoint(), nullptr, nullptr,
+                      {s4u::LinkInRoute(source.up), s4u::LinkInRoute(target.down)}, false);
+    }
+  }
+  zone->seal();
+  return hosts;
+}
+
+std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptions& options) {
+  try {
+    engine.load_platform(options.platform);
+  } catch (const std::exception& error) {
+    std::string reason = error.what();
+    std::replace(reason.begin(), reason.end(), '\n', ' ');
+    throw InputError(options.platform, "a SimGrid platform", reason);
+  }
+  std::vector<s4u::Host*> hosts = engine.get_all_hosts();
+  if (static_cast<int>(hosts.size()) < options.world_size) {
+    throw InputError(options.platform, fmt::format("at least {} hosts", options.world_size),
+                     fmt::format("{}", hosts.size()));
+  }
+  return hosts;
+}
+
+/// What the actors share; they take turns, so nothing needs a lock.
+struct Group {
+  int size;
+  s4u::BarrierPtr barrier;
+  std::vector<double> values;
+  bool flag = false;
+};
+
+class SimulatedTransport final : public Transport {
+ public:
+  SimulatedTransport(Group& group, int rank)
+      : group_(group), rank_(rank), to_(group.size), from_(group.size) {
+    for (int peer = 0; peer < group.size; ++peer) {
+      to_[peer] = s4u::Mailbox::by_name(fmt::format("{}-{}", rank, peer));
+      from_[peer] = s4u::Mailbox::by_name(fmt::format("{}-{}", peer, rank));
+    }
+  }
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return group_.size; }
+  [[nodiscard]] double now_ms() override { return s4u::Engine::get_clock() * 1e3; }
+  void wait_ms(double duration) override {
+    if (duration > 0.0) s4u::this_actor::sleep_for(duration * 1e-3);
+  }
+  void barrier() override { group_.barrier->wait(); }
+
+  void exchange(std::span<const std::int64_t> send_bytes,
+                std::span<const std::int64_t> receive_bytes) override {
+    static char nothing;  // messages carry a pointer, never read
+    std::vector<s4u::CommPtr> messages;
+    std::vector<char*> received(group_.size);
+    // Each process begins with its next neighbour, so that nobody is everybody's first.
+    for (int step = 1; step < group_.size; ++step) {
+      const int peer = (rank_ - step + group_.size) % group_.size;
+      if (receive_bytes[peer] > 0) {
+        messages.push_back(from_[peer]->get_async<char>(&received[peer]));
+      }
+    }
+    for (int step = 1; step < group_.size; ++step) {
+      const int peer = (rank_ + step) % group_.size;
+      if (send_bytes[peer] > 0) {
+        messages.push_back(
+            to_[peer]->put_async(&nothing, static_cast<std::uint64_t>(send_bytes[peer])));
+      }
+    }
+    for (const s4u::CommPtr& message : messages) message->wait();
+  }
+
+  std::vector<double> gather(double value) override {
+    group_.values.resize(group_.size);
+    group_.values[rank_] = value;
+    barrier();
+    std::vector<double> all = rank_ == 0 ? group_.values : std::vector<double>();
+    barrier();
+    return all;
+  }
+
+  bool broadcast(bool value) override {
+    if (rank_ == 0) group_.flag = value;
+    barrier();
+    const bool result = group_.flag;
+    barrier();
+    return result;
+  }
+
+ private:
+  Group& group_;
+  int rank_;
+  std::vector<s4u::Mailbox*> to_;
+  std::vector<s4u::Mailbox*> from_;
+};
+
+/// One run with all its actors.
+class Simulation {
+ public:
+  Simulation(const SimulationOptions& options,
+             const std::function<std::optional<NumberedCase>()>& next,
+             const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done)
+      : options_(options), next_(next), on_done_(on_done) {}
+
+  void run(s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
+    group_.size = options_.world_size;
+    group_.barrier = s4u::Barrier::create(options_.world_size);
+    for (int rank = 0; rank < options_.world_size; ++rank) {
+      s4u::Actor::create(fmt::format("process-{}", rank), hosts[rank], [this, rank] { act(rank); });
+    }
+    engine.run();
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  void act(int rank) {
+    // A simulated repetition is like any other.
+    const RepetitionOptions once{
+        .target_interval = 1.0, .warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
+    SimulatedTransport transport(group_, rank);
+    while (true) {
+      if (rank == 0) guarded([&] { current_ = next_(); });
+      if (!transport.broadcast(current_.has_value() && !error_)) return;
+      const AllToAllMeasurement result = measure_all_to_alls(
+          transport, current_->second, options_.batch_size, options_.data_type, once);
+      if (rank == 0) guarded([&] { on_done_(current_->first, result); });
+    }
+  }
+
+  /// Exceptions must not leave an actor: the run ends, then they are thrown.
+  void guarded(const std::function<void()>& body) {
+    try {
+      body();
+    } catch (...) {
+      error_ = std::current_exception();
+    }
+  }
+
+  const SimulationOptions& options_;
+  const std::function<std::optional<NumberedCase>()>& next_;
+  const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done_;
+  Group group_{};
+  std::optional<NumberedCase> current_;
+  std::exception_ptr error_;
+};
+
+}  // namespace
+
+void simulate_all_to_alls(
+    const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
+    const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done) {
+  static bool used = false;
+  if (used) throw std::logic_error("SimGrid can be started once per process");
+  const bool from_file = options.platform.ends_with(".xml");
+  // Before SimGrid starts: what is wrong with the options has nothing to do with it.
+  const SimulatedCluster* cluster = from_file ? nullptr : &find_simulated_cluster(options.platform);
+  used = true;
+  std::string arguments[] = {"neuroshard",
+                             "--log=root.thres:critical",
+                             "--cfg=network/model:CM02",
+                             "--cfg=network/TCP-gamma:0",
+                             "--cfg=network/crosstraffic:0",
+                             "--cfg=contexts/stack-size:128"};
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  auto count = static_cast<int>(pointers.size());
+  pointers.push_back(nullptr);
+  s4u::Engine engine(&count, pointers.data());
+  const std::vector<s4u::Host*> hosts =
+      from_file ? load_platform(engine, options)
+                : build_platform(*cluster, options.world_size, options.local_world_size);
+  Simulation(options, next, on_done).run(engine, hosts);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,37 @@
+// The communication benchmark on a simulated cluster (SimGrid).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "neuroshard/collect/communication/all_to_all_benchmark.h"
+#include "neuroshard/collect/communication/communication_case.h"
+#include "neuroshard/collect/communication/simulated_cluster.h"
+
+namespace neuroshard {
+
+struct SimulationOptions {
+  std::string platform;      ///< name of a preset, or a SimGrid platform file (.xml)
+  int world_size = 2;        ///< processes, one per device
+  int local_world_size = 1;  ///< devices per host of a preset; of a file its hosts in order
+  std::int64_t batch_size = 65'536;
+  DataType data_type = DataType::fp32;
+};
+
+using NumberedCase = std::pair<std::int64_t, CommunicationCase>;
+
+/// Runs measure_all_to_alls in one simulated process per device, on the cases that `next` gives one
+/// after the other, and hands over each result. Messages have no content. SimGrid shares the links
+/// among the messages under way fairly (max-min, model CM02 without TCP's window); what it does not
+/// know: contention inside switches, memory and processors, and chance.
+///
+/// SimGrid exists once per process: a second call throws std::logic_error.
+/// Throws InputError if the platform is unknown, malformed, or has fewer hosts than devices.
+void simulate_all_to_alls(
+    const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
+    const std::function<void(std::int64_t id, const AllToAllMeasurement&)>& on_done);
+
+}  // namespace neuroshard

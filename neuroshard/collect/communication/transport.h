@@ -1,0 +1,39 @@
+// What the communication benchmark needs of a network, real or simulated.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace neuroshard {
+
+/// One process of a group, each of which runs the same code. Calls marked *collective* are made by
+/// all of them in the same order.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int size() const = 0;
+
+  /// This process's clock [ms], simulated where the network is.
+  [[nodiscard]] virtual double now_ms() = 0;
+  /// Lets so much time pass, as computation would.
+  virtual void wait_ms(double duration) = 0;
+
+  /// Collective: returns once all have called it.
+  virtual void barrier() = 0;
+
+  /// Collective: sends send_bytes[p] to and receives receive_bytes[p] from every process p, all
+  /// messages under way at once; what a process sends itself is free. Returns when all of this
+  /// process's messages are sent and received.
+  virtual void exchange(std::span<const std::int64_t> send_bytes,
+                        std::span<const std::int64_t> receive_bytes) = 0;
+
+  /// Collective: the values of all processes, by rank, for process 0; empty for the others.
+  [[nodiscard]] virtual std::vector<double> gather(double value) = 0;
+  /// Collective: process 0's value for all.
+  [[nodiscard]] virtual bool broadcast(bool value) = 0;
+};
+
+}  // namespace neuroshard

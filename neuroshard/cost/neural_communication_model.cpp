@@ -1,0 +1,156 @@
+// Inference of the communication network: the links' schedule, and how much longer it takes.
+#include "neuroshard/cost/neural_communication_model.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "neuroshard/cost/communication_features.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXf;
+
+Eigen::Map<const MatrixXf> weights_of(const DenseLayer& layer) {
+  return {layer.weights.data(), layer.outputs, layer.inputs};
+}
+
+Eigen::Map<const Eigen::VectorXf> as_vector(const std::vector<float>& values) {
+  return {values.data(), static_cast<Index>(values.size())};
+}
+
+/// What inference needs room for; one per thread, because a search asks millions of times.
+struct Scratch {
+  CommunicationFeatures features;
+  MatrixXf input;
+  MatrixXf output;
+  MatrixXf joined;
+};
+
+void apply(const DenseLayer& layer, bool relu, Scratch& scratch) {
+  scratch.output.noalias() = weights_of(layer) * scratch.input;
+  scratch.output.colwise() += as_vector(layer.bias);
+  if (relu) scratch.output = scratch.output.cwiseMax(0.0F);
+  scratch.input.swap(scratch.output);
+}
+
+/// y of every device, into the first row of scratch.input.
+void run_network(const CommunicationNetwork& network, Scratch& scratch) {
+  scratch.input = (scratch.features.values.colwise() - as_vector(network.feature_mean))
+                      .array()
+                      .colwise() *
+                  as_vector(network.feature_scale).array();
+  for (const DenseLayer& layer : network.encoder) apply(layer, true, scratch);
+  const Index units = scratch.input.rows();
+  scratch.joined.resize(3 * units, scratch.input.cols());
+  scratch.joined.topRows(units) = scratch.input;
+  scratch.joined.middleRows(units, units).colwise() = scratch.input.rowwise().mean();
+  scratch.joined.bottomRows(units).colwise() = scratch.input.rowwise().maxCoeff();
+  scratch.input.swap(scratch.joined);
+  for (std::size_t i = 0; i < network.head.size(); ++i) {
+    apply(network.head[i], i + 1 < network.head.size(), scratch);
+  }
+}
+
+}  // namespace
+
+NeuralCommunicationModel::NeuralCommunicationModel(
+    std::shared_ptr<const CommunicationNetwork> network, CommunicationModelInfo info,
+    std::size_t cluster)
+    : network_(std::move(network)), info_(std::move(info)), cluster_(cluster) {
+  assert(cluster_ < info_.clusters.size());
+}
+
+bool NeuralCommunicationModel::is_known(const Topology& topology) const {
+  return topology.world_size >= info_.min_world_size &&
+         topology.world_size <= info_.max_world_size &&
+         topology.local_world_size <= cluster().max_local_world_size;
+}
+
+void NeuralCommunicationModel::forward(const Topology& topology, std::int64_t batch_size,
+                                       std::span<const double> columns,
+                                       std::span<const double> start_ms,
+                                       std::span<double> forward_ms) const {
+  all_to_all(topology, batch_size, AllToAll::forward, columns, start_ms, forward_ms);
+}
+
+void NeuralCommunicationModel::backward(const Topology& topology, std::int64_t batch_size,
+                                        std::span<const double> columns,
+                                        std::span<double> backward_ms) const {
+  static thread_local std::vector<double> together;
+  together.assign(columns.size(), 0.0);
+  all_to_all(topology, batch_size, AllToAll::backward, columns, together, backward_ms);
+}
+
+void NeuralCommunicationModel::all_to_all(const Topology& topology, std::int64_t batch_size,
+                                          AllToAll direction, std::span<const double> columns,
+                                          std::span<const double> start_ms,
+                                          std::span<double> times_ms) const {
+  if (topology.world_size == 1) {
+    times_ms[0] = 0.0;
+    return;
+  }
+  static thread_local Scratch scratch;
+  LinkSchedule schedule(cluster().network, topology, batch_size);
+  communication_features(schedule, direction, columns, start_ms, scratch.features);
+  const double last = scratch.features.last_start_ms;
+  const bool known = is_known(topology);
+  if (known) run_network(*network_, scratch);
+  for (std::size_t d = 0; d < columns.size(); ++d) {
+    const double rest = std::max(scratch.features.ends_ms[d] - last, 0.0);
+    const float delay = known ? scratch.input(0, static_cast<Index>(d)) : 0.0F;
+    const double factor =
+        known ? 1.0 + std::exp(static_cast<double>(std::min(delay, kLargestDelay))) : 1.0;
+    times_ms[d] = last + rest * factor - start_ms[d];
+  }
+}
+
+double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,
+                                          double columns) const {
+  const int world_size = topology.world_size;
+  const int per_host = topology.local_world_size;
+  if (world_size == 1) return 0.0;
+  const ClusterNetwork& network = cluster().network;
+  const double bytes = 4.0 * static_cast<double>(batch_size) / world_size * columns;
+  double longest = 0.0;
+  if (per_host > 1) {
+    longest = bytes * (per_host - 1) / (network.intra_host_gb_per_s * 1e6) +
+              network.intra_host_latency_ms;
+  }
+  if (world_size > per_host) {
+    longest = std::max(longest,
+                       bytes * (world_size - per_host) / (network.inter_host_gb_per_s * 1e6) +
+                           network.inter_host_latency_ms);
+  }
+  return 2.0 * longest;
+}
+
+std::vector<std::string> NeuralCommunicationModel::outside_range(const Task& task) const {
+  const Topology& topology = task.topology;
+  if (topology.world_size == 1) return {};
+  std::vector<std::string> reasons;
+  const std::string formula = "; costs are by the links' rates alone";
+  if (topology.world_size < info_.min_world_size || topology.world_size > info_.max_world_size) {
+    reasons.push_back(fmt::format("world_size: trained on {} to {}, got {}{}",
+                                  info_.min_world_size, info_.max_world_size, topology.world_size,
+                                  formula));
+  }
+  if (topology.local_world_size > cluster().max_local_world_size) {
+    reasons.push_back(fmt::format("local_world_size: \"{}\" was trained on at most {}, got {}{}",
+                                  cluster().name, cluster().max_local_world_size,
+                                  topology.local_world_size, formula));
+  }
+  if (task.batch_size < info_.min_batch_size || task.batch_size > info_.max_batch_size) {
+    reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", info_.min_batch_size,
+                                  info_.max_batch_size, task.batch_size));
+  }
+  return reasons;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,166 @@
+// The iterations, timed phase by phase.
+#include "neuroshard/evaluate/distributed/plan_iterations.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "neuroshard/collect/communication/all_to_all_benchmark.h"
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::size_t kPhases = 4;
+using Phases = std::array<double, kPhases>;  // in the order of DeviceIteration
+
+std::vector<std::int64_t> column_sums(const Task& task, const ShardingPlan& plan) {
+  std::vector<std::int64_t> columns(task.topology.world_size, 0);
+  for (const Shard& shard : plan.shards) columns[shard.device] += shard.num_columns;
+  return columns;
+}
+
+std::vector<TablePiece> pieces_of(const Task& task, const ShardingPlan& plan, int device) {
+  std::vector<TablePiece> pieces;
+  for (const Shard& shard : plan.shards) {
+    if (shard.device == device) pieces.push_back({&task.tables[shard.table], shard.num_columns});
+  }
+  return pieces;
+}
+
+/// What this process does in an iteration.
+class Device {
+ public:
+  Device(const Task& task, const ShardingPlan& plan, const ComputeBenchmarkOptions& options,
+         std::uint64_t seed, MpiTransport& transport)
+      : transport_(transport),
+        benchmark_(options),
+        bytes_(forward_bytes(column_sums(task, plan), task.batch_size, DataType::fp32,
+                             transport.rank())) {
+    const int rank = transport.rank();
+    std::vector<TablePiece> pieces = pieces_of(task, plan, rank);
+    if (!pieces.empty()) {
+      run_ = benchmark_.prepare(
+          {rank, std::move(pieces), Random::for_stream(seed, static_cast<std::uint64_t>(rank))},
+          task.batch_size, task.optimizer);
+    }
+  }
+
+  Phases iterate() {
+    transport_.barrier();
+    Phases phases{};
+    double before = transport_.now_ms();
+    const auto lap = [&](std::size_t phase) {
+      const double now = transport_.now_ms();
+      phases[phase] = now - before;
+      before = now;
+    };
+    transport_.exchange(bytes_.received, bytes_.sent);
+    lap(0);
+    if (run_) benchmark_.backward(*run_);
+    lap(1);
+    if (run_) benchmark_.forward(*run_);
+    lap(2);
+    transport_.exchange(bytes_.sent, bytes_.received);
+    lap(3);
+    return phases;
+  }
+
+ private:
+  MpiTransport& transport_;
+  ComputeBenchmark benchmark_;
+  ComputeBenchmark::RunPointer run_;
+  AllToAllBytes bytes_;
+};
+
+/// Of all iterations, in process 0: [phase][device][iteration].
+using History = std::array<std::vector<std::vector<double>>, kPhases>;
+
+DeviceIteration summarize(const History& history, std::size_t device, double quantile) {
+  Phases phases{};
+  for (std::size_t phase = 0; phase < kPhases; ++phase) {
+    phases[phase] = estimate_quantile(history[phase][device], quantile).value;
+  }
+  return {phases[0], phases[1], phases[2], phases[3]};
+}
+
+}  // namespace
+
+PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
+                                   const ComputeBenchmarkOptions& options, std::uint64_t seed,
+                                   MpiTransport& transport,
+                                   const std::function<void(int)>& on_iteration) {
+  const int world_size = task.topology.world_size;
+  if (transport.size() != world_size) {
+    throw CollectiveInputError("mpi", fmt::format("{} processes, one per device of the plan", world_size),
+                     fmt::format("{}", transport.size()));
+  }
+  Device device(task, plan, options, seed, transport);
+  const RepetitionOptions& repetitions = options.repetitions;
+  RepeatedTiming slowest(repetitions);
+  History history;
+  for (auto& phase : history) phase.resize(transport.rank() == 0 ? world_size : 0);
+  for (bool again = true; again;) {
+    const double begun = transport.now_ms();
+    const Phases own = device.iterate();
+    std::vector<double> totals(world_size, 0.0);
+    const bool counts = !slowest.warming_up();
+    for (std::size_t phase = 0; phase < kPhases; ++phase) {
+      const std::vector<double> values = transport.gather(own[phase]);
+      for (std::size_t d = 0; d < values.size(); ++d) {
+        totals[d] += values[d];
+        if (counts) history[phase][d].push_back(values[d]);
+      }
+    }
+    if (transport.rank() == 0) {
+      slowest.add(*std::max_element(totals.begin(), totals.end()),
+                  (transport.now_ms() - begun) * 1e-3);
+      if (on_iteration) on_iteration(static_cast<int>(slowest.values().size()));
+      again = !slowest.done();
+    }
+    again = transport.broadcast(again);
+  }
+  PlanIterations result;
+  if (transport.rank() != 0) return result;
+  for (int d = 0; d < world_size; ++d) {
+    result.devices.push_back(summarize(history, static_cast<std::size_t>(d), repetitions.quantile));
+  }
+  result.cost_ms = slowest.estimate().value;
+  result.interval = slowest.estimate().interval;
+  result.iterations = static_cast<int>(slowest.values().size());
+  return result;
+}
+
+ProcessShare take_share_of_cores(MpiTransport& transport) {
+  const std::string own = MpiTransport::host_name();
+  const std::vector<std::string> hosts = transport.all_gather(own);
+  const auto local = static_cast<int>(std::count(hosts.begin(), hosts.end(), own));
+  const auto index =
+      static_cast<int>(std::count(hosts.begin(), hosts.begin() + transport.rank(), own));
+  const auto cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  ProcessShare share;
+  if (known && CPU_COUNT(&allowed) < cores) {
+    share.num_threads = CPU_COUNT(&allowed);
+  } else {
+    share.num_threads = std::max(1, cores / local);
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    for (int i = 0; i < share.num_threads; ++i) {
+      CPU_SET((index * share.num_threads + i) % cores, &mine);
+    }
+    sched_setaffinity(0, sizeof(mine), &mine);  // a hint: without it the kernel places threads
+  }
+  const std::vector<std::string> crowded =
+      transport.all_gather(local * share.num_threads > cores ? "1" : "0");
+  share.oversubscribed = std::find(crowded.begin(), crowded.end(), "1") != crowded.end();
+  return share;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,48 @@
+// Measured or simulated all-to-alls as training data: features of every device, times, the split.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/neural_communication_model.h"
+#include "neuroshard/io/communication_costs_io.h"
+
+namespace neuroshard {
+
+/// All-to-alls, forward and backward ones, of one or several clusters and numbers of devices.
+struct CommunicationDataset {
+  Eigen::MatrixXf features;       ///< features x devices, not standardised
+  std::vector<int> first_device;  ///< all-to-all i has devices [first_device[i], [i + 1])
+  std::vector<float> lag_ms;      ///< of each device behind the last one's start
+  std::vector<float> rest_ms;     ///< from the last start to its end, by the links alone
+  std::vector<float> time_ms;     ///< measured, from its own entry to its own end
+  std::vector<AllToAll> direction;  ///< of each all-to-all
+  std::vector<int> sample;          ///< of each all-to-all: both of a sample are on one side
+  std::vector<int> file;            ///< of each all-to-all
+  CommunicationModelInfo info;      ///< clusters, range and checksum
+
+  [[nodiscard]] int size() const { return static_cast<int>(direction.size()); }
+};
+
+/// A cluster's links from the header of its costs; where the header does not have them, because
+/// the cluster is a real one or a description of the user's own, they are fitted to the costs.
+[[nodiscard]] TrainedCluster cluster_of(const CommunicationCosts& costs, const std::string& path);
+
+/// Throws InputError if a file is malformed, given twice or empty, or if a file gives a cluster of
+/// a name other links than one before it.
+[[nodiscard]] CommunicationDataset load_communication_dataset(
+    const std::vector<std::string>& paths);
+
+struct CommunicationSplit {  ///< indices of all-to-alls
+  std::vector<int> training;
+  std::vector<int> validation;
+  std::vector<int> test;
+};
+
+/// 80/10/10 of the samples.
+[[nodiscard]] CommunicationSplit split_dataset(const CommunicationDataset& dataset,
+                                               std::uint64_t seed);
+
+}  // namespace neuroshard

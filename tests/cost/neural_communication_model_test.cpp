@@ -1,0 +1,203 @@
+// The learned communication model: what holds whatever its parameters are.
+#include "neuroshard/cost/neural_communication_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/cost/communication_model_io.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+DenseLayer random_layer(int inputs, int outputs, Random& random) {
+  DenseLayer layer{inputs, outputs, {}, {}};
+  for (int i = 0; i < inputs * outputs; ++i) {
+    layer.weights.push_back(static_cast<float>(random.uniform(-0.5, 0.5)));
+  }
+  for (int i = 0; i < outputs; ++i) {
+    layer.bias.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
+  }
+  return layer;
+}
+
+std::shared_ptr<const CommunicationNetwork> random_network(std::uint64_t seed) {
+  Random random(seed);
+  CommunicationNetwork network;
+  const auto features = static_cast<int>(communication_feature_names().size());
+  for (int i = 0; i < features; ++i) {
+    network.feature_mean.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
+    network.feature_scale.push_back(static_cast<float>(random.uniform(0.0, 2.0)));
+  }
+  network.encoder = {random_layer(features, 6, random), random_layer(6, 5, random)};
+  network.head = {random_layer(15, 4, random), random_layer(4, 1, random)};
+  return std::make_shared<CommunicationNetwork>(std::move(network));
+}
+
+CommunicationModelInfo two_clusters() {
+  CommunicationModelInfo info;
+  info.name = "two";
+  info.clusters = {{.name = "hosts",
+                    .hardware = "{}",
+                    .network = {.intra_host_gb_per_s = 10.0,
+                                .intra_host_latency_ms = 0.001,
+                                .inter_host_gb_per_s = 2.0,
+                                .inter_host_latency_ms = 0.03,
+                                .devices_per_card = 1},
+                    .max_local_world_size = 1},
+                   {.name = "boxes",
+                    .hardware = "{}",
+                    .network = {.intra_host_gb_per_s = 100.0,
+                                .intra_host_latency_ms = 0.004,
+                                .inter_host_gb_per_s = 12.0,
+                                .inter_host_latency_ms = 0.01,
+                                .devices_per_card = 2},
+                    .max_local_world_size = 4}};
+  info.min_world_size = 2;
+  info.max_world_size = 16;
+  info.min_batch_size = 1024;
+  info.max_batch_size = 65'536;
+  info.data_sha256 = "ab";
+  info.metrics = {{"mape", 0.5}};
+  return info;
+}
+
+struct Case {
+  Topology topology;
+  std::vector<double> columns;
+  std::vector<double> start_ms;
+};
+
+Case arbitrary_case() {
+  Case drawn;
+  drawn.topology.local_world_size = *rc::gen::element(1, 2, 4);
+  drawn.topology.world_size = drawn.topology.local_world_size * *rc::gen::inRange(1, 5);
+  const int world_size = drawn.topology.world_size;
+  for (int d = 0; d < world_size; ++d) {
+    drawn.columns.push_back(*rc::gen::inRange(0, 3000));
+    drawn.start_ms.push_back(*rc::gen::inRange(0, 20'000) * 1e-3);
+  }
+  const double earliest = *std::min_element(drawn.start_ms.begin(), drawn.start_ms.end());
+  for (double& start : drawn.start_ms) start -= earliest;
+  return drawn;
+}
+
+RC_GTEST_PROP(NeuralCommunicationModelProperty, NobodyEndsBeforeTheLastHasStarted, ()) {
+  const NeuralCommunicationModel model(random_network(*rc::gen::inRange(0, 50)), two_clusters(), 1);
+  const Case c = arbitrary_case();
+  const int world_size = c.topology.world_size;
+  std::vector<double> times(world_size);
+  model.forward(c.topology, 4096, c.columns, c.start_ms, times);
+  const double last = *std::max_element(c.start_ms.begin(), c.start_ms.end());
+  for (int d = 0; d < world_size; ++d) {
+    RC_ASSERT(std::isfinite(times[d]));
+    if (world_size > 1) RC_ASSERT(c.start_ms[d] + times[d] >= last - 1e-9);
+  }
+  std::vector<double> backward(world_size);
+  model.backward(c.topology, 4096, c.columns, backward);
+  for (int d = 0; d < world_size; ++d) {
+    RC_ASSERT(backward[d] >= 0.0);
+    // The floor that lower bounds of plans stand on.
+    RC_ASSERT(model.floor_ms(c.topology, 4096, c.columns[d]) <=
+              (times[d] + backward[d]) * (1.0 + 1e-9));
+  }
+}
+
+RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangePlaces, ()) {
+  const NeuralCommunicationModel model(random_network(*rc::gen::inRange(0, 50)), two_clusters(), 0);
+  Case c = arbitrary_case();
+  c.topology.local_world_size = 1;  // every device is a host: any order will do
+  const int world_size = c.topology.world_size;
+  std::vector<double> times(world_size);
+  model.forward(c.topology, 4096, c.columns, c.start_ms, times);
+  std::vector<int> order(world_size);
+  std::iota(order.begin(), order.end(), 0);
+  Random random(*rc::gen::inRange(0, 1000));
+  random.shuffle(order);
+  Case moved = c;
+  for (int d = 0; d < world_size; ++d) {
+    moved.columns[d] = c.columns[order[d]];
+    moved.start_ms[d] = c.start_ms[order[d]];
+  }
+  std::vector<double> moved_times(world_size);
+  model.forward(c.topology, 4096, moved.columns, moved.start_ms, moved_times);
+  for (int d = 0; d < world_size; ++d) {
+    RC_ASSERT(std::abs(moved_times[d] - times[order[d]]) <= 1e-4 * (1.0 + times[order[d]]));
+  }
+}
+
+TEST(NeuralCommunicationModel, OneDeviceHasNobodyToTalkTo) {
+  const NeuralCommunicationModel model(random_network(1), two_clusters(), 0);
+  const Topology topology{.world_size = 1};
+  const std::vector<double> columns{64.0};
+  const std::vector<double> start{0.0};
+  std::vector<double> times{7.0};
+  model.forward(topology, 4096, columns, start, times);
+  EXPECT_EQ(times[0], 0.0);
+  EXPECT_EQ(model.floor_ms(topology, 4096, 64.0), 0.0);
+}
+
+TEST(NeuralCommunicationModel, SaysWhatItWasNotTrainedFor) {
+  const NeuralCommunicationModel model(random_network(1), two_clusters(), 1);
+  Task task;
+  task.batch_size = 4096;
+  task.topology = {.world_size = 8, .local_world_size = 4};
+  EXPECT_TRUE(model.outside_range(task).empty());
+  task.topology = {.world_size = 32, .local_world_size = 8};
+  task.batch_size = 512;
+  EXPECT_THAT(
+      model.outside_range(task),
+      ElementsAre(HasSubstr("world_size: trained on 2 to 16, got 32; costs are by the links"),
+                  HasSubstr("local_world_size: \"boxes\" was trained on at most 4, got 8"),
+                  HasSubstr("batch_size: trained on 1024 to 65536, got 512")));
+}
+
+TEST(NeuralCommunicationModel, BeyondItsRangeTheLinksAloneDecide) {
+  const NeuralCommunicationModel model(random_network(1), two_clusters(), 0);
+  const Topology topology{.world_size = 32, .local_world_size = 1};
+  std::vector<double> columns(32, 64.0);
+  std::vector<double> start(32, 0.0);
+  std::vector<double> times(32);
+  model.forward(topology, 32'000, columns, start, times);
+  // 64 columns of 4 bytes for 1,000 samples of each of 31 peers at 2 GB/s.
+  for (const double time : times) EXPECT_NEAR(time, 64 * 4 * 1000 * 31 / 2e6 + 0.03, 1e-9);
+}
+
+TEST(CommunicationModelIo, ReadsBackBitForBit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  const auto network = random_network(4);
+  write_communication_model(*network, two_clusters(), path);
+  const CommunicationModelFile read = communication_model_from(ModelFile(path), path);
+  EXPECT_EQ(read.info.name, "two");
+  EXPECT_EQ(read.info.metrics.at("mape"), 0.5);
+  ASSERT_EQ(read.info.clusters.size(), 2u);
+  EXPECT_EQ(read.info.clusters[1].network.devices_per_card, 2);
+  EXPECT_EQ(read.info.clusters[1].max_local_world_size, 4);
+  EXPECT_EQ(read.info.clusters[0].network.inter_host_latency_ms, 0.03);
+  EXPECT_EQ(read.info.max_batch_size, 65'536);
+  ASSERT_EQ(read.network->encoder.size(), 2u);
+  EXPECT_EQ(read.network->encoder[1].weights, network->encoder[1].weights);
+  EXPECT_EQ(read.network->head[0].bias, network->head[0].bias);
+  EXPECT_EQ(read.of_cluster("boxes", "x")->name(), "boxes");
+  try {
+    (void)read.of_cluster("", "topology.interconnect");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "topology.interconnect: expected an interconnect of the model: hosts, boxes, "
+                 "got \"\"");
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard
