@@ -26,13 +26,12 @@ struct CommandResult {
   std::string err;
 };
 
-/// Runs the executable; `out_path` is where stdout goes, a temporary file if empty.
-inline CommandResult run_cli(const Arguments& arguments, const std::string& out_path = "") {
+/// Runs a program, found in PATH, with its arguments; `out_path` is where stdout goes, a temporary
+/// file if empty.
+inline CommandResult run_program(Arguments words, const std::string& out_path = "") {
   const TemporaryFolder folder;
   const std::string out = out_path.empty() ? folder.file("out") : out_path;
   const std::string err = folder.file("err");
-  std::vector<std::string> words{NEUROSHARD_EXECUTABLE};
-  words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -42,7 +41,7 @@ inline CommandResult run_cli(const Arguments& arguments, const std::string& out_
   posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   pid_t child = 0;
-  const int error = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   EXPECT_EQ(error, 0) << argv[0];
   CommandResult result;
@@ -52,6 +51,13 @@ inline CommandResult run_cli(const Arguments& arguments, const std::string& out_
   if (out_path.empty()) result.out = read_file(out);
   result.err = read_file(err);
   return result;
+}
+
+/// Runs the executable.
+inline CommandResult run_cli(const Arguments& arguments, const std::string& out_path = "") {
+  Arguments words{NEUROSHARD_EXECUTABLE};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return run_program(std::move(words), out_path);
 }
 
 inline std::string joined(const Arguments& arguments) {

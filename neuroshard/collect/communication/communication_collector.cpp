@@ -109,20 +109,24 @@ Json simulated_hardware(const std::string& platform) {
 
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
                                           const std::string& platform) {
-  Recorder recorder(collection, make_header(collection, simulated_hardware(platform),
-                                            platform.ends_with(".xml") ? "" : platform));
-  std::optional<NumberedCase> first = recorder.next();
-  if (!first) return recorder.finish();
-  const auto next = [&] { return first ? std::exchange(first, std::nullopt) : recorder.next(); };
+  const CommunicationCostsHeader header =
+      make_header(collection, simulated_hardware(platform),
+                  platform.ends_with(".xml") ? "" : platform);
+  // Made when the first case is asked for: a platform that cannot be built leaves no file behind.
+  std::optional<Recorder> recorder;
+  const auto next = [&] {
+    if (!recorder) recorder.emplace(collection, header);
+    return recorder->next();
+  };
   simulate_all_to_alls({.platform = platform,
                         .world_size = collection.sampling.world_size,
                         .local_world_size = collection.local_world_size,
                         .batch_size = collection.sampling.batch_size,
                         .data_type = collection.sampling.data_type},
                        next, [&](std::int64_t index, const AllToAllMeasurement& measured) {
-                         recorder.record(index, measured);
+                         recorder->record(index, measured);
                        });
-  return recorder.finish();
+  return recorder ? recorder->finish() : 0;
 }
 
 std::int64_t measure_communication_costs(const CommunicationCollection& collection,

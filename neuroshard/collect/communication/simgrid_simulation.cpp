@@ -226,7 +226,12 @@ void simulate_all_to_alls(
                              "--cfg=network/model:CM02",
                              "--cfg=network/TCP-gamma:0",
                              "--cfg=network/crosstraffic:0",
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+                             // Sanitizers do not follow SimGrid's own switching of stacks.
+                             "--cfg=contexts/factory:thread"};
+#else
                              "--cfg=contexts/stack-size:128"};
+#endif
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   auto count = static_cast<int>(pointers.size());

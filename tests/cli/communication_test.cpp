@@ -1,0 +1,119 @@
+// Communication costs as a user collects, trains and uses them: simulated, and measured under
+// mpirun.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "neuroshard/io/communication_costs_io.h"
+#include "neuroshard/io/json.h"
+#include "neuroshard/io/plan_io.h"
+#include "tests/cli/run_cli.h"
+
+namespace neuroshard {
+namespace {
+
+using namespace testing_cli;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Arguments simulate(const std::string& path, int devices, int local_devices, int samples) {
+  return {"collect",   "communication", "--backend",         "simgrid",
+          "--platform", "ethernet-25g",  "--devices",         std::to_string(devices),
+          "--local-devices", std::to_string(local_devices), "--samples", std::to_string(samples),
+          "--batch-size", "4096",        "-o",                path};
+}
+
+TEST(CliCommunication, SimulateTrainPlan) {
+  const CliFolder folder;
+  std::vector<std::string> files;
+  for (const int devices : {2, 3, 4}) {
+    files.push_back(folder.file(fmt::format("{}.jsonl", devices)));
+    (void)expect_success(simulate(files.back(), devices, 1, 30));
+    EXPECT_EQ(read_communication_costs(files.back()).samples.size(), 30u);
+  }
+  // A file is continued, and comes out as if it had been made at once.
+  const std::string twice = folder.file("twice.jsonl");
+  (void)expect_success(simulate(twice, 3, 1, 10));
+  (void)expect_success(simulate(twice, 3, 1, 30));
+  EXPECT_EQ(read_file(twice), read_file(files[1]));
+
+  const std::string model = folder.file("comm.safetensors");
+  const std::string result =
+      expect_success({"train", "communication", files[0], files[2], "--held-out", files[1],
+                      "--epochs", "2", "--name", "tiny", "-o", model});
+  EXPECT_THAT(result, AllOf(HasSubstr("unseen clusters, forward"), HasSubstr("by the links alone"),
+                            HasSubstr("best epoch")));
+  EXPECT_THAT(expect_success({"model", "show", model}),
+              AllOf(HasSubstr("kind            communication"), HasSubstr("2 to 4 devices"),
+                    HasSubstr("ethernet-25g")));
+  const std::string plan = folder.file("plan.json");
+  EXPECT_THAT(expect_success({"plan", folder.write("task.json", kTask), "--model", model, "--model",
+                              "analytic-a100-40gb", "-o", plan}),
+              HasSubstr("communication: ethernet-25g\n"));
+}
+
+TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
+  const CliFolder folder;
+  const std::string path = folder.file("c.jsonl");
+  Arguments unknown = simulate(path, 2, 1, 1);
+  unknown[5] = "ethernet-1g";
+  expect_refusal(folder, unknown, "platform: expected one of ");
+  expect_refusal(folder, simulate(path, 3, 2, 1), "--local-devices: expected a divisor of 3");
+  Arguments broken = simulate(path, 2, 1, 1);
+  broken[5] = folder.write("broken.xml", "<platform version=\"4.1\"><zone id=\"a\"");
+  expect_refusal(folder, broken, "broken.xml");
+}
+
+/// mpirun with so many processes of the executable.
+Arguments under_mpirun(int processes, const Arguments& arguments) {
+  Arguments words{"mpirun", "--allow-run-as-root", "--oversubscribe", "-np",
+                  std::to_string(processes), NEUROSHARD_EXECUTABLE};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+TEST(CliCommunication, MeasureUnderMpirun) {
+  const CliFolder folder;
+  const std::string path = folder.file("mpi.jsonl");
+  const Arguments collect{"collect",     "communication", "--backend", "mpi",
+                          "--devices",   "2",             "--samples", "3",
+                          "--batch-size", "256",          "--max-start-ms", "1", "-o", path};
+  const CommandResult result = run_program(under_mpirun(2, collect));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const CommunicationCosts costs = read_communication_costs(path);
+  ASSERT_EQ(costs.samples.size(), 3u);
+  for (const CommunicationCostSample& sample : costs.samples) {
+    // Nobody has all data before the last has started.
+    const double last = std::max(sample.start_ms[0], sample.start_ms[1]);
+    for (const std::size_t d : {0, 1}) {
+      EXPECT_GT(sample.forward_ms[d], 0.0);
+      EXPECT_GT(sample.start_ms[d] + sample.forward_ms[d], 0.95 * last);
+    }
+  }
+  const CommandResult three = run_program(under_mpirun(3, collect));
+  EXPECT_EQ(three.exit_code, 2);
+  EXPECT_THAT(three.err, HasSubstr("mpi: expected 2 processes, one per device, got 3"));
+}
+
+TEST(CliCommunication, EvaluateUnderMpirun) {
+  const CliFolder folder;
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+  const CommandResult result =
+      run_program(under_mpirun(2, {"evaluate", plan, "--arena", "1MiB", "--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json document = parse_json(result.out, "stdout");
+  EXPECT_GT(std::get<double>(document.find("measured_ms")->value()), 0.0);
+  EXPECT_EQ(document.find("devices")->array()->size(), 2u);
+  EXPECT_THAT(run_program(under_mpirun(2, {"evaluate", plan, "--arena", "1MiB"})).out,
+              AllOf(HasSubstr("critical path: device "), HasSubstr("ends last")));
+  const CommandResult three = run_program(under_mpirun(3, {"evaluate", plan, "--arena", "1MiB"}));
+  EXPECT_EQ(three.exit_code, 2);
+  EXPECT_THAT(three.err, HasSubstr("mpi: expected 2 processes, one per device of the plan, got 3"));
+}
+
+}  // namespace
+}  // namespace neuroshard
