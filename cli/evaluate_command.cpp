@@ -95,8 +95,7 @@ void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
       line.show(fmt::format("{} of {} devices measured", devices_done,
                             simulator.task().topology.world_size));
     };
-    evaluation =
-        evaluate_plans(simulator, {&plan, 1}, benchmark, options.seed, show).front();
+    evaluation = evaluate_plans(simulator, {&plan, 1}, benchmark, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute());  // not before: a refusal is one line
   if (options.json) {
@@ -122,13 +121,13 @@ void run(EvaluateOptions& options) {
   options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
   options.benchmark.data_type = arena_data_type(document.task);
   if (started_by_mpirun()) {
-    evaluate_under_mpirun(simulator, document.plan,
-                          {options.benchmark, options.seed, sha256_file(options.plan), options.json});
+    evaluate_under_mpirun(
+        simulator, document.plan,
+        {options.benchmark, options.seed, sha256_file(options.plan), options.json});
   } else {
     evaluate_here(simulator, document.plan, options);
   }
 }
-
 
 }  // namespace
 

@@ -30,9 +30,8 @@ CriticalPath critical_path(const std::vector<DeviceIteration>& devices) {
       std::max_element(devices.begin(), devices.end(),
                        [&](const auto& a, const auto& b) { return entry(a) < entry(b); });
   const auto last_to_end =
-      std::max_element(devices.begin(), devices.end(), [](const auto& a, const auto& b) {
-        return a.total_ms() < b.total_ms();
-      });
+      std::max_element(devices.begin(), devices.end(),
+                       [](const auto& a, const auto& b) { return a.total_ms() < b.total_ms(); });
   return {static_cast<std::size_t>(last_to_enter - devices.begin()),
           static_cast<std::size_t>(last_to_end - devices.begin()), entry(*last_to_enter)};
 }
@@ -59,13 +58,15 @@ void print_table(const PlanCost& predicted, const PlanIterations& measured) {
                    mark});
   }
   fmt::print("{}\n", table.to_string());
-  fmt::print("critical path: device {} enters the forward all-to-all last, {:.3f} ms after the "
-             "start; device {} ends last\n",
-             path.last_to_enter, path.entered_ms, path.last_to_end);
-  fmt::print("plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% ({} iterations; "
-             "prediction {:+.1f}%)\n",
-             predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval, measured.iterations,
-             100.0 * (predicted.cost_ms / measured.cost_ms - 1.0));
+  fmt::print(
+      "critical path: device {} enters the forward all-to-all last, {:.3f} ms after the "
+      "start; device {} ends last\n",
+      path.last_to_enter, path.entered_ms, path.last_to_end);
+  fmt::print(
+      "plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% ({} iterations; "
+      "prediction {:+.1f}%)\n",
+      predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval, measured.iterations,
+      100.0 * (predicted.cost_ms / measured.cost_ms - 1.0));
 }
 
 void print_json(const PlanCost& predicted, const PlanIterations& measured, bool oversubscribed) {
@@ -84,15 +85,14 @@ void print_json(const PlanCost& predicted, const PlanIterations& measured, bool 
                                    {"measured_total_ms", actual.total_ms()}});
   }
   const CriticalPath path = critical_path(measured.devices);
-  const Json result = Json::Object{
-      {"predicted_ms", predicted.cost_ms},
-      {"measured_ms", measured.cost_ms},
-      {"interval", measured.interval},
-      {"iterations", measured.iterations},
-      {"oversubscribed", oversubscribed},
-      {"last_to_enter", static_cast<std::int64_t>(path.last_to_enter)},
-      {"last_to_end", static_cast<std::int64_t>(path.last_to_end)},
-      {"devices", std::move(devices)}};
+  const Json result = Json::Object{{"predicted_ms", predicted.cost_ms},
+                                   {"measured_ms", measured.cost_ms},
+                                   {"interval", measured.interval},
+                                   {"iterations", measured.iterations},
+                                   {"oversubscribed", oversubscribed},
+                                   {"last_to_enter", static_cast<std::int64_t>(path.last_to_enter)},
+                                   {"last_to_end", static_cast<std::int64_t>(path.last_to_end)},
+                                   {"devices", std::move(devices)}};
   fmt::print("{}\n", to_line(result));
 }
 
@@ -102,8 +102,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
                            DistributedEvaluation options) {
   MpiTransport transport;
   try {
-    transport.require_agreement(
-        fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
+    transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
     const ProcessShare share = take_share_of_cores(transport);
     if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
     PlanIterations measured;

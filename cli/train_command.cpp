@@ -197,7 +197,8 @@ void run(const TrainCommunicationOptions& options) {
   CommunicationTrainingResult result;
   {
     ProgressLine line;
-    result = train_communication_model(dataset, held_out, training, progress_on(line, training.loop));
+    result =
+        train_communication_model(dataset, held_out, training, progress_on(line, training.loop));
   }
   write_communication_model(*result.network, result.info, options.output);
   print_result(result, options);

@@ -21,8 +21,7 @@ const std::vector<std::string>& communication_feature_names() {
   static const std::vector<std::string> names{
       "relative_end",  "lag",        "intra_send", "intra_receive", "card_send",
       "card_receive",  "sent_early", "log2_rest",  "log2_latency",  "log2_world_size",
-      "log2_per_host", "log2_hosts", "log2_rates", "log2_on_card",
-      "backward",
+      "log2_per_host", "log2_hosts", "log2_rates", "log2_on_card",  "backward",
   };
   return names;
 }

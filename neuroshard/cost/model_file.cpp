@@ -44,17 +44,14 @@ std::string ModelFile::place(const std::string& key) const {
   return path_ + ": __metadata__." + key;
 }
 
-Json ModelFile::json(const std::string& key) const {
-  return parse_json(metadata(key), place(key));
-}
+Json ModelFile::json(const std::string& key) const { return parse_json(metadata(key), place(key)); }
 
 std::map<std::string, double> ModelFile::numbers(const std::string& key) const {
   std::map<std::string, double> result;
   const Json object = json(key);
   JsonReader(object, place(key))
-      .for_each_field([&](const std::string& name, const JsonReader& value) {
-        result[name] = value.number();
-      });
+      .for_each_field(
+          [&](const std::string& name, const JsonReader& value) { result[name] = value.number(); });
   return result;
 }
 

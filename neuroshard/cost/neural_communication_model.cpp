@@ -42,10 +42,9 @@ void apply(const DenseLayer& layer, bool relu, Scratch& scratch) {
 
 /// y of every device, into the first row of scratch.input.
 void run_network(const CommunicationNetwork& network, Scratch& scratch) {
-  scratch.input = (scratch.features.values.colwise() - as_vector(network.feature_mean))
-                      .array()
-                      .colwise() *
-                  as_vector(network.feature_scale).array();
+  scratch.input =
+      (scratch.features.values.colwise() - as_vector(network.feature_mean)).array().colwise() *
+      as_vector(network.feature_scale).array();
   for (const DenseLayer& layer : network.encoder) apply(layer, true, scratch);
   const Index units = scratch.input.rows();
   scratch.joined.resize(3 * units, scratch.input.cols());
@@ -124,9 +123,9 @@ double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t
               network.intra_host_latency_ms;
   }
   if (world_size > per_host) {
-    longest = std::max(longest,
-                       bytes * (world_size - per_host) / (network.inter_host_gb_per_s * 1e6) +
-                           network.inter_host_latency_ms);
+    longest =
+        std::max(longest, bytes * (world_size - per_host) / (network.inter_host_gb_per_s * 1e6) +
+                              network.inter_host_latency_ms);
   }
   return 2.0 * longest;
 }
@@ -137,9 +136,8 @@ std::vector<std::string> NeuralCommunicationModel::outside_range(const Task& tas
   std::vector<std::string> reasons;
   const std::string formula = "; costs are by the links' rates alone";
   if (topology.world_size < info_.min_world_size || topology.world_size > info_.max_world_size) {
-    reasons.push_back(fmt::format("world_size: trained on {} to {}, got {}{}",
-                                  info_.min_world_size, info_.max_world_size, topology.world_size,
-                                  formula));
+    reasons.push_back(fmt::format("world_size: trained on {} to {}, got {}{}", info_.min_world_size,
+                                  info_.max_world_size, topology.world_size, formula));
   }
   if (topology.local_world_size > cluster().max_local_world_size) {
     reasons.push_back(fmt::format("local_world_size: \"{}\" was trained on at most {}, got {}{}",

@@ -50,10 +50,9 @@ class Builder {
 
   void add_file(const CommunicationCosts& costs, const ClusterNetwork& network) {
     const CommunicationCostsHeader& header = costs.header;
-    LinkSchedule schedule(network,
-                          {.world_size = header.world_size,
-                           .local_world_size = header.local_world_size},
-                          header.batch_size, element_bytes(header.data_type));
+    LinkSchedule schedule(
+        network, {.world_size = header.world_size, .local_world_size = header.local_world_size},
+        header.batch_size, element_bytes(header.data_type));
     const auto devices = static_cast<Index>(2 * costs.samples.size()) * header.world_size;
     dataset_.features.conservativeResize(Eigen::NoChange, dataset_.features.cols() + devices);
     const std::vector<double> together(header.world_size, 0.0);
@@ -118,10 +117,14 @@ void add_cluster(CommunicationModelInfo& info, TrainedCluster cluster, const std
 }
 
 void widen(CommunicationModelInfo& info, const CommunicationCostsHeader& header, bool first) {
-  info.min_world_size = first ? header.world_size : std::min(info.min_world_size, header.world_size);
-  info.max_world_size = first ? header.world_size : std::max(info.max_world_size, header.world_size);
-  info.min_batch_size = first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);
-  info.max_batch_size = first ? header.batch_size : std::max(info.max_batch_size, header.batch_size);
+  info.min_world_size =
+      first ? header.world_size : std::min(info.min_world_size, header.world_size);
+  info.max_world_size =
+      first ? header.world_size : std::max(info.max_world_size, header.world_size);
+  info.min_batch_size =
+      first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);
+  info.max_batch_size =
+      first ? header.batch_size : std::max(info.max_batch_size, header.batch_size);
 }
 
 }  // namespace

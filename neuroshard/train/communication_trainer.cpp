@@ -113,8 +113,8 @@ class Trainer {
     std::iota(all.begin(), all.end(), 0);
     result.unseen_clusters = metrics(held_out, all);
     result.links_unseen_clusters = metrics_of_links(held_out, all);
-    result.network = std::make_shared<CommunicationNetwork>(
-        network_.exported(standard_.mean, standard_.scale));
+    result.network =
+        std::make_shared<CommunicationNetwork>(network_.exported(standard_.mean, standard_.scale));
     result.info = info(result);
     return result;
   }
@@ -129,8 +129,8 @@ class Trainer {
     std::vector<VectorXf> predicted(blocks);
     pool_.for_each(blocks, [&](std::size_t block, int) {
       const std::size_t first = block * kBlock;
-      predicted[block] = predict(
-          std::span(samples).subspan(first, std::min(kBlock, samples.size() - first)));
+      predicted[block] =
+          predict(std::span(samples).subspan(first, std::min(kBlock, samples.size() - first)));
     });
     std::array<std::vector<double>, 2> times;
     std::array<std::vector<double>, 2> measured;

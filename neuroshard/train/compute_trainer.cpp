@@ -96,8 +96,7 @@ class Trainer {
     };
     subject.project = [this] { network_.project(); };
     subject.validation_mape = [this] { return metrics(split_.validation).mape; };
-    TrainingLoopResult loop =
-        run_training_loop(subject, options_.loop, random_, pool_, on_epoch);
+    TrainingLoopResult loop = run_training_loop(subject, options_.loop, random_, pool_, on_epoch);
     ComputeTrainingResult result;
     result.best_epoch = loop.best_epoch;
     result.epochs = std::move(loop.epochs);

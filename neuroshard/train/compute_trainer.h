@@ -18,9 +18,9 @@ namespace neuroshard {
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
   TrainingLoopOptions loop;
-  std::uint64_t seed = 0;       ///< of the split, the first weights and the order of samples
-  int num_threads = 0;          ///< <= 0: one per core; the result does not depend on it
-  std::string name;             ///< of the model
+  std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
+  int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
+  std::string name;        ///< of the model
 
   /// The paper's network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();

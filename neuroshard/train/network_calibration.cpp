@@ -30,10 +30,10 @@ struct Links {
 
 double mean_error(const CommunicationCosts& costs, const Links& links) {
   const CommunicationCostsHeader& header = costs.header;
-  LinkSchedule schedule(links.network(),
-                        {.world_size = header.world_size,
-                         .local_world_size = header.local_world_size},
-                        header.batch_size, element_bytes(header.data_type));
+  LinkSchedule schedule(
+      links.network(),
+      {.world_size = header.world_size, .local_world_size = header.local_world_size},
+      header.batch_size, element_bytes(header.data_type));
   const std::vector<double> together(header.world_size, 0.0);
   std::vector<double> ends(header.world_size);
   double sum = 0.0;
@@ -43,8 +43,8 @@ double mean_error(const CommunicationCosts& costs, const Links& links) {
     const std::vector<double> columns(sample.columns.begin(), sample.columns.end());
     schedule.ends(columns, together, ends);
     for (std::size_t d = 0; d < ends.size(); ++d) {
-      sum += std::abs(std::log(std::max(ends[d], kShortestMs) /
-                               std::max(sample.backward_ms[d], kShortestMs)));
+      sum += std::abs(
+          std::log(std::max(ends[d], kShortestMs) / std::max(sample.backward_ms[d], kShortestMs)));
     }
   }
   return sum / static_cast<double>(count * ends.size());
@@ -57,13 +57,12 @@ Links first_guess(const CommunicationCosts& costs) {
   double shortest = std::numeric_limits<double>::infinity();
   double best_rate = 1e-6;
   for (const CommunicationCostSample& sample : costs.samples) {
-    const double longest =
-        *std::max_element(sample.backward_ms.begin(), sample.backward_ms.end());
-    const auto columns = static_cast<double>(
-        *std::max_element(sample.columns.begin(), sample.columns.end()));
+    const double longest = *std::max_element(sample.backward_ms.begin(), sample.backward_ms.end());
+    const auto columns =
+        static_cast<double>(*std::max_element(sample.columns.begin(), sample.columns.end()));
     const double bytes = columns * static_cast<double>(element_bytes(header.data_type)) *
-                         static_cast<double>(header.batch_size) *
-                         (header.world_size - 1) / header.world_size;
+                         static_cast<double>(header.batch_size) * (header.world_size - 1) /
+                         header.world_size;
     shortest = std::min(shortest, longest);
     best_rate = std::max(best_rate, bytes / std::max(longest, kShortestMs) / 1e6);
   }

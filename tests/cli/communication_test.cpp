@@ -14,19 +14,39 @@
 namespace neuroshard {
 namespace {
 
+#ifdef __SANITIZE_THREAD__
+#define SKIP_IN_UNKNOWN_CODE() \
+  GTEST_SKIP() << "neither Open MPI nor SimGrid is built so that ThreadSanitizer sees through it"
+#else
+#define SKIP_IN_UNKNOWN_CODE()
+#endif
+
 using namespace testing_cli;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
 Arguments simulate(const std::string& path, int devices, int local_devices, int samples) {
-  return {"collect",   "communication", "--backend",         "simgrid",
-          "--platform", "ethernet-25g",  "--devices",         std::to_string(devices),
-          "--local-devices", std::to_string(local_devices), "--samples", std::to_string(samples),
-          "--batch-size", "4096",        "-o",                path};
+  return {"collect",
+          "communication",
+          "--backend",
+          "simgrid",
+          "--platform",
+          "ethernet-25g",
+          "--devices",
+          std::to_string(devices),
+          "--local-devices",
+          std::to_string(local_devices),
+          "--samples",
+          std::to_string(samples),
+          "--batch-size",
+          "4096",
+          "-o",
+          path};
 }
 
 TEST(CliCommunication, SimulateTrainPlan) {
+  SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
   std::vector<std::string> files;
   for (const int devices : {2, 3, 4}) {
@@ -56,6 +76,7 @@ TEST(CliCommunication, SimulateTrainPlan) {
 }
 
 TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
+  SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
   const std::string path = folder.file("c.jsonl");
   Arguments unknown = simulate(path, 2, 1, 1);
@@ -67,20 +88,27 @@ TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
   expect_refusal(folder, broken, "broken.xml");
 }
 
-/// mpirun with so many processes of the executable.
+/// mpirun with so many processes of the executable. Leaks are Open MPI's own, and not looked for.
 Arguments under_mpirun(int processes, const Arguments& arguments) {
-  Arguments words{"mpirun", "--allow-run-as-root", "--oversubscribe", "-np",
-                  std::to_string(processes), NEUROSHARD_EXECUTABLE};
+  Arguments words{"env",
+                  "LSAN_OPTIONS=detect_leaks=0",
+                  "mpirun",
+                  "--allow-run-as-root",
+                  "--oversubscribe",
+                  "-np",
+                  std::to_string(processes),
+                  NEUROSHARD_EXECUTABLE};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }
 
 TEST(CliCommunication, MeasureUnderMpirun) {
+  SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
   const std::string path = folder.file("mpi.jsonl");
-  const Arguments collect{"collect",     "communication", "--backend", "mpi",
-                          "--devices",   "2",             "--samples", "3",
-                          "--batch-size", "256",          "--max-start-ms", "1", "-o", path};
+  const Arguments collect{
+      "collect",      "communication", "--backend",      "mpi", "--devices", "2", "--samples", "3",
+      "--batch-size", "256",           "--max-start-ms", "1",   "-o",        path};
   const CommandResult result = run_program(under_mpirun(2, collect));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const CommunicationCosts costs = read_communication_costs(path);
@@ -99,6 +127,7 @@ TEST(CliCommunication, MeasureUnderMpirun) {
 }
 
 TEST(CliCommunication, EvaluateUnderMpirun) {
+  SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
   const std::string plan = folder.file("plan.json");
   (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);

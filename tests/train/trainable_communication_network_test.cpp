@@ -147,7 +147,7 @@ TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
           << "parameter " << at << ", shift " << shift;
       largest = std::max(largest, numeric.cwiseAbs().maxCoeff());
     }
-      EXPECT_GT(largest, 1e-2) << "shift " << shift;  // else nothing was compared
+    EXPECT_GT(largest, 1e-2) << "shift " << shift;  // else nothing was compared
   }
 }
 

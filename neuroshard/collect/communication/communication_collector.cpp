@@ -109,9 +109,8 @@ Json simulated_hardware(const std::string& platform) {
 
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
                                           const std::string& platform) {
-  const CommunicationCostsHeader header =
-      make_header(collection, simulated_hardware(platform),
-                  platform.ends_with(".xml") ? "" : platform);
+  const CommunicationCostsHeader header = make_header(collection, simulated_hardware(platform),
+                                                      platform.ends_with(".xml") ? "" : platform);
   // Made when the first case is asked for: a platform that cannot be built leaves no file behind.
   std::optional<Recorder> recorder;
   const auto next = [&] {
@@ -133,13 +132,13 @@ std::int64_t measure_communication_costs(const CommunicationCollection& collecti
                                          MpiTransport& transport) {
   const CommunicationSamplingOptions& sampling = collection.sampling;
   if (transport.size() != sampling.world_size) {
-    throw CollectiveInputError("mpi", fmt::format("{} processes, one per device", sampling.world_size),
-                     fmt::format("{}", transport.size()));
+    throw CollectiveInputError("mpi",
+                               fmt::format("{} processes, one per device", sampling.world_size),
+                               fmt::format("{}", transport.size()));
   }
-  transport.require_agreement(
-      fmt::format("batch size {}, {}, seed {}, lags up to {} ms, {} samples", sampling.batch_size,
-                  to_string(sampling.data_type), sampling.seed, sampling.max_start_ms,
-                  collection.num_samples));
+  transport.require_agreement(fmt::format(
+      "batch size {}, {}, seed {}, lags up to {} ms, {} samples", sampling.batch_size,
+      to_string(sampling.data_type), sampling.seed, sampling.max_start_ms, collection.num_samples));
   const HardwareInfo info = cpu_info();
   Json::Array hosts;
   for (const std::string& host : transport.all_gather(MpiTransport::host_name())) {

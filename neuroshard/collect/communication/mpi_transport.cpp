@@ -126,9 +126,8 @@ void MpiTransport::require_agreement(const std::string& text) {
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {
       throw CollectiveInputError(
-                       "mpi",
-                       fmt::format("the same options in all processes, {} in process 0", all[0]),
-                       fmt::format("{} in process {}", all[rank], rank));
+          "mpi", fmt::format("the same options in all processes, {} in process 0", all[0]),
+          fmt::format("{} in process {}", all[rank], rank));
     }
   }
 }

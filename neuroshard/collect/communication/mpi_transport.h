@@ -13,7 +13,8 @@ namespace neuroshard {
 /// True if this process was started by mpirun (Open MPI).
 [[nodiscard]] bool started_by_mpirun();
 
-/// Bad input that every process of a run has found, so that all can end in order: process 0 says it.
+/// Bad input that every process of a run has found, so that all can end in order: process 0 says
+/// it.
 class CollectiveInputError : public InputError {
  public:
   using InputError::InputError;

@@ -221,16 +221,19 @@ void simulate_all_to_alls(
   // Before SimGrid starts: what is wrong with the options has nothing to do with it.
   const SimulatedCluster* cluster = from_file ? nullptr : &find_simulated_cluster(options.platform);
   used = true;
-  std::string arguments[] = {"neuroshard",
-                             "--log=root.thres:critical",
-                             "--cfg=network/model:CM02",
-                             "--cfg=network/TCP-gamma:0",
-                             "--cfg=network/crosstraffic:0",
+  std::string arguments[] = {
+    "neuroshard",
+    "--log=root.thres:critical",
+    "--cfg=network/model:CM02",
+    "--cfg=network/TCP-gamma:0",
+    "--cfg=network/crosstraffic:0",
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-                             // Sanitizers do not follow SimGrid's own switching of stacks.
-                             "--cfg=contexts/factory:thread"};
+    // Sanitizers do not follow SimGrid's own switching of stacks.
+    "--cfg=contexts/factory:thread"
+  };
 #else
-                             "--cfg=contexts/stack-size:128"};
+    "--cfg=contexts/stack-size:128"
+  };
 #endif
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());

@@ -96,8 +96,9 @@ PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
                                    const std::function<void(int)>& on_iteration) {
   const int world_size = task.topology.world_size;
   if (transport.size() != world_size) {
-    throw CollectiveInputError("mpi", fmt::format("{} processes, one per device of the plan", world_size),
-                     fmt::format("{}", transport.size()));
+    throw CollectiveInputError("mpi",
+                               fmt::format("{} processes, one per device of the plan", world_size),
+                               fmt::format("{}", transport.size()));
   }
   Device device(task, plan, options, seed, transport);
   const RepetitionOptions& repetitions = options.repetitions;
