@@ -1,10 +1,12 @@
-// `neuroshard evaluate`: a plan's computation on this machine, beside its prediction.
+// `neuroshard evaluate`: a plan on this machine, under mpirun or on a simulated cluster, beside its
+// prediction.
 #include <fmt/format.h>
 
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/evaluate_on_cluster.h"
 #include "cli/evaluate_under_mpirun.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -26,6 +28,7 @@ struct EvaluateOptions {
   std::string plan;
   std::vector<std::string> models;
   std::string arena = "4GiB";
+  std::string platform;
   std::uint64_t seed = 0;
   bool json = false;
   ComputeBenchmarkOptions benchmark;
@@ -118,6 +121,10 @@ void run(EvaluateOptions& options) {
   }
   const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
   const Simulator simulator(document.task, models.compute, models.communication);
+  if (!options.platform.empty()) {
+    evaluate_on_cluster(simulator, document.plan, options.platform, options.json);
+    return;
+  }
   options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
   options.benchmark.data_type = arena_data_type(document.task);
   if (started_by_mpirun()) {
@@ -139,6 +146,9 @@ void add_evaluate_command(CLI::App& app) {
                          "process per device, its real iterations");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
   command->add_option("--model", options->models, "Cost models; default those of the plan");
+  command->add_option("--platform", options->platform,
+                      "Measure nothing: simulate the all-to-alls on this cluster (a name as of "
+                      "collect communication, or a SimGrid platform file)");
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
   command->add_option("--threads", options->benchmark.num_threads, "0: one per core")

@@ -3,71 +3,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
+#include "cli/iteration_report.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
 #include "neuroshard/io/json.h"
-#include "neuroshard/report/text_table.h"
 
 namespace neuroshard::cli {
 
 namespace {
-
-/// Whom the others wait for, and who ends last.
-struct CriticalPath {
-  std::size_t last_to_enter = 0;
-  std::size_t last_to_end = 0;
-  double entered_ms = 0.0;  ///< since the iteration began
-};
-
-CriticalPath critical_path(const std::vector<DeviceIteration>& devices) {
-  const auto entry = [](const DeviceIteration& d) { return d.backward_comm_ms + d.compute_ms(); };
-  const auto last_to_enter =
-      std::max_element(devices.begin(), devices.end(),
-                       [&](const auto& a, const auto& b) { return entry(a) < entry(b); });
-  const auto last_to_end =
-      std::max_element(devices.begin(), devices.end(),
-                       [](const auto& a, const auto& b) { return a.total_ms() < b.total_ms(); });
-  return {static_cast<std::size_t>(last_to_enter - devices.begin()),
-          static_cast<std::size_t>(last_to_end - devices.begin()), entry(*last_to_enter)};
-}
-
-void print_table(const PlanCost& predicted, const PlanIterations& measured) {
-  TextTable table;
-  table.add_column("device");
-  for (const char* phase : {"backward comm", "compute", "forward comm", "total"}) {
-    table.add_column(phase);
-    table.add_column("measured");
-  }
-  table.add_column("", TextTable::Align::left);
-  const CriticalPath path = critical_path(measured.devices);
-  for (std::size_t d = 0; d < measured.devices.size(); ++d) {
-    const DeviceCost& expected = predicted.devices[d];
-    const DeviceIteration& actual = measured.devices[d];
-    const auto ms = [](double value) { return fmt::format("{:.3f}", value); };
-    std::string mark;
-    if (d == path.last_to_enter) mark += "<- the others wait for it";
-    if (d == path.last_to_end) mark += mark.empty() ? "<- ends last" : ", ends last";
-    table.add_row({fmt::format("{}", d), ms(expected.backward_comm_ms), ms(actual.backward_comm_ms),
-                   ms(expected.compute_ms), ms(actual.compute_ms()), ms(expected.forward_comm_ms),
-                   ms(actual.forward_comm_ms), ms(expected.total_ms()), ms(actual.total_ms()),
-                   mark});
-  }
-  fmt::print("{}\n", table.to_string());
-  fmt::print(
-      "critical path: device {} enters the forward all-to-all last, {:.3f} ms after the "
-      "start; device {} ends last\n",
-      path.last_to_enter, path.entered_ms, path.last_to_end);
-  fmt::print(
-      "plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% ({} iterations; "
-      "prediction {:+.1f}%)\n",
-      predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval, measured.iterations,
-      100.0 * (predicted.cost_ms / measured.cost_ms - 1.0));
-}
 
 void print_json(const PlanCost& predicted, const PlanIterations& measured, bool oversubscribed) {
   Json::Array devices;
@@ -123,7 +70,12 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
     if (options.json) {
       print_json(predicted, measured, share.oversubscribed);
     } else {
-      print_table(predicted, measured);
+      print_iterations(predicted, measured.devices, "measured");
+      fmt::print(
+          "plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% ({} iterations; "
+          "prediction {:+.1f}%)\n",
+          predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval, measured.iterations,
+          100.0 * (predicted.cost_ms / measured.cost_ms - 1.0));
     }
   } catch (const Error& error) {
     transport.end_run_with(error);

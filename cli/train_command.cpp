@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "neuroshard/cost/communication_model_io.h"
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/io/json.h"
+#include "neuroshard/train/communication_baselines.h"
 #include "neuroshard/train/communication_trainer.h"
 #include "neuroshard/train/compute_trainer.h"
 
@@ -146,6 +148,7 @@ struct TrainCommunicationOptions {
   int threads = 0;
   std::string name;
   bool json = false;
+  bool baselines = false;
 };
 
 Json metrics_json(const CommunicationMetrics& metrics) {
@@ -159,10 +162,10 @@ void print_metrics(const std::string& name, const CommunicationMetrics& metrics)
 }
 
 void print_result(const CommunicationTrainingResult& result,
+                  const std::optional<CommunicationBaselines>& baselines,
                   const TrainCommunicationOptions& options) {
   if (options.json) {
-    const Json document =
-        Json::Object{{"model", options.output},
+    Json::Object document{{"model", options.output},
                      {"best_epoch", result.best_epoch},
                      {"seconds", result.seconds},
                      {"training", metrics_json(result.training)},
@@ -171,7 +174,12 @@ void print_result(const CommunicationTrainingResult& result,
                      {"unseen_clusters", metrics_json(result.unseen_clusters)},
                      {"links_unseen_placements", metrics_json(result.links_unseen_placements)},
                      {"links_unseen_clusters", metrics_json(result.links_unseen_clusters)}};
-    fmt::print("{}\n", to_line(document));
+    if (baselines) {
+      document.push_back({"analytic_unseen_placements", metrics_json(baselines->analytic_unseen_placements)});
+      document.push_back({"analytic_unseen_clusters", metrics_json(baselines->analytic_unseen_clusters)});
+      document.push_back({"published_unseen_placements", metrics_json(baselines->published_unseen_placements)});
+    }
+    fmt::print("{}\n", to_line(Json(std::move(document))));
     return;
   }
   print_metrics_heading("devices");
@@ -179,8 +187,17 @@ void print_result(const CommunicationTrainingResult& result,
   print_metrics("validation", result.validation);
   print_metrics("unseen placements", result.unseen_placements);
   print_metrics("  by the links alone", result.links_unseen_placements);
+  if (baselines) {
+    print_metrics("  analytic", baselines->analytic_unseen_placements);
+    print_metrics("  published", baselines->published_unseen_placements);
+  }
   print_metrics("unseen clusters", result.unseen_clusters);
   print_metrics("  by the links alone", result.links_unseen_clusters);
+  if (baselines) {
+    print_metrics("  analytic", baselines->analytic_unseen_clusters);
+    fmt::print("published: {} networks, {}\n", baselines->published_networks,
+               format_seconds(baselines->seconds));
+  }
   fmt::print("{}: best epoch {} of {}, {}\n", options.output, result.best_epoch,
              result.epochs.size(), format_seconds(result.seconds));
 }
@@ -201,7 +218,14 @@ void run(const TrainCommunicationOptions& options) {
         train_communication_model(dataset, held_out, training, progress_on(line, training.loop));
   }
   write_communication_model(*result.network, result.info, options.output);
-  print_result(result, options);
+  std::optional<CommunicationBaselines> baselines;
+  if (options.baselines) {
+    ProgressLine line;
+    baselines = communication_baselines(
+        dataset, held_out, {.seed = options.seed, .num_threads = options.threads},
+        [&](int done, int all) { line.show(fmt::format("published network {} of {}", done, all)); });
+  }
+  print_result(result, baselines, options);
 }
 
 void add_communication(CLI::App& train) {
@@ -213,6 +237,9 @@ void add_communication(CLI::App& train) {
       ->required();
   command->add_option("--held-out", options->held_out,
                       "Files to test on only: other numbers of devices, other clusters");
+  command->add_flag("--baselines", options->baselines,
+                    "Also test the analytic formula and the paper's networks, one per cluster and "
+                    "number of devices, on the same data");
   add_training_options(*command, *options);
   command->callback([options] { run(*options); });
 }

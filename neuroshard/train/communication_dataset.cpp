@@ -48,11 +48,13 @@ class Builder {
     dataset_.first_device.push_back(0);
   }
 
-  void add_file(const CommunicationCosts& costs, const ClusterNetwork& network) {
+  void add_file(const CommunicationCosts& costs, const std::string& cluster,
+                const ClusterNetwork& network) {
     const CommunicationCostsHeader& header = costs.header;
-    LinkSchedule schedule(
-        network, {.world_size = header.world_size, .local_world_size = header.local_world_size},
-        header.batch_size, element_bytes(header.data_type));
+    const Topology topology{.world_size = header.world_size,
+                            .local_world_size = header.local_world_size};
+    LinkSchedule schedule(network, topology, header.batch_size, element_bytes(header.data_type));
+    dataset_.files.push_back({cluster, topology, header.batch_size, header.data_type});
     const auto devices = static_cast<Index>(2 * costs.samples.size()) * header.world_size;
     dataset_.features.conservativeResize(Eigen::NoChange, dataset_.features.cols() + devices);
     const std::vector<double> together(header.world_size, 0.0);
@@ -61,7 +63,6 @@ class Builder {
       add(schedule, AllToAll::backward, sample, together, sample.backward_ms);
       ++num_samples_;
     }
-    ++num_files_;
   }
 
  private:
@@ -73,7 +74,10 @@ class Builder {
     const auto count = static_cast<int>(columns.size());
     dataset_.features.middleCols(first, count) = features_.values;
     const double last = features_.last_start_ms;
+    const double earliest = *std::min_element(start_ms.begin(), start_ms.end());
     for (int d = 0; d < count; ++d) {
+      dataset_.columns.push_back(static_cast<float>(columns[d]));
+      dataset_.start_ms.push_back(static_cast<float>(start_ms[d] - earliest));
       const double rest = std::max(features_.ends_ms[d] - last, kShortestMs);
       dataset_.lag_ms.push_back(static_cast<float>(last - start_ms[d]));
       dataset_.rest_ms.push_back(static_cast<float>(rest));
@@ -82,13 +86,12 @@ class Builder {
     dataset_.first_device.push_back(first + count);
     dataset_.direction.push_back(direction);
     dataset_.sample.push_back(num_samples_);
-    dataset_.file.push_back(num_files_);
+    dataset_.file.push_back(static_cast<int>(dataset_.files.size()) - 1);
   }
 
   CommunicationDataset& dataset_;
   CommunicationFeatures features_;
   int num_samples_ = 0;
-  int num_files_ = 0;
 };
 
 bool is_same(const ClusterNetwork& a, const ClusterNetwork& b) {
@@ -168,7 +171,7 @@ CommunicationDataset load_communication_dataset(const std::vector<std::string>& 
       cluster = cluster_of(costs, path);
       if (fit) fitted[costs.header.interconnect] = cluster.network;
     }
-    builder.add_file(costs, cluster.network);
+    builder.add_file(costs, cluster.name, cluster.network);
     widen(dataset.info, costs.header, dataset.info.clusters.empty());
     add_cluster(dataset.info, std::move(cluster), path);
   }

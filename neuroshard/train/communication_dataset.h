@@ -11,16 +11,27 @@
 
 namespace neuroshard {
 
+/// What the all-to-alls of a file have in common.
+struct CommunicationFile {
+  std::string cluster;  ///< name of its interconnect
+  Topology topology;
+  std::int64_t batch_size = 0;
+  DataType data_type = DataType::fp32;
+};
+
 /// All-to-alls, forward and backward ones, of one or several clusters and numbers of devices.
 struct CommunicationDataset {
   Eigen::MatrixXf features;         ///< features x devices, not standardised
   std::vector<int> first_device;    ///< all-to-all i has devices [first_device[i], [i + 1])
+  std::vector<float> columns;       ///< sum of columns on each device
+  std::vector<float> start_ms;      ///< of each device after the earliest
   std::vector<float> lag_ms;        ///< of each device behind the last one's start
   std::vector<float> rest_ms;       ///< from the last start to its end, by the links alone
   std::vector<float> time_ms;       ///< measured, from its own entry to its own end
   std::vector<AllToAll> direction;  ///< of each all-to-all
   std::vector<int> sample;          ///< of each all-to-all: both of a sample are on one side
-  std::vector<int> file;            ///< of each all-to-all
+  std::vector<int> file;            ///< of each all-to-all: an index into `files`
+  std::vector<CommunicationFile> files;
   CommunicationModelInfo info;      ///< clusters, range and checksum
 
   [[nodiscard]] int size() const { return static_cast<int>(direction.size()); }

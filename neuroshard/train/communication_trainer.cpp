@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <span>
 
@@ -132,21 +131,9 @@ class Trainer {
       predicted[block] =
           predict(std::span(samples).subspan(first, std::min(kBlock, samples.size() - first)));
     });
-    std::array<std::vector<double>, 2> times;
-    std::array<std::vector<double>, 2> measured;
-    for (std::size_t block = 0; block < blocks; ++block) {
-      Index next = 0;
-      for (std::size_t i = block * kBlock; i < std::min((block + 1) * kBlock, samples.size());
-           ++i) {
-        const int sample = samples[i];
-        const std::size_t side = dataset.direction[sample] == AllToAll::forward ? 0 : 1;
-        for (int d = dataset.first_device[sample]; d < dataset.first_device[sample + 1]; ++d) {
-          times[side].push_back(predicted[block][next++]);
-          measured[side].push_back(dataset.time_ms[d]);
-        }
-      }
-    }
-    return {prediction_metrics(times[0], measured[0]), prediction_metrics(times[1], measured[1])};
+    std::vector<double> times;
+    for (const VectorXf& block : predicted) times.insert(times.end(), block.begin(), block.end());
+    return communication_metrics(dataset, samples, times);
   }
 
   CommunicationMetrics metrics(const CommunicationDataset& dataset,

@@ -9,7 +9,7 @@
 
 #include "neuroshard/cost/neural_communication_model.h"
 #include "neuroshard/train/communication_dataset.h"
-#include "neuroshard/train/metrics.h"
+#include "neuroshard/train/communication_metrics.h"
 #include "neuroshard/train/training_loop.h"
 
 namespace neuroshard {
@@ -19,12 +19,6 @@ struct CommunicationTrainingOptions {
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
-};
-
-/// Of every device's time in every all-to-all, forward and backward apart.
-struct CommunicationMetrics {
-  PredictionMetrics forward;
-  PredictionMetrics backward;
 };
 
 struct CommunicationTrainingResult {

@@ -9,17 +9,10 @@
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/json.h"
 #include "neuroshard/io/plan_io.h"
-#include "tests/cli/run_cli.h"
+#include "tests/cli/run_mpi.h"
 
 namespace neuroshard {
 namespace {
-
-#ifdef __SANITIZE_THREAD__
-#define SKIP_IN_UNKNOWN_CODE() \
-  GTEST_SKIP() << "neither Open MPI nor SimGrid is built so that ThreadSanitizer sees through it"
-#else
-#define SKIP_IN_UNKNOWN_CODE()
-#endif
 
 using namespace testing_cli;
 using testing::AllOf;
@@ -86,20 +79,6 @@ TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
   Arguments broken = simulate(path, 2, 1, 1);
   broken[5] = folder.write("broken.xml", "<platform version=\"4.1\"><zone id=\"a\"");
   expect_refusal(folder, broken, "broken.xml");
-}
-
-/// mpirun with so many processes of the executable. Leaks are Open MPI's own, and not looked for.
-Arguments under_mpirun(int processes, const Arguments& arguments) {
-  Arguments words{"env",
-                  "LSAN_OPTIONS=detect_leaks=0",
-                  "mpirun",
-                  "--allow-run-as-root",
-                  "--oversubscribe",
-                  "-np",
-                  std::to_string(processes),
-                  NEUROSHARD_EXECUTABLE};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return words;
 }
 
 TEST(CliCommunication, MeasureUnderMpirun) {

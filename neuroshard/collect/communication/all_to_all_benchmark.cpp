@@ -84,4 +84,22 @@ AllToAllMeasurement measure_all_to_alls(Transport& transport, const Communicatio
           static_cast<int>(forward.size()), slowest.estimate().interval};
 }
 
+IterationTimes time_iteration(Transport& transport, const IterationCase& iteration,
+                              std::int64_t batch_size, DataType data_type) {
+  const int rank = transport.rank();
+  const AllToAllBytes bytes = forward_bytes(iteration.columns, batch_size, data_type, rank);
+  transport.barrier();
+  const double begun = transport.now_ms();
+  transport.exchange(bytes.received, bytes.sent);
+  const double backward_ms = transport.now_ms() - begun;
+  transport.wait_ms(iteration.compute_ms[rank]);
+  const double entered = transport.now_ms();
+  transport.exchange(bytes.sent, bytes.received);
+  const double forward_ms = transport.now_ms() - entered;
+  IterationTimes times;
+  times.backward_ms = transport.gather(backward_ms);
+  times.forward_ms = transport.gather(forward_ms);
+  return times;
+}
+
 }  // namespace neuroshard

@@ -36,4 +36,21 @@ struct AllToAllBytes {
                                                       std::int64_t batch_size, DataType data_type,
                                                       const RepetitionOptions& repetitions);
 
+/// One training iteration as the cost of a plan defines it.
+struct IterationCase {
+  std::vector<std::int64_t> columns;  ///< on each device
+  std::vector<double> compute_ms;     ///< of each device: update and next lookup
+};
+
+/// What process 0 knows after an iteration; elsewhere empty.
+struct IterationTimes {
+  std::vector<double> backward_ms;  ///< of each device; all enter together
+  std::vector<double> forward_ms;   ///< from its own entry, when its computation ends, to its end
+};
+
+/// Collective: the gradients' all-to-all, the computation as so much waiting, the all-to-all of the
+/// pooled embeddings, behind one barrier.
+[[nodiscard]] IterationTimes time_iteration(Transport& transport, const IterationCase& iteration,
+                                            std::int64_t batch_size, DataType data_type);
+
 }  // namespace neuroshard

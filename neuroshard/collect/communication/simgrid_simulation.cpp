@@ -160,18 +160,21 @@ class SimulatedTransport final : public Transport {
   std::vector<s4u::Mailbox*> from_;
 };
 
-/// One run with all its actors.
+/// One run with all its actors: each calls `measure` on every case.
+template <typename Case, typename Result>
 class Simulation {
  public:
-  Simulation(const SimulationOptions& options,
-             const std::function<std::optional<NumberedCase>()>& next,
-             const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done)
-      : options_(options), next_(next), on_done_(on_done) {}
+  using NumberedCases = std::optional<std::pair<std::int64_t, Case>>;
+
+  Simulation(int world_size, const std::function<NumberedCases()>& next,
+             const std::function<Result(Transport&, const Case&)>& measure,
+             const std::function<void(std::int64_t, const Result&)>& on_done)
+      : world_size_(world_size), next_(next), measure_(measure), on_done_(on_done) {}
 
   void run(s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
-    group_.size = options_.world_size;
-    group_.barrier = s4u::Barrier::create(options_.world_size);
-    for (int rank = 0; rank < options_.world_size; ++rank) {
+    group_.size = world_size_;
+    group_.barrier = s4u::Barrier::create(world_size_);
+    for (int rank = 0; rank < world_size_; ++rank) {
       s4u::Actor::create(fmt::format("process-{}", rank), hosts[rank], [this, rank] { act(rank); });
     }
     engine.run();
@@ -180,15 +183,11 @@ class Simulation {
 
  private:
   void act(int rank) {
-    // A simulated repetition is like any other.
-    const RepetitionOptions once{
-        .target_interval = 1.0, .warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
     SimulatedTransport transport(group_, rank);
     while (true) {
       if (rank == 0) guarded([&] { current_ = next_(); });
       if (!transport.broadcast(current_.has_value() && !error_)) return;
-      const AllToAllMeasurement result = measure_all_to_alls(
-          transport, current_->second, options_.batch_size, options_.data_type, once);
+      const Result result = measure_(transport, current_->second);
       if (rank == 0) guarded([&] { on_done_(current_->first, result); });
     }
   }
@@ -202,19 +201,19 @@ class Simulation {
     }
   }
 
-  const SimulationOptions& options_;
-  const std::function<std::optional<NumberedCase>()>& next_;
-  const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done_;
+  int world_size_;
+  const std::function<NumberedCases()>& next_;
+  const std::function<Result(Transport&, const Case&)>& measure_;
+  const std::function<void(std::int64_t, const Result&)>& on_done_;
   Group group_{};
-  std::optional<NumberedCase> current_;
+  NumberedCases current_;
   std::exception_ptr error_;
 };
 
-}  // namespace
-
-void simulate_all_to_alls(
-    const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
-    const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done) {
+/// Starts SimGrid, once per process, and hands the platform's hosts to `run`.
+void with_platform(
+    const SimulationOptions& options,
+    const std::function<void(s4u::Engine&, const std::vector<s4u::Host*>&)>& run) {
   static bool used = false;
   if (used) throw std::logic_error("SimGrid can be started once per process");
   const bool from_file = options.platform.ends_with(".xml");
@@ -243,7 +242,34 @@ void simulate_all_to_alls(
   const std::vector<s4u::Host*> hosts =
       from_file ? load_platform(engine, options)
                 : build_platform(*cluster, options.world_size, options.local_world_size);
-  Simulation(options, next, on_done).run(engine, hosts);
+  run(engine, hosts);
+}
+
+}  // namespace
+
+void simulate_all_to_alls(
+    const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
+    const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done) {
+  // A simulated repetition is like any other.
+  const RepetitionOptions once{
+      .target_interval = 1.0, .warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
+  const std::function measure = [&](Transport& transport, const CommunicationCase& sample) {
+    return measure_all_to_alls(transport, sample, options.batch_size, options.data_type, once);
+  };
+  with_platform(options, [&](s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
+    Simulation(options.world_size, next, measure, on_done).run(engine, hosts);
+  });
+}
+
+void simulate_iterations(
+    const SimulationOptions& options, const std::function<std::optional<NumberedIteration>()>& next,
+    const std::function<void(std::int64_t, const IterationTimes&)>& on_done) {
+  const std::function measure = [&](Transport& transport, const IterationCase& iteration) {
+    return time_iteration(transport, iteration, options.batch_size, options.data_type);
+  };
+  with_platform(options, [&](s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
+    Simulation(options.world_size, next, measure, on_done).run(engine, hosts);
+  });
 }
 
 }  // namespace neuroshard

@@ -22,16 +22,22 @@ struct SimulationOptions {
 };
 
 using NumberedCase = std::pair<std::int64_t, CommunicationCase>;
+using NumberedIteration = std::pair<std::int64_t, IterationCase>;
 
 /// Runs measure_all_to_alls in one simulated process per device, on the cases that `next` gives one
 /// after the other, and hands over each result. Messages have no content. SimGrid shares the links
 /// among the messages under way fairly (max-min, model CM02 without TCP's window); what it does not
 /// know: contention inside switches, memory and processors, and chance.
 ///
-/// SimGrid exists once per process: a second call throws std::logic_error.
+/// SimGrid exists once per process: a second call of any of these throws std::logic_error.
 /// Throws InputError if the platform is unknown, malformed, or has fewer hosts than devices.
 void simulate_all_to_alls(
     const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
     const std::function<void(std::int64_t id, const AllToAllMeasurement&)>& on_done);
+
+/// The same with time_iteration.
+void simulate_iterations(
+    const SimulationOptions& options, const std::function<std::optional<NumberedIteration>()>& next,
+    const std::function<void(std::int64_t id, const IterationTimes&)>& on_done);
 
 }  // namespace neuroshard

@@ -1,0 +1,135 @@
+// A process that dies in the middle of a measurement takes the others with it, and no data.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <thread>
+
+#include "neuroshard/io/communication_costs_io.h"
+#include "tests/cli/run_mpi.h"
+
+namespace neuroshard {
+namespace {
+
+using namespace testing_cli;
+using Clock = std::chrono::steady_clock;
+
+/// A program that runs beside the test; killed at the end of the test if it still does.
+class RunningProgram {
+ public:
+  explicit RunningProgram(Arguments words) {
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    for (const int fd : {1, 2}) {
+      posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0);
+    }
+    EXPECT_EQ(posix_spawnp(&pid_, argv[0], &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  ~RunningProgram() {
+    if (ended_) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+  /// Its wait status if it ends in time.
+  std::optional<int> wait_for(std::chrono::seconds time) {
+    const auto end = Clock::now() + time;
+    int status = 0;
+    while (Clock::now() < end) {
+      if (waitpid(pid_, &status, WNOHANG) == pid_) {
+        ended_ = true;
+        return status;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  bool ended_ = false;
+};
+
+/// Processes of the executable that `parent` started, by /proc.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "stat");
+    std::string line;
+    if (!std::getline(file, line)) continue;
+    std::istringstream rest(line.substr(line.rfind(')') + 1));
+    std::string state;
+    pid_t its_parent = 0;
+    rest >> state >> its_parent;
+    if (its_parent == parent && line.find("(neuroshard)") != std::string::npos) {
+      children.push_back(std::stoi(entry.path().filename()));
+    }
+  }
+  return children;
+}
+
+std::size_t samples_in(const std::string& path) {
+  return std::filesystem::exists(path) && std::filesystem::file_size(path) > 0
+             ? read_communication_costs(path).samples.size()
+             : 0;
+}
+
+/// Waits until `condition` holds; false if that takes longer than half a minute.
+template <typename Condition>
+bool wait_until(const Condition& condition) {
+  const auto end = Clock::now() + std::chrono::seconds(30);
+  while (!condition()) {
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return true;
+}
+
+TEST(CliCommunication, AProcessThatDiesEndsTheOthersAndLosesNoSample) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  const auto collect = [&](const char* samples) {
+    return under_mpirun(2, {"collect", "communication", "--backend", "mpi", "--devices", "2",
+                            "--samples", samples, "--batch-size", "256", "--max-start-ms", "1",
+                            "-o", path});
+  };
+  std::size_t kept = 0;
+  {
+    RunningProgram mpirun(collect("1000000"));
+    ASSERT_TRUE(wait_until([&] { return samples_in(path) >= 3; }));
+    const std::vector<pid_t> processes = children_of(mpirun.pid());
+    ASSERT_EQ(processes.size(), 2u);
+    kept = samples_in(path);
+    kill(processes.back(), SIGKILL);
+    const auto killed = Clock::now();
+    const std::optional<int> status = mpirun.wait_for(std::chrono::seconds(30));
+    ASSERT_TRUE(status.has_value()) << "still running 30 s after one of its processes died";
+    EXPECT_FALSE(WIFEXITED(*status) && WEXITSTATUS(*status) == 0);
+    EXPECT_LT(Clock::now() - killed, std::chrono::seconds(30));
+    EXPECT_TRUE(wait_until([&] {
+      return kill(processes.front(), 0) != 0 && kill(processes.back(), 0) != 0;
+    })) << "a process is left behind";
+  }
+  // What was measured is there, and the file goes on from it.
+  const std::size_t left = samples_in(path);
+  EXPECT_GE(left, kept);
+  const CommandResult more = run_program(collect(std::to_string(left + 2).c_str()));
+  EXPECT_EQ(more.exit_code, 0) << more.err;
+  EXPECT_EQ(samples_in(path), left + 2);
+}
+
+}  // namespace
+}  // namespace neuroshard

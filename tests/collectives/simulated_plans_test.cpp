@@ -1,0 +1,146 @@
+// Plans on a simulated cluster, beside what the shipped model of that cluster predicts for them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "neuroshard/collect/communication/simgrid_simulation.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/simulator.h"
+
+namespace neuroshard {
+namespace {
+
+constexpr std::int64_t kBatchSize = 16'384;
+
+/// One simulated iteration of each case: the cost of the slowest device [ms]. In a process of its
+/// own, as SimGrid exists once per process.
+std::vector<double> simulated_costs(const Topology& topology,
+                                    const std::vector<IterationCase>& cases) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    std::size_t begun = 0;
+    std::vector<double> costs;
+    simulate_iterations(
+        {.platform = topology.interconnect,
+         .world_size = topology.world_size,
+         .local_world_size = topology.local_world_size,
+         .batch_size = kBatchSize,
+         .data_type = DataType::fp32},
+        [&]() -> std::optional<NumberedIteration> {
+          if (begun == cases.size()) return std::nullopt;
+          const auto number = static_cast<std::int64_t>(begun);
+          return NumberedIteration{number, cases[begun++]};
+        },
+        [&](std::int64_t number, const IterationTimes& times) {
+          double cost = 0.0;
+          for (std::size_t d = 0; d < times.forward_ms.size(); ++d) {
+            cost = std::max(cost, times.backward_ms[d] + cases[number].compute_ms[d] +
+                                      times.forward_ms[d]);
+          }
+          costs.push_back(cost);
+        });
+    const auto bytes = static_cast<ssize_t>(costs.size() * sizeof(double));
+    _exit(write(pipe_ends[1], costs.data(), costs.size() * sizeof(double)) == bytes ? 0 : 1);
+  }
+  close(pipe_ends[1]);
+  std::vector<double> costs(cases.size());
+  std::size_t got = 0;
+  while (got < costs.size() * sizeof(double)) {
+    const ssize_t count = read(pipe_ends[0], reinterpret_cast<char*>(costs.data()) + got,
+                               costs.size() * sizeof(double) - got);
+    if (count <= 0) break;
+    got += static_cast<std::size_t>(count);
+  }
+  close(pipe_ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << topology.world_size << " devices";
+  EXPECT_EQ(got, costs.size() * sizeof(double));
+  return costs;
+}
+
+/// Tables of 4 to 128 columns, some 10 per device.
+Task random_task(const Topology& topology, Random& random) {
+  Task task;
+  task.batch_size = kBatchSize;
+  task.topology = topology;
+  for (int t = 0; t < 10 * topology.world_size; ++t) {
+    Table table;
+    table.name = fmt::format("t{}", t);
+    table.num_embeddings = random.integer(1000, 1'000'000);
+    table.embedding_dim = std::int64_t{4} << random.integer(0, 5);
+    table.pooling_factor = random.uniform(1.0, 20.0);
+    task.tables.push_back(table);
+  }
+  return task;
+}
+
+/// Every table whole, on any device.
+ShardingPlan random_plan(const Task& task, Random& random) {
+  ShardingPlan plan;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    Shard shard;
+    shard.table = static_cast<int>(t);
+    shard.num_columns = task.tables[t].embedding_dim;
+    shard.device = static_cast<int>(random.below(task.topology.world_size));
+    plan.shards.push_back(shard);
+  }
+  return plan;
+}
+
+class SimulatedPlans : public testing::TestWithParam<int> {};
+
+TEST_P(SimulatedPlans, CostWhatTheModelSays) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "SimGrid is not built so that ThreadSanitizer sees through it";
+#endif
+  Topology topology;
+  topology.world_size = GetParam();
+  topology.local_world_size = 1;
+  topology.memory_bytes.assign(topology.world_size, std::int64_t{1} << 40);
+  topology.interconnect = "ethernet-25g";
+  const CostModels models = load_cost_models({"analytic-a100-40gb", "ethernet-25g"}, topology);
+  ASSERT_FALSE(models.communication->is_estimate());
+  Random random(static_cast<std::uint64_t>(topology.world_size));
+  std::vector<IterationCase> cases;
+  std::vector<double> predicted;
+  for (int i = 0; i < 50; ++i) {
+    const Task task = random_task(topology, random);
+    const Simulator simulator(task, models.compute, models.communication);
+    const PlanCost cost = simulator.cost(random_plan(task, random));
+    IterationCase iteration;
+    for (const DeviceCost& device : cost.devices) {
+      iteration.columns.push_back(device.num_columns);
+      iteration.compute_ms.push_back(device.compute_ms);
+    }
+    cases.push_back(iteration);
+    predicted.push_back(cost.cost_ms);
+  }
+  const std::vector<double> simulated = simulated_costs(topology, cases);
+  ASSERT_EQ(simulated.size(), predicted.size());
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < simulated.size(); ++i) {
+    errors.push_back(std::abs(predicted[i] / simulated[i] - 1.0));
+  }
+  std::sort(errors.begin(), errors.end());
+  RecordProperty("median_error", fmt::format("{:.5f}", errors[errors.size() / 2]));
+  RecordProperty("largest_error", fmt::format("{:.5f}", errors.back()));
+  EXPECT_LT(errors[errors.size() / 2], 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SimulatedPlans, testing::Values(2, 3, 4, 6, 8, 16, 24, 32, 64),
+                         [](const auto& devices) { return fmt::format("{}", devices.param); });
+
+}  // namespace
+}  // namespace neuroshard
