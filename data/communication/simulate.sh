@@ -14,7 +14,8 @@ samples() {
     2 | 3 | 4 | 6 | 8 | 12) echo 120 ;;
     16 | 24 | 32) echo 80 ;;
     48 | 64) echo 30 ;;
-    *) echo 8 ;;
+    128) echo 8 ;;
+    *) echo 4 ;;
   esac
 }
 
@@ -57,7 +58,7 @@ cases() {
     case_of held-out pcie4 12 4 $batch fp32
     case_of held-out pcie4 8 2 $batch fp32
   done
-  for platform in a100-nvswitch h100-nvswitch; do case_of simulated $platform 256 8 65536 fp32; done
+  for platform in a100-nvswitch h100-nvswitch; do case_of simulated $platform 256 8 2048 fp32; done
 }
 
 cases | xargs -P "$processes" -L 1 "$executable"

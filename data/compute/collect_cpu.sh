@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Collects the computation costs that the shipped CPU model is trained on (13,320 samples; some 90
-# minutes on 2 cores). Stop it whenever you like: started again, it goes on. Samples take turns, 48
+# minutes on 2 cores). Stop it whenever you like: started again, it goes on. Samples take turns, 300
 # at a time, so that a few slow seconds of a shared machine do not spoil any of them.
 # Usage: collect_cpu.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER
 set -euo pipefail
@@ -11,7 +11,7 @@ mkdir -p "$folder"
 collect() {  # SEED NAME WORKLOAD BATCH_SIZE OPTIMIZER DATA_TYPE TABLES HELD_OUT SAMPLES DIMS...
   "$executable" collect compute --seed "$1" --workload "$3" --batch-size "$4" --optimizer "$5" \
     --data-type "$6" --tables "$7" --held-out "$8" --samples "$9" \
-    --memory 16GiB --arena 8GiB --in-flight 48 -o "$folder/$2.jsonl" --dims "${@:10}"
+    --memory 16GiB --arena 8GiB --in-flight 300 -o "$folder/$2.jsonl" --dims "${@:10}"
 }
 
 adagrad=rowwise_adagrad

@@ -28,7 +28,7 @@ constexpr double kSharedMemoryLatencyMs = 0.005;
 /// of a server's memory bandwidth; an assumption, not a data sheet value.
 constexpr double kSharedMemoryGbPerS = 10.0;
 
-constexpr std::array<Interconnect, 6> kInterconnects{{
+constexpr std::array<Interconnect, 7> kInterconnects{{
     {.name = "a100-nvswitch",
      .intra_host_gb_per_s = 300.0,  // NVLink 3, 12 links: 600 GB/s, both directions together
      .inter_host_gb_per_s = 25.0,   // one HDR InfiniBand card of 200 Gb/s per GPU
@@ -64,6 +64,13 @@ constexpr std::array<Interconnect, 6> kInterconnects{{
      .inter_host_latency_ms = kEthernetLatencyMs,
      .devices_per_host = 1,
      .source = "IEEE 802.3by line rate, one card per host"},
+    {.name = "ethernet-50g",
+     .intra_host_gb_per_s = kSharedMemoryGbPerS,
+     .inter_host_gb_per_s = 6.25,
+     .intra_host_latency_ms = kSharedMemoryLatencyMs,
+     .inter_host_latency_ms = kEthernetLatencyMs,
+     .devices_per_host = 1,
+     .source = "IEEE 802.3cd line rate, one card per host"},
     {.name = "ethernet-100g",
      .intra_host_gb_per_s = kSharedMemoryGbPerS,
      .inter_host_gb_per_s = 12.5,

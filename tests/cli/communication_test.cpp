@@ -123,5 +123,71 @@ TEST(CliCommunication, EvaluateUnderMpirun) {
   EXPECT_THAT(three.err, HasSubstr("mpi: expected 2 processes, one per device of the plan, got 3"));
 }
 
+TEST(CliCommunication, ProcessesThatDisagreeEndTogether) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const auto two_programs = [](const Arguments& first, const Arguments& second) {
+    Arguments words = under_mpirun(1, first);
+    words.insert(words.end(), {":", "-np", "1", NEUROSHARD_EXECUTABLE});
+    words.insert(words.end(), second.begin(), second.end());
+    return run_program(words);
+  };
+  const std::string path = folder.file("mpi.jsonl");
+  const auto collect = [&](const char* seed) {
+    return Arguments{"collect", "communication", "--backend", "mpi", "--devices", "2",
+                     "--samples", "3", "--batch-size", "256", "--seed", seed, "-o", path};
+  };
+  const CommandResult seeds = two_programs(collect("1"), collect("2"));
+  EXPECT_EQ(seeds.exit_code, 2);
+  EXPECT_THAT(seeds.err, AllOf(HasSubstr("mpi: expected the same options in all processes"),
+                               HasSubstr("seed 1, "), HasSubstr("seed 2, ")));
+  EXPECT_FALSE(std::filesystem::exists(path));
+
+  const std::string plan = folder.file("plan.json");
+  const std::string other = folder.file("other.json");
+  const std::string task = folder.write("task.json", kTask);
+  (void)expect_success(Arguments{"plan", task, "-o", plan} + kModels);
+  (void)expect_success(Arguments{"plan", task, "--algorithm", "random", "-o", other} + kModels);
+  const CommandResult plans = two_programs({"evaluate", plan, "--arena", "1MiB"},
+                                           {"evaluate", other, "--arena", "1MiB"});
+  EXPECT_EQ(plans.exit_code, 2);
+  EXPECT_THAT(plans.err, HasSubstr("mpi: expected the same options in all processes, plan "));
+}
+
+TEST(CliCommunication, EvaluateOnASimulatedCluster) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+  const Arguments evaluate{"evaluate", plan, "--platform", "a100-nvswitch"};
+  EXPECT_THAT(expect_success(evaluate),
+              AllOf(HasSubstr("simulated"), HasSubstr("critical path: device "),
+                    HasSubstr("with simulated communication")));
+  const Json document = parse_json(expect_success(evaluate + Arguments{"--json"}), "stdout");
+  const auto number = [](const Json& json, const char* key) {
+    return std::get<double>(json.find(key)->value());
+  };
+  double slowest = 0.0;
+  for (const Json& device : *document.find("devices")->array()) {
+    EXPECT_GT(number(device, "simulated_backward_comm_ms"), 0.0);
+    EXPECT_NEAR(number(device, "simulated_total_ms"),
+                number(device, "simulated_backward_comm_ms") +
+                    number(device, "predicted_compute_ms") +
+                    number(device, "simulated_forward_comm_ms"),
+                1e-9);
+    slowest = std::max(slowest, number(device, "simulated_total_ms"));
+  }
+  EXPECT_EQ(number(document, "simulated_ms"), slowest);
+  expect_refusal(folder, {"evaluate", plan, "--platform", "token-ring"},
+                 "platform: expected one of ");
+  const std::string small = folder.write(
+      "one.xml",
+      "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
+      "\"https://simgrid.org/simgrid.dtd\"><platform version=\"4.1\"><zone id=\"z\" "
+      "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/></zone></platform>");
+  expect_refusal(folder, {"evaluate", plan, "--platform", small},
+                 "one.xml: expected at least 2 hosts, got 1");
+}
+
 }  // namespace
 }  // namespace neuroshard

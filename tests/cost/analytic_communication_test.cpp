@@ -103,7 +103,7 @@ TEST(AnalyticCommunication, AnUnknownNetworkIsRefusedWithTheKnownOnes) {
   } catch (const InputError& error) {
     EXPECT_STREQ(error.what(),
                  "interconnect: expected one of a100-nvswitch, h100-nvswitch, pcie4, ethernet-10g, "
-                 "ethernet-25g, ethernet-100g, got \"token-ring\"");
+                 "ethernet-25g, ethernet-50g, ethernet-100g, got \"token-ring\"");
   }
 }
 
