@@ -2,6 +2,7 @@
 #include "neuroshard/cost/communication_features.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace neuroshard {
@@ -47,6 +48,16 @@ void communication_features(LinkSchedule& schedule, AllToAll direction,
   const ClusterNetwork& network = schedule.network();
   const double world_size = static_cast<double>(devices);
   const double per_host = schedule.devices_per_host();
+  // What all devices have in common.
+  const std::array<double, 8> shared{
+      log2_of(rest / unit),
+      log2_of(latency / unit),
+      log2_of(world_size),
+      log2_of(per_host),
+      log2_of(world_size / per_host),
+      log2_of(network.intra_host_gb_per_s / network.inter_host_gb_per_s),
+      log2_of(std::min<double>(network.devices_per_card, per_host)),
+      direction == AllToAll::backward ? 1.0 : 0.0};
   for (Eigen::Index d = 0; d < devices; ++d) {
     const LinkSchedule::Loads& load = schedule.loads()[static_cast<std::size_t>(d)];
     const double lag = last - start_ms[static_cast<std::size_t>(d)];
@@ -60,14 +71,7 @@ void communication_features(LinkSchedule& schedule, AllToAll direction,
     add(load.card_send_ms / unit);
     add(load.card_receive_ms / unit);
     add(std::min(lag / std::max(send, kSmallestTime), 1.0));
-    add(log2_of(rest / unit));
-    add(log2_of(latency / unit));
-    add(log2_of(world_size));
-    add(log2_of(per_host));
-    add(log2_of(world_size / per_host));
-    add(log2_of(network.intra_host_gb_per_s / network.inter_host_gb_per_s));
-    add(log2_of(std::min<double>(network.devices_per_card, per_host)));
-    add(direction == AllToAll::backward ? 1.0 : 0.0);
+    for (const double value : shared) add(value);
   }
 }
 

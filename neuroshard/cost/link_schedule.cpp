@@ -14,7 +14,9 @@ namespace neuroshard {
 class LinkSchedule::HostMaxima {
  public:
   template <typename Value>
-  HostMaxima(int world_size, int per_host, const Value& value) : per_host_(per_host) {
+  HostMaxima(int world_size, int per_host, std::vector<double>& room, const Value& value)
+      : per_host_(per_host), hosts_(room) {
+    hosts_.clear();
     for (int host = 0; host * per_host < world_size; ++host) {
       double largest = -std::numeric_limits<double>::infinity();
       for (int d = host * per_host; d < (host + 1) * per_host; ++d) {
@@ -37,7 +39,7 @@ class LinkSchedule::HostMaxima {
 
  private:
   int per_host_;
-  std::vector<double> hosts_;
+  std::vector<double>& hosts_;
   int first_ = -1;
   int second_ = -1;
 };
@@ -47,13 +49,19 @@ LinkSchedule::LinkSchedule(const ClusterNetwork& network, const Topology& topolo
     : network_(network),
       world_size_(topology.world_size),
       per_host_(topology.local_world_size),
+      batch_bytes_(bytes_per_element * batch_size),
       loads_(world_size_),
       card_send_ends_(world_size_),
       card_receive_ends_(world_size_) {
-  const double bytes =
-      static_cast<double>(bytes_per_element) * static_cast<double>(batch_size) / world_size_;
+  const double bytes = static_cast<double>(batch_bytes_) / world_size_;
   intra_ms_per_column_ = bytes / (network.intra_host_gb_per_s * 1e6);
   inter_ms_per_column_ = bytes / (network.inter_host_gb_per_s * 1e6);
+}
+
+bool LinkSchedule::is_of(const ClusterNetwork& network, const Topology& topology,
+                         std::int64_t batch_size, std::int64_t bytes_per_element) const {
+  return network == network_ && topology.world_size == world_size_ &&
+         topology.local_world_size == per_host_ && bytes_per_element * batch_size == batch_bytes_;
 }
 
 void LinkSchedule::compute_loads(std::span<const double> columns) {
@@ -130,10 +138,12 @@ void LinkSchedule::ends(std::span<const double> columns, std::span<const double>
       start_ms, [&](int d) { return loads_[d].card_receive_ms; }, card_receive_ends_);
   const bool has_intra = per_host_ > 1;
   const bool has_inter = world_size_ > per_host_;
-  const HostMaxima senders(world_size_, per_host_,
+  const HostMaxima senders(world_size_, per_host_, host_maxima_[0],
                            [&](int d) { return start_ms[d] + loads_[d].intra_send_ms; });
-  const HostMaxima cards(world_size_, per_host_, [&](int d) { return card_send_ends_[d]; });
-  const HostMaxima starts(world_size_, per_host_, [&](int d) { return start_ms[d]; });
+  const HostMaxima cards(world_size_, per_host_, host_maxima_[1],
+                         [&](int d) { return card_send_ends_[d]; });
+  const HostMaxima starts(world_size_, per_host_, host_maxima_[2],
+                          [&](int d) { return start_ms[d]; });
   for (int d = 0; d < world_size_; ++d) {
     double end = start_ms[d];
     if (has_intra) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -19,6 +20,8 @@ struct ClusterNetwork {
   double inter_host_gb_per_s = 0.0;  ///< of a network card
   double inter_host_latency_ms = 0.0;
   int devices_per_card = 1;  ///< consecutive devices of a host share a card
+
+  friend bool operator==(const ClusterNetwork&, const ClusterNetwork&) = default;
 };
 
 /// A device's all-to-all ends when the last of its messages has arrived. Device d enters at
@@ -40,6 +43,10 @@ class LinkSchedule {
  public:
   LinkSchedule(const ClusterNetwork& network, const Topology& topology, std::int64_t batch_size,
                std::int64_t bytes_per_element = 4);
+
+  /// Whether this is what the constructor would make of these.
+  [[nodiscard]] bool is_of(const ClusterNetwork& network, const Topology& topology,
+                           std::int64_t batch_size, std::int64_t bytes_per_element = 4) const;
 
   /// ends_ms[d] in the clock of start_ms; all spans have world_size elements. O(W log W).
   void ends(std::span<const double> columns, std::span<const double> start_ms,
@@ -72,11 +79,13 @@ class LinkSchedule {
   ClusterNetwork network_;
   int world_size_;
   int per_host_;
+  std::int64_t batch_bytes_;  ///< of one column
   double intra_ms_per_column_;
   double inter_ms_per_column_;
   std::vector<Loads> loads_;
   std::vector<double> card_send_ends_;
   std::vector<double> card_receive_ends_;
+  std::array<std::vector<double>, 3> host_maxima_;  ///< room for HostMaxima
 };
 
 }  // namespace neuroshard

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
 
 #include "neuroshard/cost/communication_features.h"
 
@@ -14,55 +14,23 @@ namespace neuroshard {
 
 namespace {
 
-using Eigen::Index;
-using Eigen::MatrixXf;
-
-Eigen::Map<const MatrixXf> weights_of(const DenseLayer& layer) {
-  return {layer.weights.data(), layer.outputs, layer.inputs};
-}
-
-Eigen::Map<const Eigen::VectorXf> as_vector(const std::vector<float>& values) {
-  return {values.data(), static_cast<Index>(values.size())};
-}
-
-/// What inference needs room for; one per thread, because a search asks millions of times.
+/// What a prediction needs room for; one per thread, because a search asks millions of times.
 struct Scratch {
+  std::optional<LinkSchedule> schedule;
   CommunicationFeatures features;
-  MatrixXf input;
-  MatrixXf output;
-  MatrixXf joined;
+  CommunicationInference::Scratch network;
+  std::vector<float> delays;
 };
-
-void apply(const DenseLayer& layer, bool relu, Scratch& scratch) {
-  scratch.output.noalias() = weights_of(layer) * scratch.input;
-  scratch.output.colwise() += as_vector(layer.bias);
-  if (relu) scratch.output = scratch.output.cwiseMax(0.0F);
-  scratch.input.swap(scratch.output);
-}
-
-/// y of every device, into the first row of scratch.input.
-void run_network(const CommunicationNetwork& network, Scratch& scratch) {
-  scratch.input =
-      (scratch.features.values.colwise() - as_vector(network.feature_mean)).array().colwise() *
-      as_vector(network.feature_scale).array();
-  for (const DenseLayer& layer : network.encoder) apply(layer, true, scratch);
-  const Index units = scratch.input.rows();
-  scratch.joined.resize(3 * units, scratch.input.cols());
-  scratch.joined.topRows(units) = scratch.input;
-  scratch.joined.middleRows(units, units).colwise() = scratch.input.rowwise().mean();
-  scratch.joined.bottomRows(units).colwise() = scratch.input.rowwise().maxCoeff();
-  scratch.input.swap(scratch.joined);
-  for (std::size_t i = 0; i < network.head.size(); ++i) {
-    apply(network.head[i], i + 1 < network.head.size(), scratch);
-  }
-}
 
 }  // namespace
 
 NeuralCommunicationModel::NeuralCommunicationModel(
     std::shared_ptr<const CommunicationNetwork> network, CommunicationModelInfo info,
     std::size_t cluster)
-    : network_(std::move(network)), info_(std::move(info)), cluster_(cluster) {
+    : network_(std::move(network)),
+      inference_(*network_),
+      info_(std::move(info)),
+      cluster_(cluster) {
   assert(cluster_ < info_.clusters.size());
 }
 
@@ -96,16 +64,24 @@ void NeuralCommunicationModel::all_to_all(const Topology& topology, std::int64_t
     return;
   }
   static thread_local Scratch scratch;
-  LinkSchedule schedule(cluster().network, topology, batch_size);
-  communication_features(schedule, direction, columns, start_ms, scratch.features);
+  const ClusterNetwork& network = cluster().network;
+  if (!scratch.schedule || !scratch.schedule->is_of(network, topology, batch_size)) {
+    scratch.schedule.emplace(network, topology, batch_size);
+  }
+  communication_features(*scratch.schedule, direction, columns, start_ms, scratch.features);
   const double last = scratch.features.last_start_ms;
   const bool known = is_known(topology);
-  if (known) run_network(*network_, scratch);
+  scratch.delays.resize(columns.size());
+  if (known) {
+    const Eigen::MatrixXf& values = scratch.features.values;
+    inference_.run({values.data(), static_cast<std::size_t>(values.size())}, scratch.delays,
+                   scratch.network);
+  }
   for (std::size_t d = 0; d < columns.size(); ++d) {
     const double rest = std::max(scratch.features.ends_ms[d] - last, 0.0);
-    const float delay = known ? scratch.input(0, static_cast<Index>(d)) : 0.0F;
     const double factor =
-        known ? 1.0 + std::exp(static_cast<double>(std::min(delay, kLargestDelay))) : 1.0;
+        known ? 1.0 + std::exp(static_cast<double>(std::min(scratch.delays[d], kLargestDelay)))
+              : 1.0;
     times_ms[d] = last + rest * factor - start_ms[d];
   }
 }

@@ -10,6 +10,7 @@
 
 #include "neuroshard/cost/communication_cost_model.h"
 #include "neuroshard/cost/communication_features.h"
+#include "neuroshard/cost/communication_inference.h"
 #include "neuroshard/cost/communication_network.h"
 #include "neuroshard/cost/link_schedule.h"
 
@@ -68,6 +69,7 @@ class NeuralCommunicationModel : public CommunicationCostModel {
                   std::span<double> times_ms) const;
 
   std::shared_ptr<const CommunicationNetwork> network_;
+  CommunicationInference inference_;
   CommunicationModelInfo info_;
   std::size_t cluster_;
 };

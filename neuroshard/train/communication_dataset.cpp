@@ -94,14 +94,6 @@ class Builder {
   int num_samples_ = 0;
 };
 
-bool is_same(const ClusterNetwork& a, const ClusterNetwork& b) {
-  return a.intra_host_gb_per_s == b.intra_host_gb_per_s &&
-         a.intra_host_latency_ms == b.intra_host_latency_ms &&
-         a.inter_host_gb_per_s == b.inter_host_gb_per_s &&
-         a.inter_host_latency_ms == b.inter_host_latency_ms &&
-         a.devices_per_card == b.devices_per_card;
-}
-
 /// Adds the cluster to those that the model will know, or widens what is known of it.
 void add_cluster(CommunicationModelInfo& info, TrainedCluster cluster, const std::string& path) {
   const auto known =
@@ -111,7 +103,7 @@ void add_cluster(CommunicationModelInfo& info, TrainedCluster cluster, const std
     info.clusters.push_back(std::move(cluster));
     return;
   }
-  if (!is_same(known->network, cluster.network)) {
+  if (known->network != cluster.network) {
     throw InputError(path + ": hardware",
                      fmt::format("the links that \"{}\" has in the files before it", cluster.name),
                      "others");
