@@ -114,8 +114,9 @@ AlgorithmOutcome outcome_of(const Planner& planner, const Simulator& simulator,
   return outcome;
 }
 
-std::string label(const std::string& name, bool is_estimate) {
-  return is_estimate ? name + " (an estimate, not measured)" : name;
+std::string label(const std::string& name, bool is_estimate, bool is_simulated) {
+  if (is_estimate) return name + " (an estimate, not measured)";
+  return is_simulated ? name + " (of simulated all-to-alls)" : name;
 }
 
 void print_report(const PlanOptions& options, const Simulator& simulator,
@@ -124,9 +125,10 @@ void print_report(const PlanOptions& options, const Simulator& simulator,
   fmt::print("{} tables on {} devices, batch {}, {}\n", task.tables.size(),
              task.topology.world_size, task.batch_size, to_string(task.optimizer));
   fmt::print("computation:   {}\n",
-             label(simulator.compute().name(), simulator.compute().is_estimate()));
+             label(simulator.compute().name(), simulator.compute().is_estimate(), false));
   fmt::print("communication: {}\n\n",
-             label(simulator.communication().name(), simulator.communication().is_estimate()));
+             label(simulator.communication().name(), simulator.communication().is_estimate(),
+                   simulator.communication().is_simulated()));
   fmt::print("{}\n", plan_table(task, result.plan, result.predicted));
   fmt::print("{}\n", cuts_text(task, result.plan));
   fmt::print("{}: predicted cost {:.3f} ms, found in {}\n", options.algorithm,

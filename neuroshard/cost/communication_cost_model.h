@@ -22,6 +22,8 @@ class CommunicationCostModel {
 
   /// True for a model that is computed from data sheets, not measured or learned from measurements.
   [[nodiscard]] virtual bool is_estimate() const { return false; }
+  /// True for a model that was learned from a simulation of the cluster.
+  [[nodiscard]] virtual bool is_simulated() const { return false; }
 
   /// Forward all-to-all. Device d enters it `start_ms[d]` after the earliest (so the smallest is
   /// 0); forward_ms[d] is from its own entry to its own end, waiting included.

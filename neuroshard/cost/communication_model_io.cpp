@@ -56,6 +56,8 @@ std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
   std::vector<TrainedCluster> clusters;
   for (std::size_t i = 0; i < reader.array_size(); ++i) {
     const JsonReader element = reader.element(i);
+    const JsonReader hardware = element.field("hardware");
+    hardware.check([&] { (void)parse_json(hardware.text(), "text"); });
     clusters.push_back(
         {.name = element.field("name").text(),
          .hardware = element.field("hardware").text(),

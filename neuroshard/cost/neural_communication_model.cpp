@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "neuroshard/cost/communication_features.h"
+#include "neuroshard/io/json.h"
 
 namespace neuroshard {
 
@@ -32,6 +33,9 @@ NeuralCommunicationModel::NeuralCommunicationModel(
       info_(std::move(info)),
       cluster_(cluster) {
   assert(cluster_ < info_.clusters.size());
+  const Json hardware = parse_json(this->cluster().hardware, "hardware");
+  const Json* kind = hardware.find("kind");
+  is_simulated_ = kind != nullptr && kind->text() != nullptr && *kind->text() == "simulated";
 }
 
 bool NeuralCommunicationModel::is_known(const Topology& topology) const {

@@ -48,6 +48,8 @@ class NeuralCommunicationModel : public CommunicationCostModel {
 
   /// The cluster's name.
   [[nodiscard]] std::string name() const override { return cluster().name; }
+  /// By the "kind" of the cluster's hardware.
+  [[nodiscard]] bool is_simulated() const override { return is_simulated_; }
   void forward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                std::span<const double> start_ms, std::span<double> forward_ms) const override;
   void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
@@ -72,6 +74,7 @@ class NeuralCommunicationModel : public CommunicationCostModel {
   CommunicationInference inference_;
   CommunicationModelInfo info_;
   std::size_t cluster_;
+  bool is_simulated_;
 };
 
 }  // namespace neuroshard

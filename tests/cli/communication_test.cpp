@@ -4,7 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <algorithm>
+#include <thread>
 
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/json.h"
@@ -65,7 +66,7 @@ TEST(CliCommunication, SimulateTrainPlan) {
   const std::string plan = folder.file("plan.json");
   EXPECT_THAT(expect_success({"plan", folder.write("task.json", kTask), "--model", model, "--model",
                               "analytic-a100-40gb", "-o", plan}),
-              HasSubstr("communication: ethernet-25g\n"));
+              HasSubstr("communication: ethernet-25g (of simulated all-to-alls)\n"));
 }
 
 TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
@@ -187,6 +188,68 @@ TEST(CliCommunication, EvaluateOnASimulatedCluster) {
       "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/></zone></platform>");
   expect_refusal(folder, {"evaluate", plan, "--platform", small},
                  "one.xml: expected at least 2 hosts, got 1");
+}
+
+TEST(CliCommunication, MoreProcessesThanCoresAreSaidToBe) {
+  SKIP_IN_UNKNOWN_CODE();
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  if (cores > 4) GTEST_SKIP() << "would take more than " << cores << " processes";
+  const CliFolder folder;
+  const std::string devices = std::to_string(cores + 1);
+  std::string text(kTask);
+  for (const std::string field : {"\"world_size\": ", "\"local_world_size\": "}) {
+    text.replace(text.find(field) + field.size(), 1, devices);
+  }
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", text), "-o", plan} + kModels);
+  const CommandResult result =
+      run_program(under_mpirun(cores + 1, {"evaluate", plan, "--arena", "1MiB"}));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("more processes than cores"));
+}
+
+TEST(CliCommunication, AClusterOfTheUsersOwn) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string platform = folder.write(
+      "own.xml",
+      "<?xml version='1.0'?>\n"
+      "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+      "<platform version=\"4.1\">\n"
+      "  <cluster id=\"own\" prefix=\"host-\" suffix=\"\" radical=\"0-3\" speed=\"1Gf\"\n"
+      "    bw=\"500MBps\" lat=\"20us\" sharing_policy=\"SPLITDUPLEX\"/>\n"
+      "</platform>\n");
+  std::vector<std::string> files;
+  for (const int devices : {2, 4}) {
+    files.push_back(folder.file(fmt::format("{}.jsonl", devices)));
+    Arguments collect = simulate(files.back(), devices, 1, 40);
+    collect[5] = platform;
+    (void)expect_success(collect);
+  }
+  // Backward, the longest message is as long as its link needs.
+  const CommunicationCosts costs = read_communication_costs(files[0]);
+  const CommunicationCostSample& sample = costs.samples[0];
+  const auto most = static_cast<double>(std::max(sample.columns[0], sample.columns[1]));
+  const double link_ms = most * 2048 * 4 / 500e3;
+  EXPECT_NEAR(*std::max_element(sample.backward_ms.begin(), sample.backward_ms.end()), link_ms,
+              0.05 * link_ms + 0.1);
+  // Whoever trains on it gets a model of its own.
+  const std::string model = folder.file("own.safetensors");
+  (void)expect_success({"train", "communication", files[0], files[1], "--epochs", "20", "-o",
+                        model});
+  const std::string plan = folder.file("plan.json");
+  EXPECT_THAT(expect_success({"plan", folder.write("task.json", kTask), "--model", model, "--model",
+                              "analytic-a100-40gb", "-o", plan}),
+              HasSubstr("(of simulated all-to-alls)"));
+  // Not for other clusters: the plan says so.
+  std::string large(kTask);
+  large.replace(large.find("\"world_size\": 2") + 14, 1, "8");
+  const CommandResult result =
+      run_cli({"plan", folder.write("large.json", large), "--model", model, "--model",
+               "analytic-a100-40gb", "-o", plan});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning"), HasSubstr("world_size: trained on 2 to 4, "
+                                                                "got 8")));
 }
 
 }  // namespace

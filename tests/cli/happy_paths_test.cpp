@@ -107,8 +107,8 @@ TEST(Cli, PlansWithTheShippedModelUnlessToldOtherwise) {
   const CommandResult result =
       run_cli({"plan", folder.write("task.json", kTask), "-o", folder.file("plan.json")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("computation:   cpu-epyc-2core\n"));
-  EXPECT_THAT(result.out, HasSubstr("communication: analytic-pcie4 (an estimate, not measured)\n"));
+  EXPECT_THAT(result.out, HasSubstr("computation:   cpu-xeon-2core\n"));
+  EXPECT_THAT(result.out, HasSubstr("communication: pcie4 (of simulated all-to-alls)\n"));
 }
 
 TEST(Cli, PlanFromAWorkload) {

@@ -56,10 +56,11 @@ TEST(ModelCatalog, FindsFilesInTheFolderOfTheEnvironment) {
   EXPECT_EQ(find_model_file("none"), "");
   EXPECT_EQ(find_model_file("a/b"), "a/b");  // a path, there or not
   EXPECT_EQ(find_model_file("b.safetensors"), "b.safetensors");
-  const CostModels models = load({"tiny"});
+  const CostModels models = load({"tiny", "analytic-pcie4"});
   EXPECT_EQ(models.compute->name(), "tiny");
   EXPECT_FALSE(models.compute->is_estimate());
   EXPECT_EQ(models.compute_sha256, sha256_file(folder.file("tiny")));
+  EXPECT_EQ(models.communication->name(), "analytic-pcie4");
   EXPECT_EQ(models.communication_sha256, "");
 }
 
