@@ -140,7 +140,7 @@ void run(CollectCommunicationOptions& options) {
     MpiTransport transport;
     try {
       measured = measure_communication_costs(collection, transport);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       transport.end_run_with(error);
       throw;
     }
@@ -161,6 +161,8 @@ void add_communication(CLI::App& collect) {
       ->required();
   command->add_option("--platform", options->platform,
                       "With simgrid: name of a preset, or a SimGrid platform file (.xml)");
+  command->add_option("--interconnect", collection.interconnect,
+                      "Name of the network; default the platform's");
   command->add_option("--devices", collection.sampling.world_size, "Number of devices")
       ->check(integer_between(2, 4096))
       ->required();

@@ -121,7 +121,11 @@ void run(EvaluateOptions& options) {
   }
   const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
   const Simulator simulator(document.task, models.compute, models.communication);
+  if (options.models.empty()) warn_of_other_models(document, models);
   if (!options.platform.empty()) {
+    if (started_by_mpirun()) {
+      throw InputError("--platform", "one process, which simulates all devices", "mpirun");
+    }
     evaluate_on_cluster(simulator, document.plan, options.platform, options.json);
     return;
   }
@@ -150,13 +154,16 @@ void add_evaluate_command(CLI::App& app) {
                       "Measure nothing: simulate the all-to-alls on this cluster (a name as of "
                       "collect communication, or a SimGrid platform file)");
   command->add_option("--arena", options->arena, "Memory to take for the tables")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes("--platform");
   command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes("--platform");
   command->add_option("--seed", options->seed, "Seed of the batches")
       ->check(seed())
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes("--platform");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });
 }

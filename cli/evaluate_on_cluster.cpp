@@ -50,14 +50,13 @@ Json devices_json(const PlanCost& predicted, const std::vector<DeviceIteration>&
   Json::Array devices;
   for (std::size_t d = 0; d < simulated.size(); ++d) {
     const DeviceCost& expected = predicted.devices[d];
-    devices.push_back(
-        Json::Object{{"predicted_backward_comm_ms", expected.backward_comm_ms},
-                     {"simulated_backward_comm_ms", simulated[d].backward_comm_ms},
-                     {"predicted_compute_ms", expected.compute_ms},
-                     {"predicted_forward_comm_ms", expected.forward_comm_ms},
-                     {"simulated_forward_comm_ms", simulated[d].forward_comm_ms},
-                     {"predicted_total_ms", expected.total_ms()},
-                     {"simulated_total_ms", simulated[d].total_ms()}});
+    devices.push_back(Json::Object{{"predicted_backward_comm_ms", expected.backward_comm_ms},
+                                   {"simulated_backward_comm_ms", simulated[d].backward_comm_ms},
+                                   {"predicted_compute_ms", expected.compute_ms},
+                                   {"predicted_forward_comm_ms", expected.forward_comm_ms},
+                                   {"simulated_forward_comm_ms", simulated[d].forward_comm_ms},
+                                   {"predicted_total_ms", expected.total_ms()},
+                                   {"simulated_total_ms", simulated[d].total_ms()}});
   }
   return devices;
 }

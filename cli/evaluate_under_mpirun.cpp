@@ -77,7 +77,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
           predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval, measured.iterations,
           100.0 * (predicted.cost_ms / measured.cost_ms - 1.0));
     }
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     transport.end_run_with(error);
     throw;
   }

@@ -48,12 +48,11 @@ void show_communication_model(const CommunicationModelFile& model, const std::st
   fmt::print("sha256          {}\n", info.model_sha256);
   fmt::print("feature schema  {}\n", kCommunicationSchema);
   fmt::print("training data   sha256 {}\n", info.data_sha256);
-  fmt::print("trained range   {} to {} devices, batch size {} to {}\n", info.min_world_size,
-             info.max_world_size, info.min_batch_size, info.max_batch_size);
+  fmt::print("trained range   batch size {} to {}\n", info.min_batch_size, info.max_batch_size);
   for (const TrainedCluster& cluster : info.clusters) {
     const ClusterNetwork& network = cluster.network;
-    fmt::print("interconnect    {}: up to {} devices per host", cluster.name,
-               cluster.max_local_world_size);
+    fmt::print("interconnect    {}: {} to {} devices, up to {} per host", cluster.name,
+               cluster.min_world_size, cluster.max_world_size, cluster.max_local_world_size);
     if (cluster.max_local_world_size > 1) {
       fmt::print(" with {:.4g} GB/s and {:.4g} ms between them", network.intra_host_gb_per_s,
                  network.intra_host_latency_ms);

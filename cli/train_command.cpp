@@ -166,18 +166,22 @@ void print_result(const CommunicationTrainingResult& result,
                   const TrainCommunicationOptions& options) {
   if (options.json) {
     Json::Object document{{"model", options.output},
-                     {"best_epoch", result.best_epoch},
-                     {"seconds", result.seconds},
-                     {"training", metrics_json(result.training)},
-                     {"validation", metrics_json(result.validation)},
-                     {"unseen_placements", metrics_json(result.unseen_placements)},
-                     {"unseen_clusters", metrics_json(result.unseen_clusters)},
-                     {"links_unseen_placements", metrics_json(result.links_unseen_placements)},
-                     {"links_unseen_clusters", metrics_json(result.links_unseen_clusters)}};
+                          {"best_epoch", result.best_epoch},
+                          {"seconds", result.seconds},
+                          {"training", metrics_json(result.training)},
+                          {"validation", metrics_json(result.validation)},
+                          {"unseen_placements", metrics_json(result.unseen_placements)},
+                          {"held_out", metrics_json(result.held_out)},
+                          {"links_unseen_placements", metrics_json(result.links_unseen_placements)},
+                          {"links_held_out", metrics_json(result.links_held_out)}};
     if (baselines) {
-      document.push_back({"analytic_unseen_placements", metrics_json(baselines->analytic_unseen_placements)});
-      document.push_back({"analytic_unseen_clusters", metrics_json(baselines->analytic_unseen_clusters)});
-      document.push_back({"published_unseen_placements", metrics_json(baselines->published_unseen_placements)});
+      document.push_back(
+          {"analytic_unseen_placements", metrics_json(baselines->analytic_unseen_placements)});
+      document.push_back({"analytic_held_out", metrics_json(baselines->analytic_held_out)});
+      document.push_back(
+          {"published_unseen_placements", metrics_json(baselines->published_unseen_placements)});
+      document.push_back({"published_networks", baselines->published_networks});
+      document.push_back({"baselines_seconds", baselines->seconds});
     }
     fmt::print("{}\n", to_line(Json(std::move(document))));
     return;
@@ -191,10 +195,10 @@ void print_result(const CommunicationTrainingResult& result,
     print_metrics("  analytic", baselines->analytic_unseen_placements);
     print_metrics("  published", baselines->published_unseen_placements);
   }
-  print_metrics("unseen clusters", result.unseen_clusters);
-  print_metrics("  by the links alone", result.links_unseen_clusters);
+  print_metrics("held-out files", result.held_out);
+  print_metrics("  by the links alone", result.links_held_out);
   if (baselines) {
-    print_metrics("  analytic", baselines->analytic_unseen_clusters);
+    print_metrics("  analytic", baselines->analytic_held_out);
     fmt::print("published: {} networks, {}\n", baselines->published_networks,
                format_seconds(baselines->seconds));
   }
@@ -210,21 +214,23 @@ void run(const TrainCommunicationOptions& options) {
   training.name = options.name;
   require_writable(options.output);
   const CommunicationDataset dataset = load_communication_dataset(options.costs);
-  const CommunicationDataset held_out = load_communication_dataset(options.held_out);
+  const CommunicationDataset held_out = load_communication_dataset(options.held_out, &dataset);
   CommunicationTrainingResult result;
   {
     ProgressLine line;
     result =
         train_communication_model(dataset, held_out, training, progress_on(line, training.loop));
   }
-  write_communication_model(*result.network, result.info, options.output);
   std::optional<CommunicationBaselines> baselines;
   if (options.baselines) {
     ProgressLine line;
     baselines = communication_baselines(
         dataset, held_out, {.seed = options.seed, .num_threads = options.threads},
-        [&](int done, int all) { line.show(fmt::format("published network {} of {}", done, all)); });
+        [&](int done, int all) {
+          line.show(fmt::format("published network {} of {}", done, all));
+        });
   }
+  write_communication_model(*result.network, result.info, options.output);
   print_result(result, baselines, options);
 }
 

@@ -3,6 +3,7 @@
 
 #include "neuroshard/core/task.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/io/plan_io.h"
 
 namespace neuroshard::cli {
 
@@ -11,5 +12,8 @@ void warn_of_extrapolation(const CostModels& models, const Task& task);
 
 /// A line if the model was measured elsewhere, or of another operator, than what runs here.
 void warn_of_measurement_difference(const ComputeCostModel& model);
+
+/// A line for each model that is not the one of that name that the plan was made with.
+void warn_of_other_models(const PlanDocument& document, const CostModels& models);
 
 }  // namespace neuroshard::cli

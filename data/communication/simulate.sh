@@ -59,6 +59,7 @@ cases() {
     case_of held-out pcie4 8 2 $batch fp32
   done
   for platform in a100-nvswitch h100-nvswitch; do case_of simulated $platform 256 8 2048 fp32; done
+  for batch in 2048 16384 65536 262144; do case_of simulated ethernet-25g 64 1 $batch fp32; done
 }
 
 cases | xargs -P "$processes" -L 1 "$executable"

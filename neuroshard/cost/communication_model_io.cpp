@@ -25,6 +25,8 @@ Json clusters_json(const std::vector<TrainedCluster>& clusters) {
     array.push_back(Json::Object{{"name", cluster.name},
                                  {"hardware", cluster.hardware},
                                  {"max_local_world_size", cluster.max_local_world_size},
+                                 {"min_world_size", cluster.min_world_size},
+                                 {"max_world_size", cluster.max_world_size},
                                  {"intra_host_gb_per_s", network.intra_host_gb_per_s},
                                  {"intra_host_latency_ms", network.intra_host_latency_ms},
                                  {"inter_host_gb_per_s", network.inter_host_gb_per_s},
@@ -66,22 +68,20 @@ std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
                      .inter_host_gb_per_s = number_above_0(element, "inter_host_gb_per_s"),
                      .inter_host_latency_ms = number_from_0(element, "inter_host_latency_ms"),
                      .devices_per_card = count(element, "devices_per_card")},
-         .max_local_world_size = count(element, "max_local_world_size")});
+         .max_local_world_size = count(element, "max_local_world_size"),
+         .min_world_size = count(element, "min_world_size"),
+         .max_world_size = count(element, "max_world_size")});
   }
   if (clusters.empty()) reader.fail("at least one cluster");
   return clusters;
 }
 
 Json range_json(const CommunicationModelInfo& info) {
-  return Json::Object{{"min_world_size", info.min_world_size},
-                      {"max_world_size", info.max_world_size},
-                      {"min_batch_size", info.min_batch_size},
+  return Json::Object{{"min_batch_size", info.min_batch_size},
                       {"max_batch_size", info.max_batch_size}};
 }
 
 void read_range(const JsonReader& reader, CommunicationModelInfo& info) {
-  info.min_world_size = count(reader, "min_world_size");
-  info.max_world_size = count(reader, "max_world_size");
   info.min_batch_size = reader.field("min_batch_size").integer(1);
   info.max_batch_size = reader.field("max_batch_size").integer(1);
 }

@@ -27,8 +27,7 @@ struct ClusterNetwork {
 /// A device's all-to-all ends when the last of its messages has arrived. Device d enters at
 /// start[d]; with u = bytes of one column for one peer, all its messages share its links, so
 ///
-///   forward:   what d sends leaves at rate R in u * columns[d] * peers / R, and all of its
-///   messages
+///   forward:   what d sends leaves at rate R in u * columns[d] * peers / R, and all its messages
 ///              end together; so d ends with its own sending, with the slowest sender to it, and
 ///              not before all that it receives is through its own link;
 ///   backward:  the message to a device of many columns is a large one, and all messages to it end

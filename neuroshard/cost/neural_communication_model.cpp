@@ -39,8 +39,8 @@ NeuralCommunicationModel::NeuralCommunicationModel(
 }
 
 bool NeuralCommunicationModel::is_known(const Topology& topology) const {
-  return topology.world_size >= info_.min_world_size &&
-         topology.world_size <= info_.max_world_size &&
+  return topology.world_size >= cluster().min_world_size &&
+         topology.world_size <= cluster().max_world_size &&
          topology.local_world_size <= cluster().max_local_world_size;
 }
 
@@ -115,9 +115,11 @@ std::vector<std::string> NeuralCommunicationModel::outside_range(const Task& tas
   if (topology.world_size == 1) return {};
   std::vector<std::string> reasons;
   const std::string formula = "; costs are by the links' rates alone";
-  if (topology.world_size < info_.min_world_size || topology.world_size > info_.max_world_size) {
-    reasons.push_back(fmt::format("world_size: trained on {} to {}, got {}{}", info_.min_world_size,
-                                  info_.max_world_size, topology.world_size, formula));
+  if (topology.world_size < cluster().min_world_size ||
+      topology.world_size > cluster().max_world_size) {
+    reasons.push_back(fmt::format("world_size: \"{}\" was trained on {} to {}, got {}{}",
+                                  cluster().name, cluster().min_world_size,
+                                  cluster().max_world_size, topology.world_size, formula));
   }
   if (topology.local_world_size > cluster().max_local_world_size) {
     reasons.push_back(fmt::format("local_world_size: \"{}\" was trained on at most {}, got {}{}",

@@ -22,14 +22,14 @@ struct TrainedCluster {
   std::string hardware;  ///< JSON object
   ClusterNetwork network;
   int max_local_world_size = 1;
+  int min_world_size = 2;
+  int max_world_size = 2;
 };
 
 /// Where a communication model is from and what it was trained on.
 struct CommunicationModelInfo {
   std::string name;
   std::vector<TrainedCluster> clusters;
-  int min_world_size = 2;
-  int max_world_size = 2;
   std::int64_t min_batch_size = 1;
   std::int64_t max_batch_size = 1;
   std::string data_sha256;

@@ -110,8 +110,9 @@ std::vector<PlanEvaluation> evaluate_plans(const Simulator& simulator,
   const auto next = [&]() -> std::optional<PieceSet> {
     if (next_device == devices.size()) return std::nullopt;
     const DevicePieces& device = devices[next_device];
-    return PieceSet{static_cast<std::int64_t>(next_device++), device.pieces,
-                    Random::for_stream(seed, device.device)};
+    // Batches and places of its own: plans that agree on a device must not find its rows cached.
+    return PieceSet{static_cast<std::int64_t>(next_device), device.pieces,
+                    Random::for_stream(seed, next_device++)};
   };
   int done = 0;
   const auto on_done = [&](const PieceSetResult& result) {

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <tuple>
 
 #include "neuroshard/cost/analytic_communication.h"
@@ -61,7 +60,8 @@ class PublishedNetwork {
     MatrixXf targets;
     read(group.training, inputs, targets);
     mean_ = inputs.rowwise().mean();
-    const VectorXf deviation = ((inputs.colwise() - mean_).array().square().rowwise().mean().sqrt());
+    const VectorXf deviation =
+        ((inputs.colwise() - mean_).array().square().rowwise().mean().sqrt());
     scale_ = (deviation.array() > 1e-6F).select(deviation.cwiseInverse(), 0.0F);
     unit_ms_ = targets.mean();
   }
@@ -219,7 +219,7 @@ CommunicationBaselines communication_baselines(
   result.analytic_unseen_placements = analytic_metrics(dataset, split.test);
   std::vector<int> all(held_out.size());
   std::iota(all.begin(), all.end(), 0);
-  result.analytic_unseen_clusters = analytic_metrics(held_out, all);
+  result.analytic_held_out = analytic_metrics(held_out, all);
 
   // Those that can be trained, tuned and tested.
   std::vector<Group> groups;
@@ -247,8 +247,7 @@ CommunicationBaselines communication_baselines(
   result.published_networks = static_cast<int>(groups.size());
   result.published_unseen_placements =
       metrics_of_answers(dataset, split.test, [&](int sample) { return by_sample[sample]; });
-  result.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }
 

@@ -22,7 +22,7 @@ struct CommunicationBaselines {
   /// Bytes over bandwidth (AnalyticCommunicationModel) of the presets with the clusters' names;
   /// clusters without one are left out.
   CommunicationMetrics analytic_unseen_placements;
-  CommunicationMetrics analytic_unseen_clusters;
+  CommunicationMetrics analytic_held_out;
   /// NeuroShard 2023: for every cluster, number of devices and direction a network of its own
   /// (128, 64, 32, 16; ReLU), squared error, from the devices' bytes and starts to all their times.
   /// It has no answer for other clusters.

@@ -94,80 +94,109 @@ class Builder {
   int num_samples_ = 0;
 };
 
-/// Adds the cluster to those that the model will know, or widens what is known of it.
-void add_cluster(CommunicationModelInfo& info, TrainedCluster cluster, const std::string& path) {
-  const auto known =
-      std::find_if(info.clusters.begin(), info.clusters.end(),
-                   [&](const TrainedCluster& other) { return other.name == cluster.name; });
-  if (known == info.clusters.end()) {
-    info.clusters.push_back(std::move(cluster));
-    return;
-  }
-  if (known->network != cluster.network) {
-    throw InputError(path + ": hardware",
-                     fmt::format("the links that \"{}\" has in the files before it", cluster.name),
-                     "others");
-  }
-  known->max_local_world_size = std::max(known->max_local_world_size, cluster.max_local_world_size);
+std::string cluster_name(const CommunicationCostsHeader& header) {
+  return header.interconnect.empty() ? "measured" : header.interconnect;
 }
 
-void widen(CommunicationModelInfo& info, const CommunicationCostsHeader& header, bool first) {
-  info.min_world_size =
-      first ? header.world_size : std::min(info.min_world_size, header.world_size);
-  info.max_world_size =
-      first ? header.world_size : std::max(info.max_world_size, header.world_size);
-  info.min_batch_size =
-      first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);
-  info.max_batch_size =
-      first ? header.batch_size : std::max(info.max_batch_size, header.batch_size);
-}
+struct CostsFile {
+  std::string path;
+  CommunicationCosts costs;
+};
 
-}  // namespace
-
-TrainedCluster cluster_of(const CommunicationCosts& costs, const std::string& path) {
-  TrainedCluster cluster;
-  cluster.name = costs.header.interconnect.empty() ? "measured" : costs.header.interconnect;
-  cluster.hardware = to_line(costs.header.hardware);
-  cluster.max_local_world_size = costs.header.local_world_size;
-  cluster.network = has_links(costs.header.hardware)
-                        ? links_of(costs.header.hardware, path + ": hardware")
-                        : calibrate_network(costs);
-  return cluster;
-}
-
-CommunicationDataset load_communication_dataset(const std::vector<std::string>& paths) {
-  CommunicationDataset dataset;
-  Builder builder(dataset);
+std::vector<CostsFile> read_files(const std::vector<std::string>& paths,
+                                  const CommunicationDataset* training,
+                                  CommunicationDataset& dataset) {
+  std::vector<CostsFile> files;
   std::string checksums;
-  std::map<std::string, std::string> path_by_checksum;
-  std::map<std::string, ClusterNetwork> fitted;  // one fit per cluster: its first file's
   for (const std::string& path : paths) {
-    const CommunicationCosts costs = read_communication_costs(path);
+    files.push_back({path, read_communication_costs(path)});
     const std::string checksum = sha256_file(path);
     checksums += checksum;
-    const auto [other, is_new] = path_by_checksum.emplace(checksum, path);
+    const auto [other, is_new] = dataset.path_by_checksum.emplace(checksum, path);
     if (!is_new) throw InputError(path, "a file not given before", "the bytes of " + other->second);
+    if (training != nullptr && training->path_by_checksum.contains(checksum)) {
+      throw InputError(path, "a file that is not trained on",
+                       "the bytes of " + training->path_by_checksum.at(checksum));
+    }
+    const CommunicationCosts& costs = files.back().costs;
     if (costs.samples.empty()) throw InputError(path, "measured samples", "none");
     if (costs.header.world_size < 2) {
       throw InputError(path + ": topology.world_size", "at least 2 devices",
                        fmt::format("{}", costs.header.world_size));
     }
-    const bool fit = !has_links(costs.header.hardware);
-    TrainedCluster cluster;
-    if (const auto before = fitted.find(costs.header.interconnect); fit && before != fitted.end()) {
-      cluster = {.name = costs.header.interconnect.empty() ? "measured" : costs.header.interconnect,
-                 .hardware = to_line(costs.header.hardware),
-                 .network = before->second,
-                 .max_local_world_size = costs.header.local_world_size};
-    } else {
-      cluster = cluster_of(costs, path);
-      if (fit) fitted[costs.header.interconnect] = cluster.network;
-    }
-    builder.add_file(costs, cluster.name, cluster.network);
-    widen(dataset.info, costs.header, dataset.info.clusters.empty());
-    add_cluster(dataset.info, std::move(cluster), path);
   }
   dataset.info.data_sha256 = sha256_hex(checksums);
+  return files;
+}
+
+/// The links of the clusters whose headers do not have them.
+std::map<std::string, ClusterNetwork> fitted_links(const std::vector<CostsFile>& files,
+                                                   const CommunicationDataset* training) {
+  std::map<std::string, std::vector<const CommunicationCosts*>> unknown;
+  for (const CostsFile& file : files) {
+    if (!has_links(file.costs.header.hardware)) {
+      unknown[cluster_name(file.costs.header)].push_back(&file.costs);
+    }
+  }
+  std::map<std::string, ClusterNetwork> links;
+  if (training != nullptr) {
+    for (const TrainedCluster& cluster : training->info.clusters) {
+      links[cluster.name] = cluster.network;
+    }
+  }
+  for (const auto& [name, own] : unknown) {
+    if (!links.contains(name)) links[name] = calibrate_network(own);
+  }
+  return links;
+}
+
+/// Adds the file's cluster to those that the model will know, or widens what is known of it.
+void add_cluster(CommunicationModelInfo& info, const CommunicationCostsHeader& header,
+                 const ClusterNetwork& network, const std::string& path) {
+  const std::string name = cluster_name(header);
+  const auto known = std::find_if(info.clusters.begin(), info.clusters.end(),
+                                  [&](const TrainedCluster& other) { return other.name == name; });
+  if (known == info.clusters.end()) {
+    info.clusters.push_back({.name = name,
+                             .hardware = to_line(header.hardware),
+                             .network = network,
+                             .max_local_world_size = header.local_world_size,
+                             .min_world_size = header.world_size,
+                             .max_world_size = header.world_size});
+    return;
+  }
+  if (known->network != network) {
+    throw InputError(path + ": hardware",
+                     fmt::format("the links that \"{}\" has in the files before it", name),
+                     "others");
+  }
+  known->max_local_world_size = std::max(known->max_local_world_size, header.local_world_size);
+  known->min_world_size = std::min(known->min_world_size, header.world_size);
+  known->max_world_size = std::max(known->max_world_size, header.world_size);
+}
+
+}  // namespace
+
+CommunicationDataset load_communication_dataset(const std::vector<std::string>& paths,
+                                                const CommunicationDataset* training) {
+  CommunicationDataset dataset;
+  Builder builder(dataset);
+  const std::vector<CostsFile> files = read_files(paths, training, dataset);
+  const std::map<std::string, ClusterNetwork> fitted = fitted_links(files, training);
+  CommunicationModelInfo& info = dataset.info;
+  for (const CostsFile& file : files) {
+    const CommunicationCostsHeader& header = file.costs.header;
+    const ClusterNetwork network = has_links(header.hardware)
+                                       ? links_of(header.hardware, file.path + ": hardware")
+                                       : fitted.at(cluster_name(header));
+    const bool first = info.clusters.empty();
+    info.min_batch_size =
+        first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);
+    info.max_batch_size =
+        first ? header.batch_size : std::max(info.max_batch_size, header.batch_size);
+    add_cluster(info, header, network, file.path);
+    builder.add_file(file.costs, cluster_name(header), network);
+  }
   return dataset;
 }
 

@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,19 +33,19 @@ struct CommunicationDataset {
   std::vector<int> sample;          ///< of each all-to-all: both of a sample are on one side
   std::vector<int> file;            ///< of each all-to-all: an index into `files`
   std::vector<CommunicationFile> files;
-  CommunicationModelInfo info;      ///< clusters, range and checksum
+  CommunicationModelInfo info;                          ///< clusters, range and checksum
+  std::map<std::string, std::string> path_by_checksum;  ///< of the files
 
   [[nodiscard]] int size() const { return static_cast<int>(direction.size()); }
 };
 
-/// A cluster's links from the header of its costs; where the header does not have them, because
-/// the cluster is a real one or a description of the user's own, they are fitted to the costs.
-[[nodiscard]] TrainedCluster cluster_of(const CommunicationCosts& costs, const std::string& path);
-
-/// Throws InputError if a file is malformed, given twice or empty, or if a file gives a cluster of
-/// a name other links than one before it.
+/// A cluster's links are those that its files' headers have. Where they have none, because the
+/// cluster is a real one or a description of the user's own, they are `training`'s, if it has a
+/// cluster of that name, or else fitted to all its files.
+/// Throws InputError if a file is malformed, empty, given twice or one of `training`'s, or if two
+/// files give a cluster of a name different links.
 [[nodiscard]] CommunicationDataset load_communication_dataset(
-    const std::vector<std::string>& paths);
+    const std::vector<std::string>& paths, const CommunicationDataset* training = nullptr);
 
 struct CommunicationSplit {  ///< indices of all-to-alls
   std::vector<int> training;

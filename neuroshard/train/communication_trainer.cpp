@@ -110,8 +110,8 @@ class Trainer {
     result.links_unseen_placements = metrics_of_links(dataset_, split_.test);
     std::vector<int> all(held_out.size());
     std::iota(all.begin(), all.end(), 0);
-    result.unseen_clusters = metrics(held_out, all);
-    result.links_unseen_clusters = metrics_of_links(held_out, all);
+    result.held_out = metrics(held_out, all);
+    result.links_held_out = metrics_of_links(held_out, all);
     result.network =
         std::make_shared<CommunicationNetwork>(network_.exported(standard_.mean, standard_.scale));
     result.info = info(result);
@@ -168,7 +168,7 @@ class Trainer {
     add("training", result.training);
     add("validation", result.validation);
     add("unseen_placements", result.unseen_placements);
-    add("unseen_clusters", result.unseen_clusters);
+    add("held_out", result.held_out);
     info.metrics["best_epoch"] = result.best_epoch;
     info.metrics["seed"] = static_cast<double>(options_.seed);
     return info;

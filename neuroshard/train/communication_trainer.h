@@ -15,7 +15,7 @@
 namespace neuroshard {
 
 struct CommunicationTrainingOptions {
-  TrainingLoopOptions loop{.epochs = 300, .batch_size = 256, .learning_rate = 3e-3};
+  TrainingLoopOptions loop{.epochs = 60, .batch_size = 256, .learning_rate = 3e-3};
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
@@ -29,10 +29,10 @@ struct CommunicationTrainingResult {
   CommunicationMetrics training;
   CommunicationMetrics validation;
   CommunicationMetrics unseen_placements;  ///< of the clusters and sizes trained on
-  CommunicationMetrics unseen_clusters;    ///< the held-out files: other sizes, other clusters
+  CommunicationMetrics held_out;           ///< the held-out files: other sizes, other clusters
   /// What the links alone, without the network, make of the same two.
   CommunicationMetrics links_unseen_placements;
-  CommunicationMetrics links_unseen_clusters;
+  CommunicationMetrics links_held_out;
   double seconds = 0.0;
 };
 

@@ -39,6 +39,13 @@ Arguments simulate(const std::string& path, int devices, int local_devices, int 
           path};
 }
 
+/// kTask on two hosts.
+std::string one_device_per_host() {
+  std::string text(kTask);
+  const std::string field = "\"local_world_size\": ";
+  return text.replace(text.find(field) + field.size(), 1, "1");
+}
+
 TEST(CliCommunication, SimulateTrainPlan) {
   SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
@@ -58,15 +65,18 @@ TEST(CliCommunication, SimulateTrainPlan) {
   const std::string result =
       expect_success({"train", "communication", files[0], files[2], "--held-out", files[1],
                       "--epochs", "2", "--name", "tiny", "-o", model});
-  EXPECT_THAT(result, AllOf(HasSubstr("unseen clusters, forward"), HasSubstr("by the links alone"),
+  EXPECT_THAT(result, AllOf(HasSubstr("held-out files, forward"), HasSubstr("by the links alone"),
                             HasSubstr("best epoch")));
   EXPECT_THAT(expect_success({"model", "show", model}),
               AllOf(HasSubstr("kind            communication"), HasSubstr("2 to 4 devices"),
                     HasSubstr("ethernet-25g")));
-  const std::string plan = folder.file("plan.json");
-  EXPECT_THAT(expect_success({"plan", folder.write("task.json", kTask), "--model", model, "--model",
-                              "analytic-a100-40gb", "-o", plan}),
-              HasSubstr("communication: ethernet-25g (of simulated all-to-alls)\n"));
+  const CommandResult plan =
+      run_cli({"plan", folder.write("task.json", one_device_per_host()), "--model", model,
+               "--model", "analytic-a100-40gb", "-o", folder.file("plan.json")});
+  EXPECT_EQ(plan.exit_code, 0);
+  EXPECT_THAT(plan.out, HasSubstr("communication: ethernet-25g (of simulated all-to-alls)\n"));
+  EXPECT_THAT(plan.err, Not(HasSubstr("trained on 2 to 4")));
+  EXPECT_THAT(plan.err, Not(HasSubstr("local_world_size")));
 }
 
 TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
@@ -88,7 +98,7 @@ TEST(CliCommunication, MeasureUnderMpirun) {
   const std::string path = folder.file("mpi.jsonl");
   const Arguments collect{
       "collect",      "communication", "--backend",      "mpi", "--devices", "2", "--samples", "3",
-      "--batch-size", "256",           "--max-start-ms", "1",   "-o",        path};
+      "--batch-size", "256",           "--max-start-ms", "50",  "-o",        path};
   const CommandResult result = run_program(under_mpirun(2, collect));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const CommunicationCosts costs = read_communication_costs(path);
@@ -98,7 +108,7 @@ TEST(CliCommunication, MeasureUnderMpirun) {
     const double last = std::max(sample.start_ms[0], sample.start_ms[1]);
     for (const std::size_t d : {0, 1}) {
       EXPECT_GT(sample.forward_ms[d], 0.0);
-      EXPECT_GT(sample.start_ms[d] + sample.forward_ms[d], 0.95 * last);
+      EXPECT_GT(sample.start_ms[d] + sample.forward_ms[d], last - 3.0);
     }
   }
   const CommandResult three = run_program(under_mpirun(3, collect));
@@ -135,8 +145,9 @@ TEST(CliCommunication, ProcessesThatDisagreeEndTogether) {
   };
   const std::string path = folder.file("mpi.jsonl");
   const auto collect = [&](const char* seed) {
-    return Arguments{"collect", "communication", "--backend", "mpi", "--devices", "2",
-                     "--samples", "3", "--batch-size", "256", "--seed", seed, "-o", path};
+    return Arguments{
+        "collect", "communication", "--backend", "mpi",    "--devices", "2",  "--samples",
+        "3",       "--batch-size",  "256",       "--seed", seed,        "-o", path};
   };
   const CommandResult seeds = two_programs(collect("1"), collect("2"));
   EXPECT_EQ(seeds.exit_code, 2);
@@ -149,8 +160,8 @@ TEST(CliCommunication, ProcessesThatDisagreeEndTogether) {
   const std::string task = folder.write("task.json", kTask);
   (void)expect_success(Arguments{"plan", task, "-o", plan} + kModels);
   (void)expect_success(Arguments{"plan", task, "--algorithm", "random", "-o", other} + kModels);
-  const CommandResult plans = two_programs({"evaluate", plan, "--arena", "1MiB"},
-                                           {"evaluate", other, "--arena", "1MiB"});
+  const CommandResult plans =
+      two_programs({"evaluate", plan, "--arena", "1MiB"}, {"evaluate", other, "--arena", "1MiB"});
   EXPECT_EQ(plans.exit_code, 2);
   EXPECT_THAT(plans.err, HasSubstr("mpi: expected the same options in all processes, plan "));
 }
@@ -179,15 +190,24 @@ TEST(CliCommunication, EvaluateOnASimulatedCluster) {
     slowest = std::max(slowest, number(device, "simulated_total_ms"));
   }
   EXPECT_EQ(number(document, "simulated_ms"), slowest);
+  expect_refusal(folder, evaluate + Arguments{"--arena", "1GiB"}, "--platform excludes --arena");
   expect_refusal(folder, {"evaluate", plan, "--platform", "token-ring"},
                  "platform: expected one of ");
-  const std::string small = folder.write(
-      "one.xml",
-      "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
-      "\"https://simgrid.org/simgrid.dtd\"><platform version=\"4.1\"><zone id=\"z\" "
-      "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/></zone></platform>");
+  const std::string small =
+      folder.write("one.xml",
+                   "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
+                   "\"https://simgrid.org/simgrid.dtd\"><platform version=\"4.1\"><zone id=\"z\" "
+                   "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/></zone></platform>");
   expect_refusal(folder, {"evaluate", plan, "--platform", small},
                  "one.xml: expected at least 2 hosts, got 1");
+  const std::string apart =
+      folder.write("apart.xml",
+                   "<?xml version='1.0'?><!DOCTYPE platform SYSTEM "
+                   "\"https://simgrid.org/simgrid.dtd\"><platform version=\"4.1\"><zone id=\"z\" "
+                   "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/><host id=\"b\" speed=\"1Gf\"/>"
+                   "</zone></platform>");
+  expect_refusal(folder, {"evaluate", plan, "--platform", apart},
+                 "apart.xml: expected a platform with a way between all hosts");
 }
 
 TEST(CliCommunication, MoreProcessesThanCoresAreSaidToBe) {
@@ -235,21 +255,23 @@ TEST(CliCommunication, AClusterOfTheUsersOwn) {
               0.05 * link_ms + 0.1);
   // Whoever trains on it gets a model of its own.
   const std::string model = folder.file("own.safetensors");
-  (void)expect_success({"train", "communication", files[0], files[1], "--epochs", "20", "-o",
-                        model});
+  (void)expect_success(
+      {"train", "communication", files[0], files[1], "--epochs", "20", "-o", model});
   const std::string plan = folder.file("plan.json");
-  EXPECT_THAT(expect_success({"plan", folder.write("task.json", kTask), "--model", model, "--model",
-                              "analytic-a100-40gb", "-o", plan}),
-              HasSubstr("(of simulated all-to-alls)"));
+  const CommandResult small =
+      run_cli({"plan", folder.write("task.json", one_device_per_host()), "--model", model,
+               "--model", "analytic-a100-40gb", "-o", plan});
+  EXPECT_EQ(small.exit_code, 0);
+  EXPECT_THAT(small.out, HasSubstr("communication: own (of simulated all-to-alls)\n"));
+  EXPECT_THAT(small.err, Not(HasSubstr("world_size")));
   // Not for other clusters: the plan says so.
   std::string large(kTask);
   large.replace(large.find("\"world_size\": 2") + 14, 1, "8");
-  const CommandResult result =
-      run_cli({"plan", folder.write("large.json", large), "--model", model, "--model",
-               "analytic-a100-40gb", "-o", plan});
+  const CommandResult result = run_cli({"plan", folder.write("large.json", large), "--model", model,
+                                        "--model", "analytic-a100-40gb", "-o", plan});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, AllOf(HasSubstr("warning"), HasSubstr("world_size: trained on 2 to 4, "
-                                                                "got 8")));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("warning"), HasSubstr("world_size: \"own\" was "
+                                                                "trained on 2 to 4, got 8")));
 }
 
 }  // namespace

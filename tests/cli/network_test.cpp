@@ -43,6 +43,15 @@ class ShapedHosts {
   /// What could not be set up here; empty if all could.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
+  /// Whether that is for want of a right, or of a part of the kernel.
+  [[nodiscard]] bool is_not_permitted() const {
+    for (const char* reason : {"not permitted", "denied", "qdisc kind is unknown",
+                               "Unknown device type", "not supported", "Specified qdisc"}) {
+      if (failure_.find(reason) != std::string::npos) return true;
+    }
+    return false;
+  }
+
   /// mpirun's options for one process on each host, over TCP alone. `folder` is for a script that
   /// stands in for ssh.
   [[nodiscard]] Arguments mpirun_options(const CliFolder& folder) const {
@@ -123,12 +132,13 @@ std::string missing_permission() {
 CommunicationCostSample measure(const ShapedHosts& hosts, const CliFolder& folder,
                                 const std::string& batch_size) {
   const std::string path = folder.file("costs-" + batch_size + ".jsonl");
-  const CommandResult result = run_program(
-      under_mpirun(2,
-                   {"collect", "communication", "--backend", "mpi", "--devices", "2",
-                    "--local-devices", "1", "--samples", "1", "--batch-size", batch_size,
-                    "--max-start-ms", "1", "-o", path},
-                   hosts.mpirun_options(folder)));
+  const CommandResult result =
+      run_program(Arguments{"timeout", "-k", "5", "120"} +
+                  under_mpirun(2,
+                               {"collect", "communication", "--backend", "mpi", "--devices", "2",
+                                "--local-devices", "1", "--samples", "1", "--batch-size",
+                                batch_size, "--max-start-ms", "1", "-o", path},
+                               hosts.mpirun_options(folder)));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   const CommunicationCosts costs = read_communication_costs(path);
   EXPECT_EQ(to_line(*costs.header.hardware.find("hosts")->array()->begin()).find("ns"), 1u);
@@ -144,7 +154,8 @@ TEST(CliCommunication, NoFasterBetweenHostsThanTheirLinks) {
   constexpr double kBytesPerMs = 25e3;  // 200 Mb/s
   constexpr double kBurst = 262'144;    // what may pass at once
   hosts.shape({"tbf", "rate", "200mbit", "burst", "256kb", "latency", "400ms"});
-  if (!hosts.failure().empty()) GTEST_SKIP() << "network namespaces: " << hosts.failure();
+  if (hosts.is_not_permitted()) GTEST_SKIP() << "network namespaces: " << hosts.failure();
+  ASSERT_EQ(hosts.failure(), "");
   const CliFolder folder;
   constexpr std::int64_t kBatch = 2048;
   const CommunicationCostSample sample = measure(hosts, folder, std::to_string(kBatch));
@@ -172,12 +183,14 @@ TEST(CliCommunication, NoFasterBetweenHostsThanTheirDistance) {
   }
   ShapedHosts hosts(2);
   hosts.shape({"netem", "delay", "10ms"});
-  if (!hosts.failure().empty()) GTEST_SKIP() << "network namespaces: " << hosts.failure();
+  if (hosts.is_not_permitted()) GTEST_SKIP() << "network namespaces: " << hosts.failure();
+  ASSERT_EQ(hosts.failure(), "");
   const CliFolder folder;
   const CommunicationCostSample sample = measure(hosts, folder, "64");
-  for (const int device : {0, 1}) {
-    EXPECT_GT(sample.backward_ms[device], 9.0);
-    EXPECT_LT(sample.backward_ms[device], 200.0);
+  // One of the two may leave the barrier before them as much later as the messages take.
+  for (const std::vector<double>& times : {sample.forward_ms, sample.backward_ms}) {
+    EXPECT_GT(std::max(times[0], times[1]), 9.0);
+    EXPECT_LT(std::max(times[0], times[1]), 200.0);
   }
 }
 

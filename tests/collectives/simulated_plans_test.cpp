@@ -28,28 +28,39 @@ std::vector<double> simulated_costs(const Topology& topology,
   int pipe_ends[2];
   if (pipe(pipe_ends) != 0) return {};
   const pid_t child = fork();
+  if (child < 0) {
+    ADD_FAILURE() << "cannot fork";
+    return {};
+  }
   if (child == 0) {
     std::size_t begun = 0;
     std::vector<double> costs;
-    simulate_iterations(
-        {.platform = topology.interconnect,
-         .world_size = topology.world_size,
-         .local_world_size = topology.local_world_size,
-         .batch_size = kBatchSize,
-         .data_type = DataType::fp32},
-        [&]() -> std::optional<NumberedIteration> {
-          if (begun == cases.size()) return std::nullopt;
-          const auto number = static_cast<std::int64_t>(begun);
-          return NumberedIteration{number, cases[begun++]};
-        },
-        [&](std::int64_t number, const IterationTimes& times) {
-          double cost = 0.0;
-          for (std::size_t d = 0; d < times.forward_ms.size(); ++d) {
-            cost = std::max(cost, times.backward_ms[d] + cases[number].compute_ms[d] +
-                                      times.forward_ms[d]);
-          }
-          costs.push_back(cost);
-        });
+    const auto simulate = [&] {
+      simulate_iterations(
+          {.platform = topology.interconnect,
+           .world_size = topology.world_size,
+           .local_world_size = topology.local_world_size,
+           .batch_size = kBatchSize,
+           .data_type = DataType::fp32},
+          [&]() -> std::optional<NumberedIteration> {
+            if (begun == cases.size()) return std::nullopt;
+            const auto number = static_cast<std::int64_t>(begun);
+            return NumberedIteration{number, cases[begun++]};
+          },
+          [&](std::int64_t number, const IterationTimes& times) {
+            double cost = 0.0;
+            for (std::size_t d = 0; d < times.forward_ms.size(); ++d) {
+              cost = std::max(
+                  cost, times.backward_ms[d] + cases[number].compute_ms[d] + times.forward_ms[d]);
+            }
+            costs.push_back(cost);
+          });
+    };
+    try {
+      simulate();
+    } catch (...) {
+      _exit(2);  // the parent says so
+    }
     const auto bytes = static_cast<ssize_t>(costs.size() * sizeof(double));
     _exit(write(pipe_ends[1], costs.data(), costs.size() * sizeof(double)) == bytes ? 0 : 1);
   }
@@ -95,9 +106,9 @@ ShardingPlan random_plan(const Task& task, double care, Random& random) {
     Shard shard;
     shard.table = static_cast<int>(t);
     shard.num_columns = task.tables[t].embedding_dim;
-    shard.device = static_cast<int>(random.uniform(0.0, 1.0) < care
-                                        ? static_cast<std::uint64_t>(fewest)
-                                        : random.below(columns.size()));
+    shard.device =
+        static_cast<int>(random.uniform(0.0, 1.0) < care ? static_cast<std::uint64_t>(fewest)
+                                                         : random.below(columns.size()));
     columns[shard.device] += shard.num_columns;
     plan.shards.push_back(shard);
   }
@@ -144,7 +155,8 @@ TEST_P(SimulatedPlans, CostWhatTheModelSays) {
   std::sort(errors.begin(), errors.end());
   RecordProperty("median_error", fmt::format("{:.5f}", errors[errors.size() / 2]));
   RecordProperty("largest_error", fmt::format("{:.5f}", errors.back()));
-  EXPECT_LT(errors[errors.size() / 2], 0.05);
+  EXPECT_LT(errors[errors.size() / 2], 0.01);
+  EXPECT_LT(errors.back(), 0.05);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, SimulatedPlans, testing::Values(2, 3, 4, 6, 8, 16, 24, 32, 64),

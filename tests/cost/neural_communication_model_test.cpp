@@ -53,7 +53,9 @@ CommunicationModelInfo two_clusters() {
                                 .inter_host_gb_per_s = 2.0,
                                 .inter_host_latency_ms = 0.03,
                                 .devices_per_card = 1},
-                    .max_local_world_size = 1},
+                    .max_local_world_size = 1,
+                    .min_world_size = 2,
+                    .max_world_size = 16},
                    {.name = "boxes",
                     .hardware = "{}",
                     .network = {.intra_host_gb_per_s = 100.0,
@@ -61,9 +63,9 @@ CommunicationModelInfo two_clusters() {
                                 .inter_host_gb_per_s = 12.0,
                                 .inter_host_latency_ms = 0.01,
                                 .devices_per_card = 2},
-                    .max_local_world_size = 4}};
-  info.min_world_size = 2;
-  info.max_world_size = 16;
+                    .max_local_world_size = 4,
+                    .min_world_size = 2,
+                    .max_world_size = 16}};
   info.min_batch_size = 1024;
   info.max_batch_size = 65'536;
   info.data_sha256 = "ab";
@@ -156,9 +158,10 @@ TEST(NeuralCommunicationModel, SaysWhatItWasNotTrainedFor) {
   task.batch_size = 512;
   EXPECT_THAT(
       model.outside_range(task),
-      ElementsAre(HasSubstr("world_size: trained on 2 to 16, got 32; costs are by the links"),
-                  HasSubstr("local_world_size: \"boxes\" was trained on at most 4, got 8"),
-                  HasSubstr("batch_size: trained on 1024 to 65536, got 512")));
+      ElementsAre(
+          HasSubstr("world_size: \"boxes\" was trained on 2 to 16, got 32; costs are by the links"),
+          HasSubstr("local_world_size: \"boxes\" was trained on at most 4, got 8"),
+          HasSubstr("batch_size: trained on 1024 to 65536, got 512")));
 }
 
 TEST(NeuralCommunicationModel, BeyondItsRangeTheLinksAloneDecide) {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/train/network_calibration.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_all_to_alls.h"
 
@@ -42,9 +41,9 @@ TEST(CommunicationDataset, HasBothAllToAllsOfEverySample) {
   EXPECT_TRUE(dataset.features.allFinite());
   ASSERT_EQ(dataset.files.size(), 2u);
   EXPECT_EQ(dataset.files[1].topology.world_size, 6);
-  EXPECT_EQ(dataset.info.min_world_size, 4);
-  EXPECT_EQ(dataset.info.max_world_size, 6);
   ASSERT_EQ(dataset.info.clusters.size(), 1u);
+  EXPECT_EQ(dataset.info.clusters[0].min_world_size, 4);
+  EXPECT_EQ(dataset.info.clusters[0].max_world_size, 6);
   EXPECT_EQ(dataset.info.clusters[0].max_local_world_size, 3);
 
   const CommunicationCosts costs = read_communication_costs(four);
@@ -115,22 +114,28 @@ TEST(NetworkCalibration, FindsTheLinksThatMadeTheTimes) {
   const TemporaryFolder folder;
   const std::string flat = folder.file("flat.jsonl");
   write_all_to_alls(flat, {.interconnect = "", .says_its_links = false}, 60);
-  const TrainedCluster hosts = cluster_of(read_communication_costs(flat), flat);
+  const TrainedCluster hosts = load_communication_dataset({flat}).info.clusters.at(0);
   EXPECT_EQ(hosts.name, "measured");
   EXPECT_NEAR(hosts.network.inter_host_gb_per_s, 2.5, 0.05);
   // One device per host: the level in the host is never used, and gets what the other has.
   EXPECT_EQ(hosts.network.intra_host_gb_per_s, hosts.network.inter_host_gb_per_s);
 
   const std::string two_levels = folder.file("two-levels.jsonl");
-  write_all_to_alls(two_levels,
-                    {.interconnect = "",
-                     .world_size = 8,
-                     .local_world_size = 4,
-                     .says_its_links = false},
-                    60);
-  const ClusterNetwork network =
-      calibrate_network(read_communication_costs(two_levels));
-  EXPECT_NEAR(network.inter_host_gb_per_s, 2.5, 0.1);
+  write_all_to_alls(
+      two_levels,
+      {.interconnect = "", .world_size = 8, .local_world_size = 4, .says_its_links = false}, 60);
+  // Every file of a cluster has a part in it, in any order.
+  for (const auto& files :
+       {std::vector<std::string>{flat, two_levels}, std::vector<std::string>{two_levels, flat}}) {
+    const ClusterNetwork network = load_communication_dataset(files).info.clusters.at(0).network;
+    EXPECT_NEAR(network.inter_host_gb_per_s, 2.5, 0.1);
+    EXPECT_GT(network.intra_host_gb_per_s, 5.0);
+  }
+  // What is tested on does not say what the links are.
+  const CommunicationDataset training = load_communication_dataset({flat});
+  const CommunicationDataset held_out = load_communication_dataset({two_levels}, &training);
+  EXPECT_EQ(held_out.info.clusters.at(0).network, training.info.clusters.at(0).network);
+  EXPECT_THROW((void)load_communication_dataset({flat}, &training), InputError);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "neuroshard/collect/compute/hardware_info.h"
@@ -25,7 +26,8 @@ CommunicationCostsHeader make_header(const CommunicationCollection& collection, 
   header.hardware = std::move(hardware);
   header.world_size = sampling.world_size;
   header.local_world_size = collection.local_world_size;
-  header.interconnect = std::move(interconnect);
+  header.interconnect =
+      collection.interconnect.empty() ? std::move(interconnect) : collection.interconnect;
   header.batch_size = sampling.batch_size;
   header.data_type = sampling.data_type;
   header.sampling = Json::Object{{"seed", sampling.seed}, {"max_start_ms", sampling.max_start_ms}};
@@ -91,6 +93,11 @@ class Recorder {
   Clock::time_point start_ = Clock::now();
 };
 
+/// A preset's name, or that of a file.
+std::string name_of(const std::string& platform) {
+  return platform.ends_with(".xml") ? std::filesystem::path(platform).stem().string() : platform;
+}
+
 Json simulated_hardware(const std::string& platform) {
   Json hardware = Json::Object{{"kind", "simulated"}, {"simulator", "SimGrid"}};
   if (platform.ends_with(".xml")) {
@@ -109,8 +116,8 @@ Json simulated_hardware(const std::string& platform) {
 
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
                                           const std::string& platform) {
-  const CommunicationCostsHeader header = make_header(collection, simulated_hardware(platform),
-                                                      platform.ends_with(".xml") ? "" : platform);
+  const CommunicationCostsHeader header =
+      make_header(collection, simulated_hardware(platform), name_of(platform));
   // Made when the first case is asked for: a platform that cannot be built leaves no file behind.
   std::optional<Recorder> recorder;
   const auto next = [&] {

@@ -14,6 +14,7 @@ namespace neuroshard {
 struct CommunicationCollection {
   CommunicationSamplingOptions sampling;
   int local_world_size = 1;
+  std::string interconnect;  ///< name of the network; empty: the platform's, or none if measured
   std::int64_t num_samples = 1000;
   std::string path;
   std::function<void(const CollectionProgress&)> on_progress;  ///< may be empty

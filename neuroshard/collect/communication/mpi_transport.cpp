@@ -139,13 +139,14 @@ std::string MpiTransport::host_name() {
   return {name.data(), static_cast<std::size_t>(length)};
 }
 
-void MpiTransport::end_run_with(const Error& error) const {
+void MpiTransport::end_run_with(const std::exception& error) const {
   if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
     if (rank_ != 0) (void)std::freopen("/dev/null", "w", stderr);
     return;
   }
   fmt::print(stderr, "neuroshard: {}\n", error.what());
-  abort(error.exit_code());
+  const auto* own = dynamic_cast<const Error*>(&error);
+  abort(own != nullptr ? own->exit_code() : MachineError("").exit_code());
 }
 
 void MpiTransport::abort(int exit_code) {

@@ -1,6 +1,7 @@
 // The communication benchmark's network on MPI: real processes, real messages.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ class MpiTransport final : public Transport {
 
   /// For the handler of an exception of one process, while the others may wait for it: does nothing
   /// if all have the same (then only process 0 keeps stderr), else prints it and ends the run.
-  void end_run_with(const Error& error) const;
+  void end_run_with(const std::exception& error) const;
 
  private:
   int rank_ = 0;

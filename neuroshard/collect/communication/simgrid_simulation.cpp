@@ -2,8 +2,12 @@
 #include "neuroshard/collect/communication/simgrid_simulation.h"
 
 #include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
@@ -72,6 +76,26 @@ std::vector<s4u::Host*> build_platform(const SimulatedCluster& cluster, int worl
   return hosts;
 }
 
+void require_routes(const std::vector<s4u::Host*>& hosts, const std::string& platform) {
+  for (const s4u::Host* from : hosts) {
+    for (const s4u::Host* to : hosts) {
+      if (from == to) continue;
+      std::vector<s4u::Link*> links;
+      double latency = 0.0;
+      try {
+        from->route_to(to, links, &latency);
+      } catch (const std::exception&) {
+        links.clear();
+      }
+      if (links.empty()) {
+        throw InputError(platform,
+                         fmt::format("a route from {} to {}", from->get_name(), to->get_name()),
+                         "none");
+      }
+    }
+  }
+}
+
 std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptions& options) {
   try {
     engine.load_platform(options.platform);
@@ -81,11 +105,41 @@ std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptio
     throw InputError(options.platform, "a SimGrid platform", reason);
   }
   std::vector<s4u::Host*> hosts = engine.get_all_hosts();
+  // host-2 before host-10
+  std::sort(hosts.begin(), hosts.end(), [](const s4u::Host* a, const s4u::Host* b) {
+    return strverscmp(a->get_cname(), b->get_cname()) < 0;
+  });
   if (static_cast<int>(hosts.size()) < options.world_size) {
     throw InputError(options.platform, fmt::format("at least {} hosts", options.world_size),
                      fmt::format("{}", hosts.size()));
   }
+  hosts.resize(options.world_size);
+  require_routes(hosts, options.platform);
   return hosts;
+}
+
+/// Throws InputError if SimGrid, asked for the routes of the platform, ends its process, as it does
+/// for some of the mistakes that a platform can have. What it says itself comes in the second try.
+void require_survival(const SimulationOptions& options, std::vector<char*> arguments) {
+  const pid_t child = fork();
+  if (child < 0) return;  // then the second try is the first
+  if (child == 0) {
+    (void)std::freopen("/dev/null", "w", stderr);
+    try {
+      auto count = static_cast<int>(arguments.size()) - 1;
+      s4u::Engine engine(&count, arguments.data());
+      (void)load_platform(engine, options);
+    } catch (const std::exception&) {
+      _exit(0);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    throw InputError(options.platform, "a platform with a way between all hosts",
+                     "one that SimGrid gives up on");
+  }
 }
 
 /// What the actors share; they take turns, so nothing needs a lock.
@@ -164,9 +218,9 @@ class SimulatedTransport final : public Transport {
 template <typename Case, typename Result>
 class Simulation {
  public:
-  using NumberedCases = std::optional<std::pair<std::int64_t, Case>>;
+  using OptionalCase = std::optional<std::pair<std::int64_t, Case>>;
 
-  Simulation(int world_size, const std::function<NumberedCases()>& next,
+  Simulation(int world_size, const std::function<OptionalCase()>& next,
              const std::function<Result(Transport&, const Case&)>& measure,
              const std::function<void(std::int64_t, const Result&)>& on_done)
       : world_size_(world_size), next_(next), measure_(measure), on_done_(on_done) {}
@@ -185,9 +239,18 @@ class Simulation {
   void act(int rank) {
     SimulatedTransport transport(group_, rank);
     while (true) {
-      if (rank == 0) guarded([&] { current_ = next_(); });
+      if (rank == 0 && !error_) guarded([&] { current_ = next_(); });
       if (!transport.broadcast(current_.has_value() && !error_)) return;
-      const Result result = measure_(transport, current_->second);
+      Result result;
+      try {
+        result = measure_(transport, current_->second);
+      } catch (const std::exception& failure) {
+        // e.g. a link that its platform switches off; the others would wait for ever
+        error_ = std::make_exception_ptr(
+            InputError("simulation", "messages that arrive", failure.what()));
+        s4u::Actor::kill_all();
+        return;
+      }
       if (rank == 0) guarded([&] { on_done_(current_->first, result); });
     }
   }
@@ -202,18 +265,17 @@ class Simulation {
   }
 
   int world_size_;
-  const std::function<NumberedCases()>& next_;
+  const std::function<OptionalCase()>& next_;
   const std::function<Result(Transport&, const Case&)>& measure_;
   const std::function<void(std::int64_t, const Result&)>& on_done_;
   Group group_{};
-  NumberedCases current_;
+  OptionalCase current_;
   std::exception_ptr error_;
 };
 
 /// Starts SimGrid, once per process, and hands the platform's hosts to `run`.
-void with_platform(
-    const SimulationOptions& options,
-    const std::function<void(s4u::Engine&, const std::vector<s4u::Host*>&)>& run) {
+void with_platform(const SimulationOptions& options,
+                   const std::function<void(s4u::Engine&, const std::vector<s4u::Host*>&)>& run) {
   static bool used = false;
   if (used) throw std::logic_error("SimGrid can be started once per process");
   const bool from_file = options.platform.ends_with(".xml");
@@ -238,6 +300,7 @@ void with_platform(
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   auto count = static_cast<int>(pointers.size());
   pointers.push_back(nullptr);
+  if (from_file) require_survival(options, pointers);
   s4u::Engine engine(&count, pointers.data());
   const std::vector<s4u::Host*> hosts =
       from_file ? load_platform(engine, options)
@@ -261,9 +324,9 @@ void simulate_all_to_alls(
   });
 }
 
-void simulate_iterations(
-    const SimulationOptions& options, const std::function<std::optional<NumberedIteration>()>& next,
-    const std::function<void(std::int64_t, const IterationTimes&)>& on_done) {
+void simulate_iterations(const SimulationOptions& options,
+                         const std::function<std::optional<NumberedIteration>()>& next,
+                         const std::function<void(std::int64_t, const IterationTimes&)>& on_done) {
   const std::function measure = [&](Transport& transport, const IterationCase& iteration) {
     return time_iteration(transport, iteration, options.batch_size, options.data_type);
   };

@@ -14,9 +14,10 @@
 namespace neuroshard {
 
 struct SimulationOptions {
-  std::string platform;      ///< name of a preset, or a SimGrid platform file (.xml)
-  int world_size = 2;        ///< processes, one per device
-  int local_world_size = 1;  ///< devices per host of a preset; of a file its hosts in order
+  std::string platform;  ///< name of a preset, or a SimGrid platform file (.xml)
+  int world_size = 2;    ///< processes, one per device
+  int local_world_size =
+      1;  ///< devices per host of a preset; of a file its hosts by name, 2 before 10
   std::int64_t batch_size = 65'536;
   DataType data_type = DataType::fp32;
 };
