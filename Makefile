@@ -8,7 +8,7 @@ FUZZERS = task plan compute_costs communication_costs safetensors
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
 NEUROSHARD = build/release/cli/neuroshard
 PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 16GiB \
-  --batch-size 4096 --optimizer rowwise_adagrad --model cpu-epyc-2core --model ethernet-25g \
+  --batch-size 4096 --optimizer rowwise_adagrad --model cpu-xeon-2core --model ethernet-25g \
   --baselines -o plan.json
 
 CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc'

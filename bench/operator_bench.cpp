@@ -11,6 +11,7 @@
 
 #include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/collect/compute/memory_arena.h"
+#include "neuroshard/collect/compute/prefetch.h"
 #include "neuroshard/core/random.h"
 
 namespace neuroshard {
@@ -89,8 +90,8 @@ void update(std::byte* rows, std::int64_t row_bytes, float* states,
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (distance > 0 && i + distance < indices.size()) {
       const std::byte* ahead = rows + indices[i + distance] * row_bytes;
-      for (std::int64_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(ahead + at, 1);
-      if (states != nullptr) __builtin_prefetch(states + indices[i + distance], 1);
+      for (std::int64_t at = 0; at < row_bytes; at += 64) prefetch_to_write(ahead + at);
+      if (states != nullptr) prefetch_to_write(states + indices[i + distance]);
     }
     std::byte* row = rows + indices[i] * row_bytes;
     for (std::int64_t at = 0; at < row_bytes; at += 64) touch(row + at);

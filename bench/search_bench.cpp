@@ -40,7 +40,7 @@ Task make_task(int num_tables, int num_devices) {
 
 std::unique_ptr<Simulator> make_simulator(int num_tables, int num_devices) {
   const Task task = make_task(num_tables, num_devices);
-  const CostModels models = load_cost_models({"cpu-epyc-2core", "ethernet-25g"}, task.topology);
+  const CostModels models = load_cost_models({"cpu-xeon-2core", "ethernet-25g"}, task.topology);
   return std::make_unique<Simulator>(task, models.compute, models.communication);
 }
 

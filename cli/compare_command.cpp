@@ -20,6 +20,7 @@
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
@@ -222,7 +223,9 @@ void run(CompareOptions& options) {
   const std::vector<ComparisonSummary> summaries = summarize(entries);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
-  if (options.measure) warn_of_measurement_difference(*models.compute);
+  if (options.measure) {
+    warn_of_measurement_difference(*models.compute, measurement_difference(*models.compute));
+  }
   if (options.json) {
     fmt::print("{}", text);
   } else {

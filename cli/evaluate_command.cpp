@@ -90,6 +90,8 @@ void print_table(const PlanEvaluation& evaluation) {
 /// Every device's computation on this machine, one after the other; communication as predicted.
 void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
                    const EvaluateOptions& options) {
+  // Before threads are pinned to cores, which the process then seems to have fewer of.
+  const std::string difference = measurement_difference(simulator.compute());
   ComputeBenchmark benchmark(options.benchmark);
   PlanEvaluation evaluation;
   {
@@ -100,7 +102,7 @@ void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
     };
     evaluation = evaluate_plans(simulator, {&plan, 1}, benchmark, options.seed, show).front();
   }
-  warn_of_measurement_difference(simulator.compute());  // not before: a refusal is one line
+  warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
   if (options.json) {
     const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},
                                      {"measured_ms", evaluation.measured.cost_ms},

@@ -10,6 +10,7 @@
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/json.h"
 
 namespace neuroshard::cli {
@@ -50,6 +51,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
   MpiTransport transport;
   try {
     transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
+    const std::string difference = measurement_difference(simulator.compute());
     const ProcessShare share = take_share_of_cores(transport);
     if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
     PlanIterations measured;
@@ -60,7 +62,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
           [&](int iterations) { line.show(fmt::format("{} iterations", iterations)); });
     }
     if (transport.rank() != 0) return;
-    warn_of_measurement_difference(simulator.compute());
+    warn_of_measurement_difference(simulator.compute(), difference);
     if (share.oversubscribed) {
       fmt::print(stderr,
                  "neuroshard: warning: more processes than cores: they take turns, and what is "

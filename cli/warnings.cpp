@@ -5,8 +5,6 @@
 
 #include <cstdio>
 
-#include "neuroshard/evaluate/plan_evaluation.h"
-
 namespace neuroshard::cli {
 
 namespace {
@@ -26,8 +24,7 @@ void warn_of_extrapolation(const CostModels& models, const Task& task) {
   }
 }
 
-void warn_of_measurement_difference(const ComputeCostModel& model) {
-  const std::string difference = measurement_difference(model);
+void warn_of_measurement_difference(const ComputeCostModel& model, const std::string& difference) {
   if (!difference.empty()) warn(model.name(), "measured on " + difference);
 }
 

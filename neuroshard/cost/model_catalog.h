@@ -27,7 +27,7 @@ struct ModelEntry {
 };
 
 /// The model used where none is asked for: measured on the machine that this project ships data of.
-inline constexpr const char* kDefaultComputeModel = "cpu-epyc-2core";
+inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";
 
 /// Folders with shipped models, in the order in which they are searched: $NEUROSHARD_MODELS, the
 /// source tree, the installation.

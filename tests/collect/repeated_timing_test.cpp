@@ -70,7 +70,9 @@ int repetitions(const RepetitionOptions& options, const std::function<double(int
 TEST(RepeatedTiming, StopsOnceTheIntervalIsReached) {
   EXPECT_EQ(repetitions({}, [](int call) { return 1.0 + 0.001 * (call % 2); }), 13);
   EXPECT_EQ(repetitions({.max_repetitions = 20}, [](int call) { return 1.0 + call % 7; }), 20);
-  EXPECT_EQ(repetitions({.max_seconds = 0.0175}, [](int call) { return 1.0 + call % 7; }), 17);
+  EXPECT_EQ(repetitions({.max_repetitions = 20, .max_seconds = 0.0175},
+                        [](int call) { return 1.0 + call % 7; }),
+            17);
 }
 
 TEST(RepeatedTiming, WarmUpsDoNotCount) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/workload/index_distribution.h"
 
 namespace neuroshard {
 
@@ -42,6 +43,25 @@ void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
   fill(buffer, false, pool);
 }
 
+/// What is no larger than the arena is in the caches or is not, whatever is read between.
+std::int64_t disturb_bytes(const ComputeBenchmarkOptions& options) {
+  if (options.disturb_bytes > 0) return options.disturb_bytes;
+  return std::min(CacheDisturbance::beyond_any_cache(),
+                  std::max(options.arena_bytes, std::int64_t{1} << 20));
+}
+
+/// About what a pass over a piece of `rows` rows reads, in whole cache lines.
+std::int64_t bytes_touched(const Table& table, std::int64_t rows, std::int64_t row_bytes,
+                           std::int64_t batch_size) {
+  const ReuseStatistics reuse = reuse_statistics(table, batch_size);
+  const double distinct = std::min(reuse.distinct_rows, static_cast<double>(rows));
+  const std::int64_t lines = (row_bytes + kAlignment - 1) / kAlignment;
+  // Narrow rows share lines.
+  const double row_lines = std::min(distinct * static_cast<double>(lines * kAlignment),
+                                    static_cast<double>(rows) * static_cast<double>(row_bytes));
+  return static_cast<std::int64_t>(row_lines + reuse.num_indices * sizeof(std::int64_t));
+}
+
 }  // namespace
 
 struct ComputeBenchmark::Run {
@@ -51,21 +71,25 @@ struct ComputeBenchmark::Run {
   std::size_t elements;  ///< of the output
   EmbeddingOperator embedding;
   RepeatedTiming total;
+  std::int64_t footprint_bytes;  ///< rows and indices, which each pass touches
+  std::int64_t last_pass;        ///< when it ended, in CacheDisturbance's bytes
+  double round_forward_ms = 0.0;
+  double round_seconds = 0.0;  ///< of the round's forward pass, with what came before it
   std::vector<double> forward_ms{};
   std::vector<double> backward_ms{};
 };
 
 ComputeBenchmark::ComputeBenchmark(const ComputeBenchmarkOptions& options)
-    : options_(options), pool_(options.num_threads, ThreadPlacement::one_per_core) {
+    : options_(options),
+      pool_(options.num_threads, ThreadPlacement::one_per_core),
+      disturbance_(disturb_bytes(options), pool_) {
   if (options.arena_bytes < (std::int64_t{1} << 20)) {
     throw InputError("arena", "at least 1 MiB", std::to_string(options.arena_bytes) + " bytes");
   }
   arena_ = HugeBuffer(options.arena_bytes);
   state_arena_ = HugeBuffer(options.arena_bytes / 16);
-  disturbance_ = HugeBuffer(options.disturb_bytes);
   fill(arena_, options.data_type == DataType::fp16, pool_);
   fill(state_arena_, false, pool_);
-  fill(disturbance_, false, pool_);
   // Large enough for nearly every sample, so that memory seldom has to settle again.
   const auto activations = static_cast<std::size_t>(options.arena_bytes) / 32;
   ensure_size(output_, activations, pool_);
@@ -105,14 +129,6 @@ void ComputeBenchmark::draw_batches(const PieceSet& set, std::int64_t batch_size
   });
 }
 
-void ComputeBenchmark::disturb_caches() {
-  constexpr std::size_t kBlock = std::size_t{1} << 20;
-  const auto* words = reinterpret_cast<const volatile std::uint64_t*>(disturbance_.data());
-  pool_.for_each(disturbance_.size() / kBlock, [&](std::size_t block, int) {
-    for (std::size_t i = 0; i < kBlock / 8; i += 8) (void)words[block * kBlock / 8 + i];
-  });
-}
-
 void ComputeBenchmark::DeleteRun::operator()(Run* run) const { delete run; }
 
 ComputeBenchmark::RunPointer ComputeBenchmark::prepare(PieceSet set, std::int64_t batch_size,
@@ -120,6 +136,7 @@ ComputeBenchmark::RunPointer ComputeBenchmark::prepare(PieceSet set, std::int64_
   std::vector<OperatorTable> tables;
   std::vector<std::int64_t> arena_rows;
   std::int64_t total_columns = 0;
+  std::int64_t footprint = 0;
   for (const TablePiece& piece : set.pieces) {
     const DataType type = piece.table->data_type;
     const std::int64_t row_bytes = piece.num_columns * element_bytes(type);
@@ -132,6 +149,7 @@ ComputeBenchmark::RunPointer ComputeBenchmark::prepare(PieceSet set, std::int64_
         {place(arena_, rows * row_bytes, set.random), state, rows, piece.num_columns, type});
     arena_rows.push_back(rows);
     total_columns += piece.num_columns;
+    footprint += bytes_touched(*piece.table, rows, row_bytes, batch_size);
   }
   std::vector<IndexBatch> batches;
   if (!spare_batches_.empty()) {
@@ -148,7 +166,9 @@ ComputeBenchmark::RunPointer ComputeBenchmark::prepare(PieceSet set, std::int64_
               std::move(batches),
               elements,
               {std::move(tables), {optimizer, kLearningRate, 1e-8F}, pool_, workspace_},
-              RepeatedTiming(options_.repetitions)});
+              RepeatedTiming(options_.repetitions),
+              footprint,
+              disturbance_.bytes_touched()});
 }
 
 void ComputeBenchmark::forward(Run& run) {
@@ -159,17 +179,12 @@ void ComputeBenchmark::backward(Run& run) {
   run.embedding.backward(run.batches, run.batch_size, {gradient_.floats(), run.elements});
 }
 
-void ComputeBenchmark::repeat(Run& run) {
-  const Clock::time_point start = Clock::now();
-  disturb_caches();
-  const double forward_ms = time_ms([&] { forward(run); });
-  disturb_caches();
-  const double backward_ms = time_ms([&] { backward(run); });
-  if (!run.total.warming_up()) {
-    run.forward_ms.push_back(forward_ms);
-    run.backward_ms.push_back(backward_ms);
-  }
-  run.total.add(forward_ms + backward_ms, milliseconds_since(start) * 1e-3);
+double ComputeBenchmark::timed_pass(Run& run, void (ComputeBenchmark::*pass)(Run&)) {
+  disturbance_.displace_since(run.last_pass);
+  const double ms = time_ms([&] { (this->*pass)(run); });
+  disturbance_.touched(run.footprint_bytes);
+  run.last_pass = disturbance_.bytes_touched();
+  return ms;
 }
 
 void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
@@ -202,10 +217,28 @@ void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& n
          ""});
     spare_batches_.push_back(std::move(run.batches));
   };
+  Random order(0);
   while (true) {
     while (more && static_cast<int>(runs.size()) < std::max(in_flight, 1)) begin_next();
     if (runs.empty()) return;
-    for (const RunPointer& run : runs) repeat(*run);
+    // Nobody is always behind the same one, or first behind the passes of the other kind, whose
+    // lines are still on their way out of the caches.
+    order.shuffle(runs);
+    for (const RunPointer& run : runs) {
+      const Clock::time_point start = Clock::now();
+      run->round_forward_ms = timed_pass(*run, &ComputeBenchmark::forward);
+      run->round_seconds = milliseconds_since(start) * 1e-3;
+    }
+    for (const RunPointer& run : runs) {
+      const Clock::time_point start = Clock::now();
+      const double backward_ms = timed_pass(*run, &ComputeBenchmark::backward);
+      if (!run->total.warming_up()) {
+        run->forward_ms.push_back(run->round_forward_ms);
+        run->backward_ms.push_back(backward_ms);
+      }
+      run->total.add(run->round_forward_ms + backward_ms,
+                     run->round_seconds + milliseconds_since(start) * 1e-3);
+    }
     std::erase_if(runs, [&](const RunPointer& run) {
       if (!run->total.done()) return false;
       finish(*run);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/collect/compute/cache_disturbance.h"
 #include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/collect/compute/memory_arena.h"
 #include "neuroshard/collect/compute/repeated_timing.h"
@@ -26,10 +27,11 @@ struct TablePiece {
 };
 
 struct ComputeBenchmarkOptions {
-  int num_threads = 0;                                  ///< <= 0: one per core
-  std::int64_t arena_bytes = std::int64_t{4} << 30;     ///< memory that the tables lie in
-  std::int64_t disturb_bytes = std::int64_t{40} << 20;  ///< read between runs; beyond any cache
-  DataType data_type = DataType::fp32;                  ///< what the arena is filled with
+  int num_threads = 0;                               ///< <= 0: one per core
+  std::int64_t arena_bytes = std::int64_t{4} << 30;  ///< memory that the tables lie in
+  std::int64_t disturb_bytes = 0;       ///< touched between a set's passes; <= 0: beyond
+                                        ///< any cache, or as much as the arena if that is less
+  DataType data_type = DataType::fp32;  ///< what the arena is filled with
   RepetitionOptions repetitions;
   /// Reads all over the arena for so long per GiB before the first measurement: newly allocated
   /// memory is slow at first, as a virtual machine's host still gathers it in large pages.
@@ -68,9 +70,10 @@ class ComputeBenchmark {
   /// Draws one batch from the tables' access distributions for each set and times forward and
   /// backward on it, with the caches disturbed before each. Deterministic in all but the times.
   ///
-  /// `in_flight` sets take turns, one repetition each: a machine shared with others changes its
-  /// speed for seconds on end, so repetitions far apart tell more than as many in a row. `next`
-  /// gives the sets, `on_done` is called as each is done, in no particular order.
+  /// `in_flight` sets take turns, each running forward once, then each backward once: a machine
+  /// shared with others changes its speed for seconds on end, so repetitions far apart tell more
+  /// than as many in a row, and many sets disturb each other's caches at no expense. `next` gives
+  /// the sets, `on_done` is called as each is done, in no particular order.
   void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
                std::int64_t batch_size, Optimizer optimizer,
                const std::function<void(const PieceSetResult&)>& on_done);
@@ -92,15 +95,15 @@ class ComputeBenchmark {
  private:
   void draw_batches(const PieceSet& set, std::int64_t batch_size,
                     std::span<const std::int64_t> arena_rows, std::vector<IndexBatch>& batches);
-  void repeat(Run& run);
-  void disturb_caches();
+  /// Runs a pass after the caches have been disturbed; returns its time.
+  double timed_pass(Run& run, void (ComputeBenchmark::*pass)(Run&));
   void settle_memory();
 
   ComputeBenchmarkOptions options_;
   ThreadPool pool_;
   HugeBuffer arena_;
   HugeBuffer state_arena_;
-  HugeBuffer disturbance_;
+  CacheDisturbance disturbance_;
   HugeBuffer output_;
   HugeBuffer gradient_;
   std::shared_ptr<OperatorWorkspace> workspace_ = std::make_shared<OperatorWorkspace>();

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "neuroshard/collect/compute/embedding_kernels.h"
+#include "neuroshard/collect/compute/prefetch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace neuroshard::kernels::HWY_NAMESPACE {
@@ -37,6 +38,14 @@ HWY_INLINE void prefetch_row(const void* row, std::int64_t row_bytes) {
     hwy::Prefetch(bytes + offset);
   }
   hwy::Prefetch(bytes + row_bytes - 1);  // a row need not start on a line
+}
+
+HWY_INLINE void prefetch_row_to_write(const void* row, std::int64_t row_bytes) {
+  const char* bytes = static_cast<const char*>(row);
+  for (std::int64_t offset = 0; offset < row_bytes; offset += kCacheLine) {
+    prefetch_to_write(bytes + offset);
+  }
+  prefetch_to_write(bytes + row_bytes - 1);
 }
 
 /// Loads of either data type as fp32 vectors, and the way back.
@@ -228,8 +237,8 @@ HWY_INLINE void backward_typed(const BackwardBlock& block) {
     prefetch_row(block.gradient + bag * block.gradient_stride, gradient_bytes);
     const auto row = static_cast<std::int64_t>(keys[i] >> block.bag_bits);
     if (i > 0 && (keys[i - 1] >> block.bag_bits) == static_cast<LookupKey>(row)) return;
-    prefetch_row(weights + row * columns, row_bytes);
-    if (adagrad) hwy::Prefetch(block.optimizer_state + row);
+    prefetch_row_to_write(weights + row * columns, row_bytes);
+    if (adagrad) prefetch_to_write(block.optimizer_state + row);
   };
 
   std::size_t prefetched = 0;

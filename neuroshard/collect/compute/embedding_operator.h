@@ -18,7 +18,7 @@ namespace neuroshard {
 /// Recorded with every cost. The version rises with each change of the operator's times: costs of
 /// two versions are costs of two operators.
 inline constexpr const char* kOperatorName = "neuroshard-cpu";
-inline constexpr int kOperatorVersion = 2;
+inline constexpr int kOperatorVersion = 3;
 
 /// A table piece in memory that the caller owns.
 struct OperatorTable {

@@ -25,7 +25,7 @@ struct RepetitionOptions {
   double target_interval = 0.03;  ///< stop when the relative half-width is at most this
   int warm_ups = 1;               ///< runs that do not count
   int min_repetitions = 13;       ///< the fewest that give a first quartile an interval
-  int max_repetitions = 24;
+  int max_repetitions = 16;
   double max_seconds = 5.0;  ///< of running; stop after this, once min_repetitions are done
 };
 
