@@ -134,7 +134,7 @@ inline constexpr std::string_view kTask =
   {"name": "ad", "num_embeddings": 500, "embedding_dim": 10, "pooling_factor": 20.0, "data_type": "fp32", "reuse_histogram": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}],
  "topology": {"world_size": 2, "local_world_size": 2, "memory_bytes": 1048576}})";
 
-inline const Arguments kModels{"--model", "a100-40gb", "--model", "a100-nvswitch"};
+inline const Arguments kModels{"--model", "a100-40gb", "--model", "analytic-a100-nvswitch"};
 
 inline Arguments operator+(Arguments left, const Arguments& right) {
   left.insert(left.end(), right.begin(), right.end());

@@ -141,7 +141,11 @@ std::string MpiTransport::host_name() {
 
 void MpiTransport::end_run_with(const std::exception& error) const {
   if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
-    if (rank_ != 0) (void)std::freopen("/dev/null", "w", stderr);
+    // The first process to exit with an error makes mpirun end the others: not before it is said.
+    if (rank_ == 0) fmt::print(stderr, "neuroshard: {}\n", error.what());
+    (void)std::fflush(stderr);
+    MPI_Barrier(MPI_COMM_WORLD);
+    (void)std::freopen("/dev/null", "w", stderr);
     return;
   }
   fmt::print(stderr, "neuroshard: {}\n", error.what());

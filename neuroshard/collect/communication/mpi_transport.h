@@ -56,8 +56,9 @@ class MpiTransport final : public Transport {
   /// Ends all processes of the run with this exit code.
   [[noreturn]] static void abort(int exit_code);
 
-  /// For the handler of an exception of one process, while the others may wait for it: does nothing
-  /// if all have the same (then only process 0 keeps stderr), else prints it and ends the run.
+  /// For the handler of an exception of one process, while the others may wait for it: prints it
+  /// and ends the run. If all have the same one, process 0 prints it, and all return, with nothing
+  /// more to be seen on stderr.
   void end_run_with(const std::exception& error) const;
 
  private:
