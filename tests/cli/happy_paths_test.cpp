@@ -88,11 +88,11 @@ TEST(Cli, PlanCheckAndEvaluate) {
 TEST(Cli, PlansAreTheSameOnAnyNumberOfThreads) {
   const CliFolder folder;
   const auto shards = [&](const char* threads, const char* algorithm) {
-    const std::string text = expect_success(
-        Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4", "--memory", "80GiB",
-                  "--json", "--threads", threads, "--seed", "3", "--algorithm", algorithm,
-                  "--time-limit", "60s"} +
-        kModels);
+    const std::string text =
+        expect_success(Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4",
+                                 "--memory", "80GiB", "--json", "--threads", threads, "--seed", "3",
+                                 "--algorithm", algorithm, "--time-limit", "60s"} +
+                       kModels);
     return parse_plan(text, "stdout").plan.shards;
   };
   for (const char* algorithm : {"neuroshard", "random"}) {
@@ -220,9 +220,9 @@ TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
       NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
                          info),
       folder.file("narrow.safetensors"));
-  const CommandResult result = run_cli({"plan", folder.write("task.json", kTask), "--model",
-                                        folder.file("narrow.safetensors"), "--model", "analytic-pcie4",
-                                        "--json"});
+  const CommandResult result =
+      run_cli({"plan", folder.write("task.json", kTask), "--model",
+               folder.file("narrow.safetensors"), "--model", "analytic-pcie4", "--json"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "neuroshard: warning: narrow: batch_size: trained on 1 to 512, got 1024\n");
   EXPECT_NO_THROW((void)parse_plan(result.out, "stdout"));

@@ -25,7 +25,11 @@ class ShapedHosts {
     for (; num_hosts_ < count && failure_.empty(); ++num_hosts_) add_host(num_hosts_);
   }
   ~ShapedHosts() {
-    for (int i = 0; i < num_hosts_; ++i) (void)run_program({"ip", "netns", "del", host(i)});
+    for (int i = 0; i < num_hosts_; ++i) {
+      // The kernel takes its time over a namespace's links, and the next test wants their names.
+      (void)run_program({"ip", "link", "del", link(i)});
+      (void)run_program({"ip", "netns", "del", host(i)});
+    }
     (void)run_program({"ip", "link", "del", bridge()});
   }
   ShapedHosts(const ShapedHosts&) = delete;
@@ -88,6 +92,7 @@ class ShapedHosts {
 
  private:
   [[nodiscard]] std::string host(int i) const { return fmt::format("{}h{}", prefix_, i); }
+  [[nodiscard]] std::string link(int i) const { return fmt::format("{}l{}", prefix_, i); }
   [[nodiscard]] std::string bridge() const { return prefix_ + "b"; }
   [[nodiscard]] std::string address(int i) const {
     // Of the range kept for tests of networks (RFC 2544); a third byte per process.
@@ -95,10 +100,9 @@ class ShapedHosts {
   }
 
   void add_host(int i) {
-    const std::string link = fmt::format("{}l{}", prefix_, i);
     run({"ip", "netns", "add", host(i)});
-    run({"ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", host(i)});
-    run({"ip", "link", "set", link, "master", bridge(), "up"});
+    run({"ip", "link", "add", link(i), "type", "veth", "peer", "name", "eth0", "netns", host(i)});
+    run({"ip", "link", "set", link(i), "master", bridge(), "up"});
     for (const Arguments& setting :
          {Arguments{"addr", "add", address(i + 1) + "/24", "dev", "eth0"},
           Arguments{"link", "set", "eth0", "up"}, Arguments{"link", "set", "lo", "up"}}) {
