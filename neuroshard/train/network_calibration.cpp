@@ -103,7 +103,7 @@ ClusterNetwork calibrate_network(const std::vector<const CommunicationCosts*>& f
   }
   Links links = first_guess(files);
   std::vector<double*> unknown;
-  if (has_intra) unknown.insert(unknown.end(), {&links.rate[0], &links.latency[0]});
+  if (has_intra) unknown.insert(unknown.end(), {links.rate.data(), links.latency.data()});
   if (has_inter) unknown.insert(unknown.end(), {&links.rate[1], &links.latency[1]});
   double best = mean_error(files, links);
   for (double step = 2.0; step > 1e-3;) {

@@ -55,10 +55,10 @@ std::vector<double> quantiles(const std::vector<std::vector<double>>& repetition
 
 AllToAllMeasurement measure_all_to_alls(Transport& transport, const CommunicationCase& sample,
                                         std::int64_t batch_size, DataType data_type,
-                                        const RepetitionOptions& options) {
+                                        const RepetitionOptions& repetitions) {
   const int rank = transport.rank();
   const AllToAllBytes bytes = forward_bytes(sample.columns, batch_size, data_type, rank);
-  RepeatedTiming slowest(options);
+  RepeatedTiming slowest(repetitions);
   std::vector<std::vector<double>> forward;
   std::vector<std::vector<double>> backward;
   bool again = true;
@@ -80,7 +80,7 @@ AllToAllMeasurement measure_all_to_alls(Transport& transport, const Communicatio
     again = transport.broadcast(again);
   }
   if (rank != 0) return {};
-  return {quantiles(forward, options.quantile), quantiles(backward, options.quantile),
+  return {quantiles(forward, repetitions.quantile), quantiles(backward, repetitions.quantile),
           static_cast<int>(forward.size()), slowest.estimate().interval};
 }
 

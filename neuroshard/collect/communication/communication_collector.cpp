@@ -20,14 +20,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 CommunicationCostsHeader make_header(const CommunicationCollection& collection, Json hardware,
-                                     std::string interconnect) {
+                                     const std::string& interconnect) {
   const CommunicationSamplingOptions& sampling = collection.sampling;
   CommunicationCostsHeader header;
   header.hardware = std::move(hardware);
   header.world_size = sampling.world_size;
   header.local_world_size = collection.local_world_size;
-  header.interconnect =
-      collection.interconnect.empty() ? std::move(interconnect) : collection.interconnect;
+  header.interconnect = collection.interconnect.empty() ? interconnect : collection.interconnect;
   header.batch_size = sampling.batch_size;
   header.data_type = sampling.data_type;
   header.sampling = Json::Object{{"seed", sampling.seed}, {"max_start_ms", sampling.max_start_ms}};

@@ -104,7 +104,7 @@ std::int64_t MpiTransport::broadcast_integer(std::int64_t value) {
   return value;
 }
 
-std::vector<std::string> MpiTransport::all_gather(const std::string& text) {
+std::vector<std::string> MpiTransport::all_gather(const std::string& text) const {
   const auto length = static_cast<int>(text.size());
   std::vector<int> lengths(size_);
   MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
@@ -121,7 +121,7 @@ std::vector<std::string> MpiTransport::all_gather(const std::string& text) {
   return texts;
 }
 
-void MpiTransport::require_agreement(const std::string& text) {
+void MpiTransport::require_agreement(const std::string& text) const {
   const std::vector<std::string> all = all_gather(text);
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank] != all[0]) {

@@ -43,12 +43,12 @@ class MpiTransport final : public Transport {
   [[nodiscard]] bool broadcast(bool value) override;
 
   /// Collective: process 0's number for all.
-  [[nodiscard]] std::int64_t broadcast_integer(std::int64_t value);
+  [[nodiscard]] static std::int64_t broadcast_integer(std::int64_t value);
   /// Collective: the texts of all processes, by rank, for every process.
-  [[nodiscard]] std::vector<std::string> all_gather(const std::string& text);
+  [[nodiscard]] std::vector<std::string> all_gather(const std::string& text) const;
 
   /// Collective. Throws CollectiveInputError unless all of them give the same text.
-  void require_agreement(const std::string& text);
+  void require_agreement(const std::string& text) const;
 
   /// Name of the host that this process runs on.
   [[nodiscard]] static std::string host_name();
