@@ -162,7 +162,7 @@ std::int64_t measure_communication_costs(const CommunicationCollection& collecti
   while (true) {
     // All processes draw the same case; process 0 knows which is next.
     std::optional<NumberedCase> drawn = recorder ? recorder->next() : std::nullopt;
-    const std::int64_t index = transport.broadcast_integer(drawn ? drawn->first : -1);
+    const std::int64_t index = MpiTransport::broadcast_integer(drawn ? drawn->first : -1);
     if (index < 0) break;
     const AllToAllMeasurement measured =
         measure_all_to_alls(transport, sample_communication_case(sampling, index),
