@@ -49,11 +49,11 @@ class ShapedHosts {
 
   /// Whether that is for want of a right, or of a part of the kernel.
   [[nodiscard]] bool is_not_permitted() const {
-    for (const char* reason : {"not permitted", "denied", "qdisc kind is unknown",
-                               "Unknown device type", "not supported", "Specified qdisc"}) {
-      if (failure_.find(reason) != std::string::npos) return true;
-    }
-    return false;
+    const auto reasons = {"not permitted", "denied", "qdisc kind is unknown", "Unknown device type",
+                          "not supported"};
+    return std::any_of(reasons.begin(), reasons.end(), [&](const char* reason) {
+      return failure_.find(reason) != std::string::npos;
+    });
   }
 
   /// mpirun's options for one process on each host, over TCP alone. `folder` is for a script that
@@ -94,7 +94,7 @@ class ShapedHosts {
   [[nodiscard]] std::string host(int i) const { return fmt::format("{}h{}", prefix_, i); }
   [[nodiscard]] std::string link(int i) const { return fmt::format("{}l{}", prefix_, i); }
   [[nodiscard]] std::string bridge() const { return prefix_ + "b"; }
-  [[nodiscard]] std::string address(int i) const {
+  [[nodiscard]] static std::string address(int i) {
     // Of the range kept for tests of networks (RFC 2544); a third byte per process.
     return fmt::format("198.18.{}.{}", getpid() % 250, i);
   }

@@ -1,9 +1,9 @@
 // A process that dies in the middle of a measurement takes the others with it, and no data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <optional>
 #include <sstream>

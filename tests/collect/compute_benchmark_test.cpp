@@ -69,7 +69,7 @@ TEST(ComputeBenchmark, ASetWithoutRoomFailsAlone) {
         if (begun == 3) return std::nullopt;
         // A row of set 1 alone is larger than the arena.
         const std::int64_t columns = begun == 1 ? std::int64_t{1} << 20 : 4;
-        return PieceSet{begun++, {{&tables[0], columns}}, Random(1)};
+        return PieceSet{begun++, {{tables.data(), columns}}, Random(1)};
       },
       2, 32, Optimizer::sgd,
       [&](const PieceSetResult& result) { results.emplace(result.id, result); });
@@ -84,7 +84,7 @@ TEST(ComputeBenchmark, AnExceptionOfTheCallerPassesThrough) {
   const std::vector<Table> tables = tiny_sampling(1).tables;
   ComputeBenchmark benchmark(tiny_benchmark());
   const auto next = [&]() -> std::optional<PieceSet> {
-    return PieceSet{0, {{&tables[0], 4}}, Random(1)};
+    return PieceSet{0, {{tables.data(), 4}}, Random(1)};
   };
   EXPECT_THROW(benchmark.measure(next, 4, 32, Optimizer::sgd,
                                  [](const PieceSetResult&) { throw std::runtime_error("full"); }),

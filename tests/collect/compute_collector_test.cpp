@@ -163,7 +163,7 @@ TEST(ComputeCollector, RefusesToContinueAnotherRun) {
   const auto refusal = [&](const std::function<void(ComputeSamplingOptions&)>& change) {
     ComputeSamplingOptions other = tiny_sampling();
     change(other);
-    const std::string message = input_error([&] { (void)collect(path, 2, other); });
+    std::string message = input_error([&] { (void)collect(path, 2, other); });
     EXPECT_EQ(read_file(path), bytes);
     EXPECT_THAT(message, testing::StartsWith(path + ": line 1: "));
     return message;
@@ -189,7 +189,7 @@ TEST(ComputeCollector, RefusedOptionsLeaveNoFile) {
   const auto refusal = [&](const std::function<void(ComputeSamplingOptions&)>& change) {
     ComputeSamplingOptions options = tiny_sampling();
     change(options);
-    const std::string message = input_error([&] { (void)collect(folder.file("a"), 3, options); });
+    std::string message = input_error([&] { (void)collect(folder.file("a"), 3, options); });
     EXPECT_EQ(folder.num_files(), 0u) << message;
     return message;
   };

@@ -137,7 +137,7 @@ TEST(ValidateTable, HistogramSharesAddUpToOne) {
 }
 
 TEST(ValidateTable, IndexDistributionsAreOnes) {
-  const auto with = [](IndexDistribution distribution) {
+  const auto with = [](const IndexDistribution& distribution) {
     return [distribution](Task& t) { t.tables[0].index_distribution = distribution; };
   };
   const std::string classes = "tables[0].index_distribution.access_classes";

@@ -2,6 +2,7 @@
 // line that names the file and the place.
 #include "neuroshard/cost/compute_model_io.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,7 +107,7 @@ Damage no_metadata(const std::string& key) {
           "__metadata__." + key + ": expected an entry, got none"};
 }
 
-Damage tensor(const std::string& name, std::vector<std::int64_t> shape,
+Damage tensor(const std::string& name, const std::vector<std::int64_t>& shape,
               const std::string& message) {
   std::int64_t count = 1;
   for (const std::int64_t size : shape) count *= size;
@@ -186,7 +187,8 @@ TEST(ComputeModelIo, NamesTheEntryThatIsNoJson) {
     damaged.metadata[key] = "{\n\"a\": ";
     write_tensors(damaged, path);
     const std::string message = input_error([&] { (void)read_compute_model(path); });
-    EXPECT_THAT(message, testing::StartsWith(path + ": __metadata__." + key + ": line 2, column "));
+    EXPECT_THAT(message, testing::StartsWith(
+                             fmt::format("{}: __metadata__.{}: line 2, column ", path, key)));
     EXPECT_EQ(message.find('\n'), std::string::npos);
   }
 }
