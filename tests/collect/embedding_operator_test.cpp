@@ -3,8 +3,9 @@
 #include "neuroshard/collect/compute/embedding_operator.h"
 
 #include <gtest/gtest.h>
-
 #include <rapidcheck/gtest.h>
+
+#include <Eigen/Core>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -14,14 +15,14 @@
 namespace neuroshard {
 namespace {
 
-_Float16 to_half(float value) { return static_cast<_Float16>(value); }
+Eigen::half to_half(float value) { return Eigen::half(value); }
 
 /// Tables with their own memory, and one batch of lookups for each.
 struct Fixture {
   std::vector<std::int64_t> rows, columns;
   std::vector<DataType> types;
   std::vector<std::vector<float>> weights;  ///< as fp32, exactly what the operator's memory holds
-  std::vector<std::vector<_Float16>> half_weights;
+  std::vector<std::vector<Eigen::half>> half_weights;
   std::vector<std::vector<float>> states;
   std::vector<IndexBatch> batches;
   std::int64_t batch_size = 0;
