@@ -77,7 +77,8 @@ TEST(ComputeCostsIo, ContinuesAFileCutAnywhere) {
   write_golden(path);
   const std::string whole = read_file(path);
   for (std::size_t size = 0; size <= whole.size(); ++size) {
-    const bool near_newline = whole.substr(size > 0 ? size - 1 : 0, 2).find('\n') != whole.npos;
+    const bool near_newline =
+        whole.substr(size > 0 ? size - 1 : 0, 2).find('\n') != std::string::npos;
     if (size % 7 != 0 && !near_newline) continue;  // opening files is slow
     std::ofstream(path) << whole.substr(0, size);  // without the fsync of write_file
     {
