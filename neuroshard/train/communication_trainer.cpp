@@ -8,6 +8,7 @@
 #include <span>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/train/standardisation.h"
 #include "neuroshard/train/trainable_communication_network.h"
 
 namespace neuroshard {
@@ -19,32 +20,6 @@ using Eigen::VectorXf;
 
 /// Fewer samples cannot be split into training, validation and test.
 constexpr int kFewestSamples = 30;
-
-struct Standardisation {
-  VectorXf mean;
-  VectorXf scale;
-};
-
-/// Mean 0 and variance 1 over the training devices; constant features become 0.
-Standardisation standardise(const CommunicationDataset& dataset, const std::vector<int>& samples) {
-  const Index count = dataset.features.rows();
-  Eigen::VectorXd sum = Eigen::VectorXd::Zero(count);
-  Eigen::VectorXd squares = Eigen::VectorXd::Zero(count);
-  double devices = 0.0;
-  for (const int sample : samples) {
-    for (int d = dataset.first_device[sample]; d < dataset.first_device[sample + 1]; ++d) {
-      const Eigen::VectorXd values = dataset.features.col(d).cast<double>();
-      sum += values;
-      squares += values.cwiseAbs2();
-      devices += 1.0;
-    }
-  }
-  const Eigen::VectorXd mean = sum / devices;
-  const Eigen::VectorXd deviation =
-      (squares / devices - mean.cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
-  return {mean.cast<float>(),
-          (deviation.array() > 1e-6).select(deviation.cwiseInverse(), 0.0).cast<float>()};
-}
 
 DeviceBatch make_batch(const CommunicationDataset& dataset, std::span<const int> samples,
                        const Standardisation& standard) {
@@ -82,7 +57,7 @@ class Trainer {
       : dataset_(dataset),
         options_(options),
         split_(split_dataset(dataset, options.seed)),
-        standard_(standardise(dataset, split_.training)),
+        standard_(standardise(dataset.features, dataset.first_device, split_.training)),
         random_(Random::for_stream(options.seed, 1)),
         network_(static_cast<int>(dataset.features.rows()), random_),
         pool_(options.num_threads) {}

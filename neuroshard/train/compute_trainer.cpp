@@ -8,6 +8,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/train/standardisation.h"
 
 namespace neuroshard {
 
@@ -19,32 +20,6 @@ using Eigen::VectorXf;
 
 /// Fewer known samples cannot be split into training, validation and test.
 constexpr std::size_t kFewestSamples = 30;
-
-struct Standardisation {
-  VectorXf mean;
-  VectorXf scale;
-};
-
-/// Mean 0 and variance 1 over the training samples' pieces; constant features become 0.
-Standardisation standardise(const ComputeDataset& dataset, const std::vector<int>& samples) {
-  const Index count = dataset.features.rows();
-  Eigen::VectorXd sum = Eigen::VectorXd::Zero(count);
-  Eigen::VectorXd squares = Eigen::VectorXd::Zero(count);
-  double pieces = 0.0;
-  for (const int sample : samples) {
-    for (int piece = dataset.first_piece[sample]; piece < dataset.first_piece[sample + 1];
-         ++piece) {
-      const Eigen::VectorXd values = dataset.features.col(piece).cast<double>();
-      sum += values;
-      squares += values.cwiseAbs2();
-      pieces += 1.0;
-    }
-  }
-  const Eigen::VectorXd mean = sum / pieces;
-  const Eigen::VectorXd deviation = (squares / pieces - mean.cwiseAbs2()).cwiseMax(0.0).cwiseSqrt();
-  return {mean.cast<float>(),
-          (deviation.array() > 1e-6).select(deviation.cwiseInverse(), 0.0).cast<float>()};
-}
 
 /// The samples as one batch, standardised, targets divided by `scale`.
 PieceBatch make_batch(const ComputeDataset& dataset, std::span<const int> samples,
@@ -77,7 +52,7 @@ class Trainer {
       : dataset_(dataset),
         options_(options),
         split_(split_dataset(dataset, options.seed)),
-        standard_(standardise(dataset, split_.training)),
+        standard_(standardise(dataset.features, dataset.first_piece, split_.training)),
         random_(Random::for_stream(options.seed, 1)),
         network_(shape(), random_),
         pool_(options.num_threads) {
