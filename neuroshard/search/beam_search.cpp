@@ -112,29 +112,49 @@ class Search {
   std::vector<BeamState> first_states(const MemoryFit& fit) {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
-    std::vector<BeamState> states = placed({halved_to(largest)});
+    std::vector<BeamState> states = placed({{halved_to(largest)}});
     if (states.front().placement.feasible()) return states;
-    std::vector<PieceList> lists;
+    std::vector<Candidate> lists;
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
-      lists.push_back(halved_to(largest / parts));
+      lists.push_back({halved_to(largest / parts)});
     }
     PieceList fitting;
     for (const Shard& shard : fit.plan.shards) {
       fitting.push_back(catalog_.add(shard.table, shard.num_columns));
     }
-    lists.push_back(sorted(std::move(fitting)));
+    lists.push_back({sorted(std::move(fitting))});
     for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
     return states;
   }
 
+  /// A list of pieces, and the one that it was made of by a cut, if any.
+  struct Candidate {
+    PieceList pieces;
+    const BeamState* parent = nullptr;
+  };
+
+  /// What the parent's search says of the first pieces, which both have in common.
+  static std::span<const int> known_of(const Candidate& candidate) {
+    if (candidate.parent == nullptr) return {};
+    const PieceList& theirs = candidate.parent->pieces;
+    const auto common = std::mismatch(candidate.pieces.begin(), candidate.pieces.end(),
+                                      theirs.begin(), theirs.end())
+                            .first -
+                        candidate.pieces.begin();
+    const std::span<const int> known(candidate.parent->placement.under_largest_limit);
+    return known.first(std::min(known.size(), static_cast<std::size_t>(common)));
+  }
+
   /// States for the lists not met before, each with its best placement.
-  std::vector<BeamState> placed(std::vector<PieceList> lists) {
-    std::vector<BeamState> states;
-    for (PieceList& list : lists) {
-      if (seen_.insert(hash_of(list)).second) states.push_back({std::move(list), {}});
-    }
+  std::vector<BeamState> placed(std::vector<Candidate> candidates) {
+    std::erase_if(candidates, [&](const Candidate& candidate) {
+      return !seen_.insert(hash_of(candidate.pieces)).second;
+    });
+    std::vector<BeamState> states(candidates.size());
     pool_->for_each(states.size(), [&](std::size_t i, int worker) {
-      states[i].placement = workers_[worker].search(states[i].pieces);
+      const std::span<const int> known = known_of(candidates[i]);
+      states[i].placement = workers_[worker].search(candidates[i].pieces, known);
+      states[i].pieces = std::move(candidates[i].pieces);
     });
     return states;
   }
@@ -175,10 +195,10 @@ class Search {
   }
 
   std::vector<BeamState> expand(const std::vector<BeamState>& beam) {
-    std::vector<PieceList> lists;
+    std::vector<Candidate> lists;
     for (const BeamState& state : beam) {
       for (const std::size_t position : candidates(state.pieces)) {
-        lists.push_back(with_halves(state.pieces, position));
+        lists.push_back({with_halves(state.pieces, position), &state});
       }
     }
     return placed(std::move(lists));

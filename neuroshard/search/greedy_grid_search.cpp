@@ -2,16 +2,19 @@
 #include "neuroshard/search/greedy_grid_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
-#include <tuple>
 
 namespace neuroshard {
 
 namespace {
+
 /// Absorbs the rounding of limits that are meant to be whole columns.
 constexpr double kLimitTolerance = 1e-6;
+
+/// Why a piece is on no device.
+constexpr int kNoMemory = -1;
+constexpr int kNoColumns = -2;  ///< memory there is, but the limit keeps it out
+
 }  // namespace
 
 GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
@@ -19,83 +22,128 @@ GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalo
     : simulator_(simulator), catalog_(catalog), options_(options) {
   const auto world_size = static_cast<std::size_t>(simulator.task().topology.world_size);
   devices_.resize(world_size);
-  by_cost_.resize(world_size);
-  compute_ms_.resize(world_size);
+  costs_.resize(world_size);
+  changed_.resize(world_size);
   columns_.resize(world_size);
 }
 
-void GreedyGridSearch::reorder(std::size_t rank) {
-  const int device = by_cost_[rank];
-  const auto goes_first = [&](int a, int b) {
-    return std::tie(devices_[a].cost, a) < std::tie(devices_[b].cost, b);
-  };
-  for (; rank + 1 < by_cost_.size() && goes_first(by_cost_[rank + 1], device); ++rank) {
-    by_cost_[rank] = by_cost_[rank + 1];
-  }
-  // The published network may predict a lower cost with one piece more.
-  for (; rank > 0 && goes_first(device, by_cost_[rank - 1]); --rank) {
-    by_cost_[rank] = by_cost_[rank - 1];
-  }
-  by_cost_[rank] = device;
-}
-
-bool GreedyGridSearch::place_one(PieceType piece, std::size_t position, double column_limit) {
+int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
   const std::vector<std::int64_t>& capacity = simulator_.task().topology.memory_bytes;
   const std::int64_t bytes = catalog_.bytes(piece);
   const std::int64_t columns = catalog_.num_columns(piece);
-  bool has_memory_somewhere = false;
-  for (std::size_t rank = 0; rank < by_cost_.size(); ++rank) {
-    const int number = by_cost_[rank];
-    Device& device = devices_[number];
-    if (device.bytes + bytes > capacity[number]) continue;
-    has_memory_somewhere = true;
-    if (static_cast<double>(device.columns + columns) > column_limit) continue;
-    device.bytes += bytes;
-    device.columns += columns;
+  int result = kNoMemory;
+  const auto entries = order_.entries();
+  for (std::size_t rank = 0; rank < entries.size(); ++rank) {
+    const int device = entries[rank].device;
+    if (devices_[device].bytes + bytes > capacity[device]) continue;
+    result = kNoColumns;
+    if (static_cast<double>(devices_[device].columns + columns) > column_limit) continue;
+    put(device);
+    changed_[device] = false;
     const std::size_t size = catalog_.state_size();
-    double* state = states_.data() + number * size;
-    const double* contribution = catalog_.contribution(piece).data();
-    for (std::size_t i = 0; i < size; ++i) state[i] += contribution[i];
-    device.cost = simulator_.compute().cost({state, size});
+    costs_[device] = simulator_.compute().cost({states_.data() + device * size, size});
     ++stats_.head_evaluations;
-    placed_on_[position] = number;
-    reorder(rank);
-    return true;
+    order_.change(rank, costs_[device]);
+    return device;
   }
-  // Only memory makes a set of pieces infeasible; a limit on columns is the search's own.
-  unplaced_bytes_ += has_memory_somewhere ? 0 : bytes;
-  return false;
+  return result;
 }
 
-void GreedyGridSearch::place_all(std::span<const PieceType> pieces, double column_limit) {
-  states_.assign(devices_.size() * catalog_.state_size(), 0.0);
-  std::fill(devices_.begin(), devices_.end(), Device{0.0, 0, 0});
-  std::iota(by_cost_.begin(), by_cost_.end(), 0);
-  placed_on_.assign(pieces.size(), -1);
+void GreedyGridSearch::put(int device) {
+  const PieceType piece = pieces_[placed_on_.size()];
+  placed_on_.push_back(device);
+  columns_after_.push_back(0);
+  if (device < 0) {
+    unplaced_bytes_ += device == kNoMemory ? catalog_.bytes(piece) : 0;
+    return;
+  }
+  devices_[device].bytes += catalog_.bytes(piece);
+  devices_[device].columns += catalog_.num_columns(piece);
+  columns_after_.back() = devices_[device].columns;
+  const std::size_t size = catalog_.state_size();
+  double* state = states_.data() + device * size;
+  const double* contribution = catalog_.contribution(piece).data();
+  for (std::size_t i = 0; i < size; ++i) state[i] += contribution[i];
+  changed_[device] = true;
+}
+
+void GreedyGridSearch::take_back() {
+  const int device = placed_on_.back();
+  placed_on_.pop_back();
+  columns_after_.pop_back();
+  const PieceType piece = pieces_[placed_on_.size()];
+  if (device < 0) {
+    unplaced_bytes_ -= device == kNoMemory ? catalog_.bytes(piece) : 0;
+    return;
+  }
+  devices_[device].bytes -= catalog_.bytes(piece);
+  devices_[device].columns -= catalog_.num_columns(piece);
+  const std::size_t size = catalog_.state_size();
+  double* state = states_.data() + device * size;
+  const double* contribution = catalog_.contribution(piece).data();
+  for (std::size_t i = 0; i < size; ++i) state[i] -= contribution[i];
+  changed_[device] = true;
+}
+
+void GreedyGridSearch::rewind(std::size_t count) {
+  if (2 * count >= placed_on_.size()) {
+    while (placed_on_.size() > count) take_back();
+    refresh();
+    return;
+  }
+  const std::vector<int> kept(placed_on_.begin(),
+                              placed_on_.begin() + static_cast<std::ptrdiff_t>(count));
+  replay(kept);
+}
+
+void GreedyGridSearch::replay(std::span<const int> devices) {
+  placed_on_.clear();
+  columns_after_.clear();
   unplaced_bytes_ = 0;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    // A piece that only the limit keeps out ends the try; one without memory is counted.
-    if (!place_one(pieces[i], i, column_limit) && unplaced_bytes_ == 0) return;
+  std::fill(devices_.begin(), devices_.end(), Device{});
+  states_.assign(devices_.size() * catalog_.state_size(), 0.0);
+  std::fill(costs_.begin(), costs_.end(), 0.0);
+  std::fill(changed_.begin(), changed_.end(), false);
+  for (const int device : devices) put(device);
+  refresh();
+}
+
+void GreedyGridSearch::refresh() {
+  const std::size_t size = catalog_.state_size();
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (!changed_[d]) continue;
+    costs_[d] = simulator_.compute().cost({states_.data() + d * size, size});
+    ++stats_.head_evaluations;
+    changed_[d] = false;
+  }
+  order_.assign(costs_);
+}
+
+void GreedyGridSearch::place_all(double column_limit) {
+  while (placed_on_.size() < pieces_.size()) {
+    const int device = find_device(pieces_[placed_on_.size()], column_limit);
+    if (device >= 0) continue;
+    // Only memory makes a set of pieces infeasible; a limit on columns is the search's own. Once
+    // memory has failed, what is left over is counted to the end.
+    if (device == kNoColumns && unplaced_bytes_ == 0) return;
+    put(device);
   }
 }
 
 double GreedyGridSearch::price() {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    compute_ms_[d] = devices_[d].cost;
     columns_[d] = static_cast<double>(devices_[d].columns);
   }
   ++stats_.plans_priced;
-  return simulator_.combine(compute_ms_, columns_).cost_ms;
+  return simulator_.combine(costs_, columns_).cost_ms;
 }
 
-void GreedyGridSearch::try_limit(std::span<const PieceType> pieces, double column_limit,
-                                 Placement& best) {
-  place_all(pieces, column_limit);
+void GreedyGridSearch::judge(Placement& best) {
   if (unplaced_bytes_ > 0) {
     if (!best.feasible()) best.unplaced_bytes = std::min(best.unplaced_bytes, unplaced_bytes_);
     return;
   }
-  if (std::find(placed_on_.begin(), placed_on_.end(), -1) != placed_on_.end()) return;
+  if (placed_on_.size() < pieces_.size()) return;
   const double cost = price();
   if (!best.feasible() || cost < best.cost_ms) {
     best.cost_ms = cost;
@@ -104,7 +152,8 @@ void GreedyGridSearch::try_limit(std::span<const PieceType> pieces, double colum
   }
 }
 
-Placement GreedyGridSearch::search(std::span<const PieceType> pieces) {
+Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known) {
+  pieces_ = pieces;
   double total_columns = 0.0;
   for (const PieceType piece : pieces) {
     total_columns += static_cast<double>(catalog_.num_columns(piece));
@@ -117,15 +166,31 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces) {
   best.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < options_.num_limits; ++i) {
     const double limit = mean * (options_.max_limit - step * i) + kLimitTolerance;
-    // A limit that the last try stayed below admits every choice it made and keeps out all that
-    // its larger limit kept out. A try that failed says nothing else about smaller limits: they
-    // lead to other choices.
-    if (i > 0 && static_cast<double>(widest_device()) <= limit) continue;
-    try_limit(pieces, limit, best);
+    if (i == 0) {
+      replay(known);
+    } else if (static_cast<double>(widest_device()) <= limit) {
+      continue;
+    } else {
+      rewind(unaffected(limit));
+    }
+    place_all(limit);
+    if (i == 0) best.under_largest_limit = placed_on_;
+    judge(best);
   }
   // A piece wider than every limit is no reason to have no plan.
-  if (!best.feasible()) try_limit(pieces, std::numeric_limits<double>::infinity(), best);
+  if (!best.feasible()) {
+    replay({});
+    place_all(std::numeric_limits<double>::infinity());
+    judge(best);
+  }
   return best;
+}
+
+std::size_t GreedyGridSearch::unaffected(double column_limit) const {
+  const auto first = std::find_if(
+      columns_after_.begin(), columns_after_.end(),
+      [&](std::int64_t columns) { return static_cast<double>(columns) > column_limit; });
+  return static_cast<std::size_t>(first - columns_after_.begin());
 }
 
 std::int64_t GreedyGridSearch::widest_device() const {

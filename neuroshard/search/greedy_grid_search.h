@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/device_order.h"
 #include "neuroshard/search/piece_catalog.h"
 #include "neuroshard/search/planner.h"
 
@@ -23,6 +24,8 @@ struct Placement {
   std::vector<int> devices;         ///< of each piece, in the order in which they were given
   double cost_ms = 0.0;             ///< predicted cost of the plan; infinite if none is feasible
   std::int64_t unplaced_bytes = 0;  ///< 0 if feasible; else the least memory left over in any try
+  /// What became of the first pieces under the largest limit: a device each, or negative.
+  std::vector<int> under_largest_limit;
   [[nodiscard]] bool feasible() const { return unplaced_bytes == 0; }
 };
 
@@ -35,27 +38,43 @@ class GreedyGridSearch {
 
   /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
   /// the device of lowest predicted computation cost so far among those with memory and columns to
-  /// spare. A limit below which the last try already stays would end as that one did and is passed
-  /// over, which is most of them.
-  [[nodiscard]] Placement search(std::span<const PieceType> pieces);
+  /// spare. `known` is what became of the first pieces under the largest limit in another search
+  /// that began with the same pieces and had as many columns in all: it is not found out again.
+  ///
+  /// Limits fall from try to try. A limit that the last try stayed below would end as that one did
+  /// and is passed over, which is most of them; any other takes over what the last try did up to
+  /// the first piece that it forbids. States are exact sums, so that taking pieces away again
+  /// leaves them bit for bit as they were.
+  [[nodiscard]] Placement search(std::span<const PieceType> pieces,
+                                 std::span<const int> known = {});
 
   /// Counts of what all calls did.
   [[nodiscard]] const SearchStats& stats() const { return stats_; }
 
  private:
   struct Device {
-    double cost;
-    std::int64_t columns;
-    std::int64_t bytes;
+    std::int64_t columns = 0;
+    std::int64_t bytes = 0;
   };
 
-  void place_all(std::span<const PieceType> pieces, double column_limit);
-  bool place_one(PieceType piece, std::size_t position, double column_limit);
-  /// Moves the device at this rank, whose cost has changed, to where it belongs.
-  void reorder(std::size_t rank);
-  /// Places and, if every piece found a place, prices under one limit.
-  void try_limit(std::span<const PieceType> pieces, double column_limit, Placement& best);
+  /// Places what is not placed yet; stops at a piece that only the limit keeps out.
+  void place_all(double column_limit);
+  [[nodiscard]] int find_device(PieceType piece, double column_limit);
+  /// Puts the next piece on a device, or counts it as one without.
+  void put(int device);
+  /// Takes the last piece back.
+  void take_back();
+  /// Leaves the first `count` pieces as the last try placed them.
+  void rewind(std::size_t count);
+  /// Starts with the first pieces on these devices.
+  void replay(std::span<const int> devices);
+  /// Brings costs and order up to date with the states of all devices that changed.
+  void refresh();
+  /// How many of the first pieces the last try would have placed the same under this limit.
+  [[nodiscard]] std::size_t unaffected(double column_limit) const;
   [[nodiscard]] std::int64_t widest_device() const;
+  /// Counts the finished try.
+  void judge(Placement& best);
   [[nodiscard]] double price();
 
   const Simulator& simulator_;
@@ -63,13 +82,16 @@ class GreedyGridSearch {
   GreedyGridSearchOptions options_;
   SearchStats stats_;
 
-  // State of the placement in progress.
-  std::vector<double> states_;  ///< [device][state]
-  std::vector<Device> devices_;
-  std::vector<int> by_cost_;  ///< devices by rising cost, equal ones by number
-  std::vector<int> placed_on_;
+  // The placement in progress.
+  std::span<const PieceType> pieces_;
+  std::vector<int> placed_on_;  ///< of the pieces so far: a device, or why there is none
+  std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
-  std::vector<double> compute_ms_;
+  std::vector<Device> devices_;
+  std::vector<double> states_;  ///< [device][state]
+  std::vector<double> costs_;
+  std::vector<bool> changed_;  ///< devices whose cost is not that of their state
+  DeviceOrder order_;
   std::vector<double> columns_;
 };
 

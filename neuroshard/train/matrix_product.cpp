@@ -7,11 +7,8 @@
 
 namespace neuroshard {
 
-namespace {
-
-using Multiply = decltype(&kernels::multiply_baseline);
-
-Multiply best_for_this_machine() {
+std::vector<kernels::AvailableProduct> kernels::available_products() {
+  std::vector<AvailableProduct> products{{"baseline", multiply_baseline}};
 #if defined(__x86_64__)
   // The levels x86-64-v3 and v4, feature by feature: not every compiler knows them by name here.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
@@ -19,17 +16,15 @@ Multiply best_for_this_machine() {
   const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                   __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
                   __builtin_cpu_supports("avx512vl");
-  if (v4) return kernels::multiply_avx512;
-  if (v3) return kernels::multiply_avx2;
+  if (v3) products.push_back({"avx2", multiply_avx2});
+  if (v4) products.push_back({"avx512", multiply_avx512});
 #endif
-  return kernels::multiply_baseline;
+  return products;
 }
-
-}  // namespace
 
 void multiply(const Eigen::MatrixXf& a, Transpose transpose_a, const Eigen::MatrixXf& b,
               Transpose transpose_b, Product product, Eigen::MatrixXf& c) {
-  static const Multiply run = best_for_this_machine();
+  static const kernels::Multiply run = kernels::available_products().back().multiply;
   const bool ta = transpose_a == Transpose::yes;
   const bool tb = transpose_b == Transpose::yes;
   const Eigen::Index rows = ta ? a.cols() : a.rows();

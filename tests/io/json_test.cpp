@@ -179,7 +179,7 @@ TEST(JsonReader, NamesFilePlaceExpectedAndActual) {
 Json arbitrary_json(int depth) {
   switch (*rc::gen::inRange(0, depth > 0 ? 8 : 6)) {
     case 0:
-      return Json();
+      return {};
     case 1:
       return *rc::gen::arbitrary<bool>();
     case 2:

@@ -17,7 +17,6 @@
 namespace neuroshard {
 namespace {
 
-using testing::HasSubstr;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;

@@ -65,9 +65,8 @@ RC_GTEST_PROP(ColumnAssignmentProperty, IsTheSameAsBuiltFromScratchAndUndoneExac
     RC_ASSERT(assignment.bytes(d) == memory[d]);
     RC_ASSERT(assignment.free_bytes(d) == task.topology.memory_bytes[d] - memory[d]);
   }
-  for (auto transfer = done.rbegin(); transfer != done.rend(); ++transfer) {
-    assignment.apply(transfer->reversed());
-  }
+  std::reverse(done.begin(), done.end());
+  for (const Transfer& transfer : done) assignment.apply(transfer.reversed());
   RC_ASSERT(assignment.cost().cost_ms == first_cost);
   RC_ASSERT(assignment.plan().shards == first_plan.shards);
 }

@@ -32,7 +32,7 @@ class NaiveSearch {
       : simulator_(simulator), catalog_(catalog), options_(options) {}
 
   Placement search(const std::vector<PieceType>& pieces) {
-    best_ = {{}, kInfinity, std::numeric_limits<std::int64_t>::max()};
+    best_ = {{}, kInfinity, std::numeric_limits<std::int64_t>::max(), {}};
     double columns = 0.0;
     for (const PieceType piece : pieces) columns += static_cast<double>(width(piece));
     const double mean = columns / simulator_.task().topology.world_size;
@@ -160,10 +160,20 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
   GreedyGridSearch search(simulator, catalog, options);
   NaiveSearch naive(simulator, catalog, options);
   Random random(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<PieceType> last_pieces;
+  Placement last;
   for (int repeat = 0; repeat < 60; ++repeat) {  // nothing is left over from the search before
-    const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
+    std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
     const Placement expected = naive.search(pieces);
     expect_same(search.search(pieces), expected);
+    // Nor does it matter if the beginning is taken over from another search.
+    const auto common = static_cast<std::size_t>(
+        std::mismatch(pieces.begin(), pieces.end(), last_pieces.begin(), last_pieces.end()).first -
+        pieces.begin());
+    const std::span<const int> known(last.under_largest_limit);
+    last = search.search(pieces, known.first(std::min(common, known.size())));
+    expect_same(last, expected);
+    last_pieces = std::move(pieces);
   }
 }
 

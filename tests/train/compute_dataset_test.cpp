@@ -91,7 +91,7 @@ TEST_F(ComputeDatasetTest, RefusesFilesOfDifferentHardwareOrOperator) {
     object.set(field, value);
     const std::string path = folder_.file(fmt::format("{}-{}.jsonl", part, field));
     write_costs(path, other, 5);
-    const std::string message = input_error([&] { (void)load({first, path}); });
+    std::string message = input_error([&] { (void)load({first, path}); });
     EXPECT_THAT(message, testing::StartsWith(path + ": " + part + ": " + field + ": expected "));
     return message;
   };

@@ -13,21 +13,6 @@ namespace {
 
 using Eigen::Index;
 using Eigen::MatrixXf;
-using Multiply = decltype(&kernels::multiply_baseline);
-
-struct InstructionSet {
-  const char* name;
-  Multiply run;
-};
-
-std::vector<InstructionSet> available() {
-  std::vector<InstructionSet> sets{{"baseline", kernels::multiply_baseline}};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("x86-64-v3")) sets.push_back({"avx2", kernels::multiply_avx2});
-  if (__builtin_cpu_supports("x86-64-v4")) sets.push_back({"avx512", kernels::multiply_avx512});
-#endif
-  return sets;
-}
 
 MatrixXf random_matrix(Index rows, Index columns, Random& random) {
   return MatrixXf::NullaryExpr(rows, columns,
@@ -62,28 +47,28 @@ void expect_close(const MatrixXf& actual, const MatrixXf& expected, Index depth)
   }
 }
 
-void check(const InstructionSet& set, const Shape& shape, bool ta, bool tb, bool add,
+void check(const kernels::AvailableProduct& product, const Shape& shape, bool ta, bool tb, bool add,
            Random& random) {
-  SCOPED_TRACE(testing::Message() << set.name << ' ' << shape.rows << 'x' << shape.columns << 'x'
-                                  << shape.depth << (ta ? " a'" : "") << (tb ? " b'" : "")
-                                  << (add ? " add" : ""));
+  SCOPED_TRACE(testing::Message() << product.instruction_set << ' ' << shape.rows << 'x'
+                                  << shape.columns << 'x' << shape.depth << (ta ? " a'" : "")
+                                  << (tb ? " b'" : "") << (add ? " add" : ""));
   const MatrixXf a = random_matrix(shape.rows, shape.depth, random);
   const MatrixXf b = random_matrix(shape.depth, shape.columns, random);
   const MatrixXf given_a = ta ? MatrixXf(a.transpose()) : a;
   const MatrixXf given_b = tb ? MatrixXf(b.transpose()) : b;
   MatrixXf c = random_matrix(shape.rows, shape.columns, random);
   const MatrixXf start = add ? c : MatrixXf::Zero(shape.rows, shape.columns);
-  set.run(given_a.data(), ta, given_b.data(), tb, c.data(), shape.rows, shape.columns, shape.depth,
-          add);
+  product.multiply(given_a.data(), ta, given_b.data(), tb, c.data(), shape.rows, shape.columns,
+                   shape.depth, add);
   expect_close(c, naive(a, b, start), shape.depth);
 }
 
 TEST(MatrixProduct, MatchesThreeLoopsOnEveryInstructionSet) {
   Random random(1);
-  for (const InstructionSet& set : available()) {
+  for (const kernels::AvailableProduct& product : kernels::available_products()) {
     for (const Shape& shape : kShapes) {
       for (const int flags : {0, 1, 2, 3, 4, 5, 6, 7}) {
-        check(set, shape, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, random);
+        check(product, shape, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0, random);
       }
     }
   }
