@@ -46,6 +46,7 @@ void show_communication_model(const CommunicationModelFile& model, const std::st
   fmt::print("kind            communication\n");
   fmt::print("file            {}\n", file);
   fmt::print("sha256          {}\n", info.model_sha256);
+
   fmt::print("feature schema  {}\n", kCommunicationSchema);
   fmt::print("training data   sha256 {}\n", info.data_sha256);
   fmt::print("trained range   batch size {} to {}\n", info.min_batch_size, info.max_batch_size);
@@ -77,8 +78,9 @@ void show_compute_model(const std::shared_ptr<const NeuralComputeModel>& model,
   fmt::print("kind            compute\n");
   fmt::print("file            {}\n", file);
   fmt::print("sha256          {}\n", info.model_sha256);
-  fmt::print("architecture    {}\n", to_string(model->network().architecture));
-  fmt::print("feature schema  {}\n", to_string(model->network().schema));
+  fmt::print("architecture    {}\n", to_string(model->architecture()));
+  fmt::print("networks        {}\n", model->members().size());
+  fmt::print("feature schema  {}\n", to_string(model->members().front().schema));
   fmt::print("hardware        {}\n", info.hardware);
   fmt::print("operator        {}\n", info.operator_info);
   fmt::print("training data   sha256 {}\n", info.data_sha256);

@@ -23,10 +23,13 @@ namespace neuroshard::cli {
 
 namespace {
 
+constexpr int kMaxMembers = 64;
+
 struct TrainComputeOptions {
   std::vector<std::string> costs;
   std::string architecture = "resource-loads";
   std::string output;
+  int members = 0;
   int epochs = 0;
   std::uint64_t seed = 0;
   int threads = 0;
@@ -58,14 +61,14 @@ void print_metrics(const char* name, const PredictionMetrics& metrics) {
 
 void print_result(const ComputeTrainingResult& result, const TrainComputeOptions& options) {
   if (options.json) {
-    const Json document =
-        Json::Object{{"model", options.output},
-                     {"best_epoch", result.best_epoch},
-                     {"seconds", result.seconds},
-                     {"training", metrics_json(result.training)},
-                     {"validation", metrics_json(result.validation)},
-                     {"unseen_combinations", metrics_json(result.unseen_combinations)},
-                     {"unseen_tables", metrics_json(result.unseen_tables)}};
+    const Json document = Json::Object{
+        {"model", options.output},
+        {"best_epochs", Json::Array(result.best_epochs.begin(), result.best_epochs.end())},
+        {"seconds", result.seconds},
+        {"training", metrics_json(result.training)},
+        {"validation", metrics_json(result.validation)},
+        {"unseen_combinations", metrics_json(result.unseen_combinations)},
+        {"unseen_tables", metrics_json(result.unseen_tables)}};
     fmt::print("{}\n", to_line(document));
     return;
   }
@@ -74,8 +77,12 @@ void print_result(const ComputeTrainingResult& result, const TrainComputeOptions
   print_metrics("validation", result.validation);
   print_metrics("unseen combinations", result.unseen_combinations);
   print_metrics("unseen tables", result.unseen_tables);
-  fmt::print("{}: best epoch {} of {}, {}\n", options.output, result.best_epoch,
-             result.epochs.size(), format_seconds(result.seconds));
+  fmt::print("{}: {} best epoch{} {}, {}\n", options.output,
+             result.best_epochs.size() == 1
+                 ? "a network,"
+                 : fmt::format("{} networks,", result.best_epochs.size()),
+             result.best_epochs.size() == 1 ? "" : "s", fmt::join(result.best_epochs, ", "),
+             format_seconds(result.seconds));
 }
 
 /// What the training of every kind of model takes.
@@ -95,9 +102,8 @@ void add_training_options(CLI::App& command, Options& options) {
   command.add_option("-o,--output", options.output, "Model to write (.safetensors)")->required();
 }
 
-std::function<void(const EpochStats&)> progress_on(ProgressLine& line,
-                                                   const TrainingLoopOptions& loop) {
-  return [&line, epochs = loop.epochs](const EpochStats& epoch) {
+std::function<void(const EpochStats&)> progress_on(ProgressLine& line, int epochs) {
+  return [&line, epochs](const EpochStats& epoch) {
     const double left = epoch.seconds / epoch.epoch * (epochs - epoch.epoch);
     line.show(fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch, epochs,
                           100.0 * epoch.validation_mape, format_seconds(left)));
@@ -110,6 +116,7 @@ void run(const TrainComputeOptions& options) {
   ComputeTrainingOptions training = architecture == ComputeArchitecture::published
                                         ? ComputeTrainingOptions::published()
                                         : ComputeTrainingOptions{};
+  if (options.members > 0) training.members = options.members;
   if (options.epochs > 0) training.loop.epochs = options.epochs;
   training.seed = options.seed;
   training.num_threads = options.threads;
@@ -120,7 +127,8 @@ void run(const TrainComputeOptions& options) {
   ComputeTrainingResult result;
   {
     ProgressLine line;
-    result = train_compute_model(dataset, training, progress_on(line, training.loop));
+    result = train_compute_model(dataset, training,
+                                 progress_on(line, training.loop.epochs * training.members));
   }
   write_compute_model(*result.model, options.output);
   print_result(result, options);
@@ -134,6 +142,11 @@ void add_compute(CLI::App& train) {
   command
       ->add_option("--architecture", options->architecture,
                    "resource-loads, or published: the paper's network and training")
+      ->capture_default_str();
+  command
+      ->add_option("--members", options->members,
+                   "Networks of the ensemble; 0: the architecture's default")
+      ->check(integer_between(0, kMaxMembers))
       ->capture_default_str();
   add_training_options(*command, *options);
   command->callback([options] { run(*options); });
@@ -218,8 +231,8 @@ void run(const TrainCommunicationOptions& options) {
   CommunicationTrainingResult result;
   {
     ProgressLine line;
-    result =
-        train_communication_model(dataset, held_out, training, progress_on(line, training.loop));
+    result = train_communication_model(dataset, held_out, training,
+                                       progress_on(line, training.loop.epochs));
   }
   std::optional<CommunicationBaselines> baselines;
   if (options.baselines) {

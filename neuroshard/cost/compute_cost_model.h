@@ -56,6 +56,16 @@ class ComputeCostModel {
   virtual void costs_with(std::span<const double> states, std::span<const double> piece,
                           std::span<double> costs) const = 0;
 
+  /// How many models the cost is the mean of: an ensemble tells by their disagreement how well
+  /// it knows.
+  [[nodiscard]] virtual int num_members() const { return 1; }
+
+  /// costs[i * num_members() + m] = what member m predicts of states[i * state_size() ...] + piece.
+  virtual void member_costs(std::span<const double> states, std::span<const double> piece,
+                            std::span<double> costs) const {
+    costs_with(states, piece, costs);
+  }
+
   /// True if the cost of a device with pieces is a convex function of its state that does not fall
   /// when an element rises (element 0, the number of pieces, has no part in it). Lower bounds rest
   /// on it.

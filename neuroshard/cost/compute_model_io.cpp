@@ -51,7 +51,13 @@ TrainedRange range_from_json(const JsonReader& reader) {
   return range;
 }
 
-ComputeNetwork network_from(const ModelFile& file, const std::string& path) {
+/// Where a member's tensors are: a single network's without prefix.
+std::string member_prefix(std::size_t member, std::size_t count) {
+  return count == 1 ? "" : fmt::format("members.{}.", member);
+}
+
+ComputeNetwork network_from(const ModelFile& file, const std::string& path,
+                            const std::string& prefix) {
   ComputeNetwork network;
   network.architecture = compute_architecture_from_string(file.metadata("architecture"),
                                                           path + ": __metadata__.architecture");
@@ -62,29 +68,53 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path) {
   network.feature_mean = file.vector("feature_mean", num_features);
   network.feature_scale = file.vector("feature_scale", num_features);
   int inputs = static_cast<int>(num_features);
-  for (int i = 0; file.has(fmt::format("encoder.{}.weight", i)); ++i) {
-    const bool last = !file.has(fmt::format("encoder.{}.weight", i + 1));
+  const auto layer = [&](int i) { return fmt::format("{}encoder.{}", prefix, i); };
+  for (int i = 0; file.has(layer(i) + ".weight"); ++i) {
+    const bool last = !file.has(layer(i + 1) + ".weight");
     if (last && loads) inputs += static_cast<int>(num_features);
-    network.encoder.push_back(file.layer(fmt::format("encoder.{}", i), inputs));
+    network.encoder.push_back(file.layer(layer(i), inputs));
     inputs = network.encoder.back().outputs;
   }
-  if (network.encoder.empty()) file.fail("encoder.0.weight", "a tensor", "none");
-  network.head = file.layer("head", inputs);
-  network.head_output = file.vector("head_output", network.head.outputs);
-  if (loads) network.linear = file.vector("linear", inputs);
-  network.offset = file.vector("offset", 1)[0];
+  if (network.encoder.empty()) file.fail(layer(0) + ".weight", "a tensor", "none");
+  network.head = file.layer(prefix + "head", inputs);
+  network.head_output = file.vector(prefix + "head_output", network.head.outputs);
+  if (loads) network.linear = file.vector(prefix + "linear", inputs);
+  network.offset = file.vector(prefix + "offset", 1)[0];
   if (loads) {  // what makes its costs positive and never fall when a piece is added
     for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
-      file.expect_no_negative(name);
+      file.expect_no_negative(prefix + name);
     }
   }
   return network;
 }
 
+std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::string& path) {
+  std::size_t count = 1;
+  if (file.has("members.0.head.weight")) {
+    while (file.has(fmt::format("members.{}.head.weight", count))) ++count;
+    if (count == 1) file.fail("members.1.head.weight", "a tensor", "none");
+  }
+  std::vector<ComputeNetwork> members;
+  for (std::size_t m = 0; m < count; ++m) {
+    members.push_back(network_from(file, path, member_prefix(m, count)));
+  }
+  return members;
+}
+
+void add_network(TensorFile& file, const ComputeNetwork& network, const std::string& prefix) {
+  for (std::size_t i = 0; i < network.encoder.size(); ++i) {
+    add_layer(file, fmt::format("{}encoder.{}", prefix, i), network.encoder[i]);
+  }
+  add_layer(file, prefix + "head", network.head);
+  file.tensors[prefix + "head_output"] = vector_tensor(network.head_output);
+  if (!network.linear.empty()) file.tensors[prefix + "linear"] = vector_tensor(network.linear);
+  file.tensors[prefix + "offset"] = vector_tensor({network.offset});
+}
+
 }  // namespace
 
 void write_compute_model(const NeuralComputeModel& model, const std::string& path) {
-  const ComputeNetwork& network = model.network();
+  const ComputeNetwork& network = model.members().front();
   const ComputeModelInfo& info = model.info();
   TensorFile file;
   file.metadata = {{"format", kModelFormat},
@@ -97,15 +127,12 @@ void write_compute_model(const NeuralComputeModel& model, const std::string& pat
                    {"training_data_sha256", info.data_sha256},
                    {"range", to_line(range_json(info.range))},
                    {"metrics", to_line(to_json(info.metrics))}};
+  // One standardisation serves all members.
   file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
   file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
-  for (std::size_t i = 0; i < network.encoder.size(); ++i) {
-    add_layer(file, fmt::format("encoder.{}", i), network.encoder[i]);
+  for (std::size_t m = 0; m < model.members().size(); ++m) {
+    add_network(file, model.members()[m], member_prefix(m, model.members().size()));
   }
-  add_layer(file, "head", network.head);
-  file.tensors["head_output"] = vector_tensor(network.head_output);
-  if (!network.linear.empty()) file.tensors["linear"] = vector_tensor(network.linear);
-  file.tensors["offset"] = vector_tensor({network.offset});
   write_tensors(file, path);
 }
 
@@ -126,7 +153,7 @@ std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& fi
   const Json range = file.json("range");
   info.range = range_from_json(JsonReader(range, file.place("range")));
   info.metrics = file.numbers("metrics");
-  return std::make_shared<NeuralComputeModel>(network_from(file, path), std::move(info));
+  return std::make_shared<NeuralComputeModel>(members_from(file, path), std::move(info));
 }
 
 }  // namespace neuroshard

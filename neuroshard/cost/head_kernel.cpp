@@ -43,10 +43,9 @@ HWY_INLINE double hidden_sum(const double* HWY_RESTRICT state, const double* HWY
   return total;
 }
 
-void head_costs(const double* states, std::size_t num_states, const double* piece,
-                std::size_t hidden, const double* bias, const double* output, double offset,
-                double* costs) {
-  const std::size_t stride = hidden + 2;
+void head_costs(const double* states, std::size_t num_states, std::size_t stride,
+                const double* piece, std::size_t hidden, const double* bias, const double* output,
+                double offset, double* costs) {
   for (std::size_t i = 0; i < num_states; ++i) {
     const double* state = states + i * stride;
     if (piece != nullptr) {
@@ -60,6 +59,16 @@ void head_costs(const double* states, std::size_t num_states, const double* piec
   }
 }
 
+void hidden_sums(const double* states, std::size_t num_states, std::size_t stride,
+                 const double* piece, std::size_t hidden, const double* bias, const double* output,
+                 double* sums) {
+  for (std::size_t i = 0; i < num_states; ++i) {
+    const double* state = states + i * stride;
+    sums[i] = piece != nullptr ? hidden_sum<true>(state, piece, hidden, bias, output)
+                               : hidden_sum<false>(state, nullptr, hidden, bias, output);
+  }
+}
+
 }  // namespace neuroshard::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -67,12 +76,20 @@ HWY_AFTER_NAMESPACE();
 namespace neuroshard::kernels {
 
 HWY_EXPORT(head_costs);
+HWY_EXPORT(hidden_sums);
 
-void head_costs(const double* states, std::size_t num_states, const double* piece,
-                std::size_t hidden, const double* bias, const double* output, double offset,
-                double* costs) {
+void head_costs(const double* states, std::size_t num_states, std::size_t stride,
+                const double* piece, std::size_t hidden, const double* bias, const double* output,
+                double offset, double* costs) {
   HWY_DYNAMIC_DISPATCH(head_costs)
-  (states, num_states, piece, hidden, bias, output, offset, costs);
+  (states, num_states, stride, piece, hidden, bias, output, offset, costs);
+}
+
+void hidden_sums(const double* states, std::size_t num_states, std::size_t stride,
+                 const double* piece, std::size_t hidden, const double* bias, const double* output,
+                 double* sums) {
+  HWY_DYNAMIC_DISPATCH(hidden_sums)
+  (states, num_states, stride, piece, hidden, bias, output, sums);
 }
 
 }  // namespace neuroshard::kernels

@@ -1,4 +1,4 @@
-// Inference of the computation cost network: encode each piece once, then only heads.
+// Inference of the computation cost networks: encode each piece once, then only heads.
 #include "neuroshard/cost/neural_compute_model.h"
 
 #include <fmt/format.h>
@@ -63,43 +63,92 @@ ComputeArchitecture compute_architecture_from_string(std::string_view name,
   throw InputError(place, "\"published\" or \"resource-loads\"", fmt::format("\"{}\"", name));
 }
 
+NeuralComputeModel::NeuralComputeModel(std::vector<ComputeNetwork> members, ComputeModelInfo info)
+    : members_(std::move(members)), info_(std::move(info)) {
+  assert(!members_.empty());
+  const auto count = static_cast<double>(members_.size());
+  for (const ComputeNetwork& member : members_) {
+    assert(member.architecture == architecture() && member.schema == members_.front().schema);
+    head_bias_.insert(head_bias_.end(), member.head.bias.begin(), member.head.bias.end());
+    head_output_.insert(head_output_.end(), member.head_output.begin(), member.head_output.end());
+    mean_offset_ += static_cast<double>(member.offset) / count;
+  }
+  for (const double output : head_output_) mean_output_.push_back(output / count);
+}
+
 NeuralComputeModel::NeuralComputeModel(ComputeNetwork network, ComputeModelInfo info)
-    : network_(std::move(network)),
-      info_(std::move(info)),
-      head_bias_(network_.head.bias.begin(), network_.head.bias.end()),
-      head_output_(network_.head_output.begin(), network_.head_output.end()) {}
+    : NeuralComputeModel(std::vector<ComputeNetwork>{std::move(network)}, std::move(info)) {}
 
 NeuralComputeModel::~NeuralComputeModel() = default;
 
-std::size_t NeuralComputeModel::state_size() const { return 2 + head_bias_.size(); }
+std::size_t NeuralComputeModel::state_size() const {
+  return 2 + head_bias_.size() + (members_.size() > 1 ? members_.size() : 0);
+}
 
 void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_columns,
                                 const OperatorSettings& settings,
                                 std::span<double> contribution) const {
   assert(contribution.size() == state_size());
-  VectorXf features(static_cast<Eigen::Index>(feature_names(network_.schema).size()));
-  shard_features(network_.schema, table, num_columns, settings,
+  const FeatureSchema schema = members_.front().schema;
+  VectorXf features(static_cast<Eigen::Index>(feature_names(schema).size()));
+  shard_features(schema, table, num_columns, settings,
                  {features.data(), static_cast<std::size_t>(features.size())});
-  features =
-      (features - as_vector(network_.feature_mean)).cwiseProduct(as_vector(network_.feature_scale));
-  const VectorXf sum = summand(network_, features);
-  // The head's hidden layer is linear in the sum, so its products are summed instead.
-  const VectorXf hidden = weights_of(network_.head) * sum;
   contribution[0] = 1.0;
-  contribution[1] = network_.linear.empty() ? 0.0 : as_vector(network_.linear).dot(sum);
-  std::copy(hidden.begin(), hidden.end(), contribution.begin() + 2);
+  contribution[1] = 0.0;
+  auto hidden_at = contribution.begin() + 2;
+  const auto linear_at = hidden_at + static_cast<std::ptrdiff_t>(head_bias_.size());
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const ComputeNetwork& member = members_[m];
+    const VectorXf standardised =
+        (features - as_vector(member.feature_mean)).cwiseProduct(as_vector(member.feature_scale));
+    const VectorXf sum = summand(member, standardised);
+    // The head's hidden layer is linear in the sum, so its products are summed instead.
+    const VectorXf hidden = weights_of(member.head) * sum;
+    hidden_at = std::copy(hidden.begin(), hidden.end(), hidden_at);
+    const double linear = member.linear.empty() ? 0.0 : as_vector(member.linear).dot(sum);
+    contribution[1] += linear / static_cast<double>(members_.size());
+    if (members_.size() > 1) linear_at[static_cast<std::ptrdiff_t>(m)] = linear;
+  }
   round_to_grid(contribution);
 }
 
 void NeuralComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,
                                     std::span<double> costs) const {
   assert(states.size() == costs.size() * state_size());
-  kernels::head_costs(states.data(), costs.size(), piece.empty() ? nullptr : piece.data(),
-                      head_bias_.size(), head_bias_.data(), head_output_.data(), network_.offset,
-                      costs.data());
+  kernels::head_costs(states.data(), costs.size(), state_size(),
+                      piece.empty() ? nullptr : piece.data(), head_bias_.size(), head_bias_.data(),
+                      mean_output_.data(), mean_offset_, costs.data());
   // The published network may predict less than nothing; ours cannot.
-  if (network_.architecture == ComputeArchitecture::published) {
+  if (architecture() == ComputeArchitecture::published) {
     for (double& cost : costs) cost = std::max(cost, 0.0);
+  }
+}
+
+void NeuralComputeModel::member_costs(std::span<const double> states, std::span<const double> piece,
+                                      std::span<double> costs) const {
+  const std::size_t count = members_.size();
+  if (count == 1) return costs_with(states, piece, costs);
+  const std::size_t stride = state_size();
+  const std::size_t linear_at = 2 + head_bias_.size();
+  assert(states.size() * count == costs.size() * stride);
+  std::size_t first = 0;  // of the member's hidden units
+  for (std::size_t m = 0; m < count; ++m) {
+    const std::size_t hidden = members_[m].head.bias.size();
+    for (std::size_t i = 0; i * stride < states.size(); ++i) {
+      const double* state = states.data() + i * stride;
+      double& cost = costs[i * count + m];
+      if (piece.empty() && state[0] == 0.0) {
+        cost = 0.0;
+        continue;
+      }
+      kernels::hidden_sums(state + 2 + first, 1, stride,
+                           piece.empty() ? nullptr : piece.data() + 2 + first, hidden,
+                           head_bias_.data() + first, head_output_.data() + first, &cost);
+      cost += static_cast<double>(members_[m].offset) + state[linear_at + m];
+      if (!piece.empty()) cost += piece[linear_at + m];
+      cost = std::max(cost, 0.0);  // as above
+    }
+    first += hidden;
   }
 }
 

@@ -1,4 +1,4 @@
-// The pre-trained computation cost model: a network with what it was trained on.
+// The pre-trained computation cost model: an ensemble of networks with what they were trained on.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,12 @@ struct ComputeModelInfo {
   std::map<std::string, double> metrics;
 };
 
+/// Its cost is the mean of its networks', which were trained on the same samples from different
+/// first weights: where samples are dense they agree, elsewhere each errs in its own way.
 class NeuralComputeModel final : public ComputeCostModel {
  public:
+  /// At least one network; all of one architecture and feature schema.
+  NeuralComputeModel(std::vector<ComputeNetwork> members, ComputeModelInfo info);
   NeuralComputeModel(ComputeNetwork network, ComputeModelInfo info);
   ~NeuralComputeModel() override;
 
@@ -44,23 +48,31 @@ class NeuralComputeModel final : public ComputeCostModel {
   [[nodiscard]] std::string hardware() const override { return info_.hardware; }
   [[nodiscard]] std::string operator_info() const override { return info_.operator_info; }
   [[nodiscard]] bool is_convex_increasing() const override {
-    return network_.architecture == ComputeArchitecture::resource_loads;
+    return architecture() == ComputeArchitecture::resource_loads;
   }
+  [[nodiscard]] int num_members() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] std::size_t state_size() const override;
   void encode(const TableStatistics& table, std::int64_t num_columns,
               const OperatorSettings& settings, std::span<double> contribution) const override;
   void costs_with(std::span<const double> states, std::span<const double> piece,
                   std::span<double> costs) const override;
+  void member_costs(std::span<const double> states, std::span<const double> piece,
+                    std::span<double> costs) const override;
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
 
-  [[nodiscard]] const ComputeNetwork& network() const { return network_; }
+  [[nodiscard]] ComputeArchitecture architecture() const { return members_.front().architecture; }
+  [[nodiscard]] const std::vector<ComputeNetwork>& members() const { return members_; }
   [[nodiscard]] const ComputeModelInfo& info() const { return info_; }
 
  private:
-  ComputeNetwork network_;
+  // A state: the number of pieces, the mean of the members' linear parts, the hidden units of all
+  // members; of an ensemble also each member's linear part.
+  std::vector<ComputeNetwork> members_;
   ComputeModelInfo info_;
-  std::vector<double> head_bias_;
-  std::vector<double> head_output_;
+  std::vector<double> head_bias_;    ///< of all members, one after the other
+  std::vector<double> head_output_;  ///< likewise
+  std::vector<double> mean_output_;  ///< head_output_ over the number of members
+  double mean_offset_ = 0.0;
 };
 
 }  // namespace neuroshard

@@ -40,6 +40,11 @@ Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
       communication_(present(std::move(communication), "a communication cost model")),
       statistics_(table_statistics(task_)) {}
 
+Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute)
+    : Simulator(other) {
+  compute_ = present(std::move(compute), "a computation cost model");
+}
+
 void Simulator::encode(int table, std::int64_t num_columns, std::span<double> contribution) const {
   compute_->encode(statistics_[table], num_columns,
                    {.batch_size = task_.batch_size, .optimizer = task_.optimizer}, contribution);

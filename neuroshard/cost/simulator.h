@@ -20,8 +20,14 @@ class Simulator {
   Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
             std::shared_ptr<const CommunicationCostModel> communication);
 
+  /// The same task and communication, another computation model.
+  Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute);
+
   [[nodiscard]] const Task& task() const { return task_; }
   [[nodiscard]] const ComputeCostModel& compute() const { return *compute_; }
+  [[nodiscard]] const std::shared_ptr<const ComputeCostModel>& shared_compute() const {
+    return compute_;
+  }
   [[nodiscard]] const CommunicationCostModel& communication() const { return *communication_; }
 
   /// Contribution of a piece of table `table` (index into the task) to its device's state.

@@ -53,8 +53,6 @@ class Trainer {
         options_(options),
         split_(split_dataset(dataset, options.seed)),
         standard_(standardise(dataset.features, dataset.first_piece, split_.training)),
-        random_(Random::for_stream(options.seed, 1)),
-        network_(shape(), random_),
         pool_(options.num_threads) {
     double sum = 0.0;
     for (const int sample : split_.training) sum += dataset.cost_ms[sample];
@@ -62,25 +60,16 @@ class Trainer {
   }
 
   ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
-    TrainingSubject subject;
-    subject.parameters = &network_.parameters();
-    subject.samples = split_.training;
-    subject.loss_and_gradients = [this](std::span<const int> samples, Parameters& gradients) {
-      return network_.loss_and_gradients(make_batch(dataset_, samples, standard_, scale_), loss(),
-                                         gradients);
-    };
-    subject.project = [this] { network_.project(); };
-    subject.validation_mape = [this] { return metrics(split_.validation).mape; };
-    TrainingLoopResult loop = run_training_loop(subject, options_.loop, random_, pool_, on_epoch);
     ComputeTrainingResult result;
-    result.best_epoch = loop.best_epoch;
-    result.epochs = std::move(loop.epochs);
-    result.seconds = loop.seconds;
-    result.training = metrics(split_.training);
-    result.validation = metrics(split_.validation);
-    result.unseen_combinations = metrics(split_.unseen_combinations);
-    result.unseen_tables = metrics(split_.unseen_tables);
-    result.model = make_model(result);
+    std::vector<TrainableNetwork> members;
+    for (int member = 0; member < options_.members; ++member) {
+      members.push_back(train_member(member, result, on_epoch));
+    }
+    result.training = metrics(members, split_.training);
+    result.validation = metrics(members, split_.validation);
+    result.unseen_combinations = metrics(members, split_.unseen_combinations);
+    result.unseen_tables = metrics(members, split_.unseen_tables);
+    result.model = make_model(members, result);
     return result;
   }
 
@@ -101,17 +90,52 @@ class Trainer {
                                                                    : Loss::squared_log_error;
   }
 
-  [[nodiscard]] PredictionMetrics metrics(const std::vector<int>& samples) {
+  /// Members differ in their first weights and in the order of the samples.
+  TrainableNetwork train_member(int member, ComputeTrainingResult& result,
+                                const std::function<void(const EpochStats&)>& on_epoch) {
+    Random random = Random::for_stream(options_.seed, 1 + static_cast<std::uint64_t>(member));
+    TrainableNetwork network(shape(), random);
+    TrainingSubject subject;
+    subject.parameters = &network.parameters();
+    subject.samples = split_.training;
+    subject.loss_and_gradients = [&](std::span<const int> samples, Parameters& gradients) {
+      return network.loss_and_gradients(make_batch(dataset_, samples, standard_, scale_), loss(),
+                                        gradients);
+    };
+    subject.project = [&] { network.project(); };
+    subject.validation_mape = [&] { return metrics({&network, 1}, split_.validation).mape; };
+    const double seconds_before = result.seconds;
+    const auto on_member_epoch = [&](EpochStats stats) {
+      stats.seconds += seconds_before;
+      stats.epoch += member * options_.loop.epochs;
+      result.epochs.push_back(stats);
+      if (on_epoch) on_epoch(stats);
+    };
+    const TrainingLoopResult loop =
+        run_training_loop(subject, options_.loop, random, pool_, on_member_epoch);
+    result.best_epochs.push_back(loop.best_epoch);
+    result.seconds += loop.seconds;
+    return network;
+  }
+
+  [[nodiscard]] PredictionMetrics metrics(std::span<const TrainableNetwork> members,
+                                          const std::vector<int>& samples) {
     constexpr std::size_t kBlock = 256;
     std::vector<double> predicted(samples.size());
     std::vector<double> measured(samples.size());
     pool_.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
       const std::size_t first = block * kBlock;
       const std::size_t count = std::min(kBlock, samples.size() - first);
-      const VectorXf cost = network_.predict(
-          make_batch(dataset_, std::span(samples).subspan(first, count), standard_, scale_));
+      const PieceBatch batch =
+          make_batch(dataset_, std::span(samples).subspan(first, count), standard_, scale_);
+      for (const TrainableNetwork& member : members) {
+        const VectorXf cost = member.predict(batch);
+        for (std::size_t i = 0; i < count; ++i) {
+          predicted[first + i] +=
+              cost[static_cast<Index>(i)] * scale_ / static_cast<double>(members.size());
+        }
+      }
       for (std::size_t i = 0; i < count; ++i) {
-        predicted[first + i] = cost[static_cast<Index>(i)] * scale_;
         measured[first + i] = dataset_.cost_ms[samples[first + i]];
       }
     });
@@ -119,7 +143,7 @@ class Trainer {
   }
 
   [[nodiscard]] std::shared_ptr<const NeuralComputeModel> make_model(
-      const ComputeTrainingResult& result) const {
+      std::span<const TrainableNetwork> members, const ComputeTrainingResult& result) const {
     ComputeModelInfo info;
     info.name = options_.name.empty() ? "compute" : options_.name;
     info.hardware = dataset_.hardware;
@@ -137,20 +161,19 @@ class Trainer {
     add("validation", result.validation);
     add("unseen_combinations", result.unseen_combinations);
     add("unseen_tables", result.unseen_tables);
-    info.metrics["best_epoch"] = result.best_epoch;
     info.metrics["seed"] = static_cast<double>(options_.seed);
-    return std::make_shared<NeuralComputeModel>(
-        network_.exported(dataset_.schema, standard_.mean, standard_.scale,
-                          static_cast<float>(scale_)),
-        std::move(info));
+    std::vector<ComputeNetwork> networks;
+    for (const TrainableNetwork& member : members) {
+      networks.push_back(member.exported(dataset_.schema, standard_.mean, standard_.scale,
+                                         static_cast<float>(scale_)));
+    }
+    return std::make_shared<NeuralComputeModel>(std::move(networks), std::move(info));
   }
 
   const ComputeDataset& dataset_;
   ComputeTrainingOptions options_;
   DatasetSplit split_;
   Standardisation standard_;
-  Random random_;
-  TrainableNetwork network_;
   ThreadPool pool_;
   double scale_ = 1.0;  ///< mean measured cost [ms]
 };
@@ -162,6 +185,7 @@ ComputeTrainingOptions ComputeTrainingOptions::published() {
   options.architecture = ComputeArchitecture::published;
   options.loop.learning_rate = 1e-3;
   options.loop.cosine = false;
+  options.members = 1;
   return options;
 }
 

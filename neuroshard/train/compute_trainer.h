@@ -18,18 +18,20 @@ namespace neuroshard {
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
   TrainingLoopOptions loop;
+  int members = 4;         ///< networks of the ensemble, trained one after the other
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
 
-  /// The paper's network and training: Adam with a constant 1e-3 on the squared error.
+  /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();
 };
 
 struct ComputeTrainingResult {
-  std::shared_ptr<const NeuralComputeModel> model;  ///< of the epoch with the best validation MAPE
-  int best_epoch = 0;
-  std::vector<EpochStats> epochs;
+  std::shared_ptr<const NeuralComputeModel> model;
+  std::vector<int> best_epochs;    ///< of each member: the one that was kept, by validation MAPE
+  std::vector<EpochStats> epochs;  ///< of all members, one after the other
+  // Of the mean of the members' predictions.
   PredictionMetrics training;
   PredictionMetrics validation;
   PredictionMetrics unseen_combinations;

@@ -52,9 +52,15 @@ void spread_to_pieces(const MatrixXf& sums, const std::vector<int>& first_piece,
   }
 }
 
-/// Zero where the ReLU was: its derivative times the gradient of its output.
+/// Zero where the ReLU was: its derivative times the gradient of its output. The activations are
+/// the first rows of a matrix that may have more.
 void mask_inactive(const MatrixXf& activation, MatrixXf& gradient) {
-  gradient = (activation.array() > 0.0F).select(gradient, 0.0F);
+  for (Index column = 0; column < gradient.cols(); ++column) {
+    const float* active = activation.col(column).data();
+    float* values = gradient.col(column).data();
+    // A choice without a branch: which units are active is a matter of chance.
+    for (Index i = 0; i < gradient.rows(); ++i) values[i] = active[i] > 0.0F ? values[i] : 0.0F;
+  }
 }
 
 }  // namespace
@@ -185,9 +191,8 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
     multiply(parameters_[2 * layer], Transpose::yes, output_gradient, Transpose::no,
              Product::assign, input_gradient);
     // Of the last layer's joined input, the features are below the hidden units.
-    const Index hidden_units = shape_.encoder[layer - 1];
-    output_gradient = input_gradient.topRows(hidden_units);
-    mask_inactive(a.inputs[layer].topRows(hidden_units), output_gradient);
+    output_gradient = input_gradient.topRows(shape_.encoder[layer - 1]);
+    mask_inactive(a.inputs[layer], output_gradient);
   }
 }
 

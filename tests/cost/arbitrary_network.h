@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/core/random.h"
@@ -80,11 +81,17 @@ inline ComputeModelInfo wide_info(std::string name = "random") {
   return info;
 }
 
+/// An ensemble of 1, 2 or 3 networks, which share their standardisation as trained ones do.
 inline std::shared_ptr<const NeuralComputeModel> random_model(ComputeArchitecture architecture,
                                                               std::uint64_t seed,
                                                               const NetworkSizes& sizes = {}) {
-  return std::make_shared<NeuralComputeModel>(random_network(architecture, seed, sizes),
-                                              wide_info());
+  std::vector<ComputeNetwork> members{random_network(architecture, seed, sizes)};
+  for (std::uint64_t member = 1; member <= seed % 3; ++member) {
+    members.push_back(random_network(architecture, mix64(seed + member), sizes));
+    members.back().feature_mean = members.front().feature_mean;
+    members.back().feature_scale = members.front().feature_scale;
+  }
+  return std::make_shared<NeuralComputeModel>(std::move(members), wide_info());
 }
 
 }  // namespace neuroshard::testing_networks

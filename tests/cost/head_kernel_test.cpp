@@ -61,7 +61,7 @@ double naive_cost(const Problem& problem, std::size_t at, bool with_piece, doubl
 
 void expect_matches(const Problem& problem, bool with_piece) {
   std::vector<double> costs(problem.num_states(), std::nan(""));
-  kernels::head_costs(problem.states.data(), problem.num_states(),
+  kernels::head_costs(problem.states.data(), problem.num_states(), problem.hidden + 2,
                       with_piece ? problem.piece.data() : nullptr, problem.hidden,
                       problem.bias.data(), problem.output.data(), problem.offset, costs.data());
   for (std::size_t i = 0; i < costs.size(); ++i) {
@@ -92,15 +92,15 @@ TEST(HeadKernel, ACostDoesNotDependOnTheOtherStates) {
   Random random(12);
   const Problem all = random_problem(33, 7, random);
   std::vector<double> costs(7);
-  kernels::head_costs(all.states.data(), 7, all.piece.data(), 33, all.bias.data(),
+  kernels::head_costs(all.states.data(), 7, 35, all.piece.data(), 33, all.bias.data(),
                       all.output.data(), all.offset, costs.data());
   for (std::size_t i = 0; i < 7; ++i) {
     double alone = 0.0;
-    kernels::head_costs(all.states.data() + i * 35, 1, all.piece.data(), 33, all.bias.data(),
+    kernels::head_costs(all.states.data() + i * 35, 1, 35, all.piece.data(), 33, all.bias.data(),
                         all.output.data(), all.offset, &alone);
     EXPECT_EQ(alone, costs[i]);
   }
-  kernels::head_costs(nullptr, 0, nullptr, 33, all.bias.data(), all.output.data(), all.offset,
+  kernels::head_costs(nullptr, 0, 35, nullptr, 33, all.bias.data(), all.output.data(), all.offset,
                       nullptr);
 }
 

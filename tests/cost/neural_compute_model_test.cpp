@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "neuroshard/cost/pessimistic_compute_model.h"
 #include "neuroshard/workload/index_distribution.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
@@ -135,6 +137,38 @@ RC_GTEST_PROP(NeuralComputeModelProperty, CostsWithAPieceAreCostsOfTheSum, ()) {
   for (std::size_t i = 0; i < states.size(); ++i) {
     const double expected = model->cost(sum(states[i], piece));
     RC_ASSERT(std::abs(costs[i] - expected) <= 1e-9 * std::max(1.0, expected));
+  }
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, AnEnsembleIsTheMeanOfItsMembers, ()) {
+  const auto model = arbitrary_model(ComputeArchitecture::resource_loads);
+  const auto count = static_cast<std::size_t>(model->num_members());
+  RC_TAG(count);
+  std::vector<NeuralComputeModel> alone;
+  for (const ComputeNetwork& member : model->members()) alone.emplace_back(member, wide_info());
+  const TableStatistics first = arbitrary_statistics();
+  const TableStatistics second = arbitrary_statistics();
+  const State state = contribution(*model, first, 16);
+  const State piece = contribution(*model, second, 8);
+  std::vector<double> each(count);
+  model->member_costs(state, piece, each);
+  double mean = 0.0;
+  for (std::size_t m = 0; m < count; ++m) {
+    const double expected =
+        alone[m].cost(sum(contribution(alone[m], first, 16), contribution(alone[m], second, 8)));
+    RC_ASSERT(std::abs(each[m] - expected) <= 1e-5 * std::max(1.0, expected));
+    mean += each[m] / static_cast<double>(count);
+  }
+  const double cost = model->cost(sum(state, piece));
+  RC_ASSERT(std::abs(cost - mean) <= 1e-5 * std::max(1.0, mean));
+  model->member_costs(sum(state, piece), {}, each);
+  const double highest = *std::max_element(each.begin(), each.end());
+  for (const double pessimism : {0.0, 0.25, 1.0}) {
+    const PessimisticComputeModel pessimist(model, pessimism);
+    const double expected = (1.0 - pessimism) * mean + pessimism * highest;
+    RC_ASSERT(std::abs(pessimist.cost(sum(state, piece)) - expected) <=
+              1e-5 * std::max(1.0, expected));
+    RC_ASSERT(pessimist.cost(State(model->state_size(), 0.0)) == 0.0);
   }
 }
 

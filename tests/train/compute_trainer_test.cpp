@@ -25,6 +25,7 @@ ComputeTrainingOptions options_for(ComputeArchitecture architecture, int epochs)
       architecture == kPublished ? ComputeTrainingOptions::published() : ComputeTrainingOptions{};
   options.loop.epochs = epochs;
   options.loop.batch_size = 32;
+  options.members = 1;
   options.num_threads = 1;
   options.seed = 7;
   options.name = "synthetic";
@@ -33,21 +34,23 @@ ComputeTrainingOptions options_for(ComputeArchitecture architecture, int epochs)
 
 /// All parameters in one list.
 std::vector<float> weights(const ComputeTrainingResult& result) {
-  const ComputeNetwork& network = result.model->network();
-  std::vector<float> all = network.feature_mean;
+  std::vector<float> all;
   const auto add = [&](const std::vector<float>& values) {
     all.insert(all.end(), values.begin(), values.end());
   };
-  add(network.feature_scale);
-  for (const DenseLayer& layer : network.encoder) {
-    add(layer.weights);
-    add(layer.bias);
+  for (const ComputeNetwork& network : result.model->members()) {
+    add(network.feature_mean);
+    add(network.feature_scale);
+    for (const DenseLayer& layer : network.encoder) {
+      add(layer.weights);
+      add(layer.bias);
+    }
+    add(network.head.weights);
+    add(network.head.bias);
+    add(network.head_output);
+    add(network.linear);
+    add({network.offset});
   }
-  add(network.head.weights);
-  add(network.head.bias);
-  add(network.head_output);
-  add(network.linear);
-  add({network.offset});
   return all;
 }
 
@@ -69,7 +72,7 @@ TEST_P(ComputeTrainerTest, LearnsTheCostsAndReportsWhatItDid) {
   for (const EpochStats& epoch : result.epochs) {
     EXPECT_LE(result.validation.mape, epoch.validation_mape);
   }
-  EXPECT_EQ(result.validation.mape, result.epochs[result.best_epoch - 1].validation_mape);
+  EXPECT_EQ(result.validation.mape, result.epochs[result.best_epochs.front() - 1].validation_mape);
   EXPECT_EQ(result.training.count, 256u);
   EXPECT_EQ(result.validation.count, 32u);
   EXPECT_EQ(result.unseen_combinations.count, 32u);
@@ -88,7 +91,7 @@ TEST_P(ComputeTrainerTest, TheModelCarriesWhereItIsFrom) {
   EXPECT_EQ(info.metrics.at("unseen_combinations.kendall_tau"),
             result.unseen_combinations.kendall_tau);
   EXPECT_EQ(info.metrics.at("seed"), 7.0);
-  EXPECT_EQ(result.model->network().architecture, GetParam());
+  EXPECT_EQ(result.model->architecture(), GetParam());
 }
 
 TEST_P(ComputeTrainerTest, IsTheSameBitForBitOnAnyNumberOfThreads) {
@@ -106,13 +109,32 @@ TEST_P(ComputeTrainerTest, IsTheSameBitForBitOnAnyNumberOfThreads) {
   EXPECT_NE(weights(train_compute_model(dataset, options)), weights(first));
 }
 
+TEST_P(ComputeTrainerTest, AnEnsembleIsTrainedMemberByMember) {
+  const ComputeDataset dataset = synthetic_dataset(GetParam(), 80);
+  ComputeTrainingOptions options = options_for(GetParam(), 3);
+  const ComputeTrainingResult single = train_compute_model(dataset, options);
+  options.members = 3;
+  std::vector<int> epochs;
+  const ComputeTrainingResult result = train_compute_model(
+      dataset, options, [&](const EpochStats& epoch) { epochs.push_back(epoch.epoch); });
+  EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(result.best_epochs.size(), 3u);
+  ASSERT_EQ(result.model->num_members(), 3);
+  const auto& members = result.model->members();
+  // The first is what training without ensemble gives; the others are others.
+  EXPECT_EQ(members[0].head.weights, single.model->members()[0].head.weights);
+  EXPECT_NE(members[1].head.weights, members[0].head.weights);
+  EXPECT_NE(members[2].head.weights, members[1].head.weights);
+  EXPECT_EQ(members[2].feature_mean, members[0].feature_mean);
+}
+
 TEST_P(ComputeTrainerTest, StopsWhenNothingGetsBetter) {
   const ComputeDataset dataset = synthetic_dataset(GetParam(), 50);
   ComputeTrainingOptions options = options_for(GetParam(), 20);
   options.loop.learning_rate = 0.0;  // the first epoch is the best
   options.loop.patience = 3;
   const ComputeTrainingResult result = train_compute_model(dataset, options);
-  EXPECT_EQ(result.best_epoch, 1);
+  EXPECT_EQ(result.best_epochs, std::vector<int>{1});
   EXPECT_EQ(result.epochs.size(), 4u);
 }
 
