@@ -159,6 +159,8 @@ Json comparison_json(const CompareOptions& options, const CostModels& models,
        to_json(ModelReference{models.communication->name(), models.communication_sha256})},
       {"seed", options.planner.seed},
       {"time_limit_seconds", options.planner.time_limit_seconds},
+      {"steps", options.planner.steps},
+      {"pessimism", options.planner.pessimism},
       {"measured", options.measure},
       {"tasks", std::move(tasks)}};
 }
@@ -253,6 +255,7 @@ void add_compare_command(CLI::App& app) {
   command->add_option("--threads", options->planner.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
+  add_improvement_options(*command, options->planner);
   command->add_option("--seed", options->planner.seed, "Where chance plays a part")
       ->check(seed())
       ->capture_default_str();

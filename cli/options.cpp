@@ -56,6 +56,23 @@ std::pair<int, int> parse_range(const std::string& text, const std::string& opti
   return {low, high};
 }
 
+std::pair<double, double> parse_shares(const std::string& text, const std::string& option) {
+  double low = 0.0;
+  const char* end = text.data() + text.size();
+  auto [at, status] = std::from_chars(text.data(), end, low);
+  double high = low;
+  if (status == std::errc{} && at != end && *at == ':') {
+    const auto second = std::from_chars(at + 1, end, high);
+    at = second.ptr;
+    status = second.ec;
+  }
+  const bool in_range = low > 0.0 && high >= low && high <= 1.0;  // not so for NaN
+  if (status != std::errc{} || at != end || !in_range) {
+    throw unexpected(option, "MIN:MAX with 0 < MIN <= MAX <= 1", text);
+  }
+  return {low, high};
+}
+
 CLI::Validator integer_between(std::int64_t low, std::int64_t high) {
   return integer_validator(low, high);
 }
@@ -65,6 +82,19 @@ CLI::Validator seed() {
 }
 
 void require_writable(const std::string& path) { const AtomicFile never_committed(path); }
+
+void add_improvement_options(CLI::App& command, PlannerOptions& options) {
+  command
+      .add_option("--steps", options.steps,
+                  "Steps of each chain of the improvement; 0: by the time limit")
+      ->check(integer_between(0, 1'000'000'000'000))
+      ->capture_default_str();
+  command
+      .add_option("--pessimism", options.pessimism,
+                  "Improve by the mean of the model's networks (0) to the highest (1)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+}
 
 Optimizer parse_optimizer(const std::string& text, const std::string& option) {
   if (const auto optimizer = optimizer_from_string(text)) return *optimizer;

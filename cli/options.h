@@ -7,11 +7,16 @@
 #include <utility>
 
 #include "neuroshard/core/table.h"
+#include "neuroshard/search/planner.h"
 
 namespace neuroshard::cli {
 
 /// "10:60" -> (10, 60); "8" -> (8, 8). Throws InputError unless 1 <= MIN <= MAX.
 [[nodiscard]] std::pair<int, int> parse_range(const std::string& text, const std::string& option);
+
+/// "0.9:0.98" -> (0.9, 0.98). Throws InputError unless 0 < MIN <= MAX <= 1.
+[[nodiscard]] std::pair<double, double> parse_shares(const std::string& text,
+                                                     const std::string& option);
 
 /// For CLI11: refuses anything but an integer in [low, high]. CLI11 itself takes -1 for a number
 /// without sign and 010 for 8.
@@ -25,6 +30,9 @@ inline constexpr int kMaxThreads = 1024;
 
 /// Throws InputError now, not after long work, if the file at `path` could not be written.
 void require_writable(const std::string& path);
+
+/// `--steps` and `--pessimism`.
+void add_improvement_options(CLI::App& command, PlannerOptions& options);
 
 [[nodiscard]] Optimizer parse_optimizer(const std::string& text, const std::string& option);
 [[nodiscard]] DataType parse_data_type(const std::string& text, const std::string& option);

@@ -202,6 +202,7 @@ void add_plan_command(CLI::App& app) {
   command->add_option("--threads", options->planner.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
+  add_improvement_options(*command, options->planner);
   command->add_option("--seed", options->planner.seed, "Where chance plays a part")
       ->check(seed())
       ->capture_default_str();

@@ -98,6 +98,7 @@ struct TasksOptions {
   int count = 100;
   std::string tables = "10:60";
   std::string memory = "4GiB";
+  std::string fill;
   std::string optimizer;
   TaskGeneratorOptions generator;
   std::string output;
@@ -108,6 +109,9 @@ void generate(TasksOptions& options) {
   const Workload workload = find_workload(options.name, options.workload_seed);
   std::tie(generator.min_tables, generator.max_tables) = parse_range(options.tables, "--tables");
   generator.memory_bytes = parse_bytes(options.memory, "--memory");
+  if (!options.fill.empty()) {
+    std::tie(generator.min_fill, generator.max_fill) = parse_shares(options.fill, "--fill");
+  }
   generator.optimizer = options.optimizer.empty()
                             ? workload.optimizer
                             : parse_optimizer(options.optimizer, "--optimizer");
@@ -144,6 +148,20 @@ void add_tasks(CLI::App& workload) {
       ->check(integer_between(1, kMaxWorldSize))
       ->capture_default_str();
   command->add_option("--memory", options->memory, "Memory of each device")->capture_default_str();
+  command->add_option("--fill", options->fill,
+                      "Share of all memory that the tables take, as MIN:MAX: sets each task's "
+                      "memory, below --memory");
+  command
+      ->add_option("--local-devices", options->generator.local_devices,
+                   "Devices of a host; 0: all devices on one")
+      ->check(integer_between(0, kMaxWorldSize))
+      ->capture_default_str();
+  command->add_option("--interconnect", options->generator.interconnect,
+                      "Name of the topology's interconnect");
+  command
+      ->add_option("--max-pooling-factor", options->generator.max_pooling_factor,
+                   "Only tables of at most this; 0: any")
+      ->capture_default_str();
   command->add_option("--batch-size", options->generator.batch_size, "0: the workload's")
       ->check(integer_between(0, kMaxBatchSize))
       ->capture_default_str();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace neuroshard {
 
@@ -21,20 +22,46 @@ std::int64_t ColumnAssignment::free_bytes(int device) const {
   return simulator_.task().topology.memory_bytes[device] - devices_[device].bytes;
 }
 
+namespace {
+
+template <typename Holdings>
+auto find_table(Holdings& holdings, int table) {
+  return std::lower_bound(
+      holdings.begin(), holdings.end(), table,
+      [](const ColumnAssignment::Holding& h, int number) { return h.table < number; });
+}
+
+}  // namespace
+
+std::int64_t ColumnAssignment::columns_of(int table, int device) const {
+  const std::vector<Holding>& holdings = devices_[device].holdings;
+  const auto holding = find_table(holdings, table);
+  return holding != holdings.end() && holding->table == table ? holding->num_columns : 0;
+}
+
+std::int64_t ColumnAssignment::memory_change(int table, std::int64_t num_columns,
+                                             int device) const {
+  const Task& task = simulator_.task();
+  const std::int64_t before = columns_of(table, device);
+  const std::int64_t after = before + num_columns;
+  const auto bytes = [&](std::int64_t columns) {
+    return columns == 0 ? 0 : shard_bytes(task.tables[table], columns, task.optimizer);
+  };
+  return bytes(after) - bytes(before);
+}
+
 void ColumnAssignment::count_piece(int table, std::int64_t num_columns, int device, int sign) {
   const PieceType piece = catalog_.add(table, num_columns);
-  const std::size_t size = catalog_.state_size();
   const double* contribution = catalog_.contribution(piece).data();
-  double* state = states_.data() + static_cast<std::size_t>(device) * size;
-  for (std::size_t i = 0; i < size; ++i) state[i] += sign * contribution[i];
-  columns_[device] += static_cast<double>(sign * num_columns);
+  const std::span<double> sums = state(device);
+  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += sign * contribution[i];
+  devices_[device].columns += static_cast<double>(sign * num_columns);
   devices_[device].bytes += sign * catalog_.bytes(piece);
 }
 
 void ColumnAssignment::add(int table, std::int64_t num_columns, int device) {
   std::vector<Holding>& holdings = devices_[device].holdings;
-  auto holding = std::lower_bound(holdings.begin(), holdings.end(), table,
-                                  [](const Holding& h, int number) { return h.table < number; });
+  auto holding = find_table(holdings, table);
   if (holding == holdings.end() || holding->table != table) {
     holding = holdings.insert(holding, {table, 0});
   } else {
@@ -57,18 +84,60 @@ void ColumnAssignment::apply(const Transfer& transfer) {
   add(transfer.table, transfer.num_columns, transfer.to);
 }
 
-const PlanCost& ColumnAssignment::cost() {
-  if (cost_known_) return cost_;
-  const std::size_t size = catalog_.state_size();
+void ColumnAssignment::remember(int one, int other) {
+  refresh();
+  for (std::size_t i = 0; i < remembered_.size(); ++i) {
+    Remembered& slot = remembered_[i];
+    slot.number = i == 0 ? one : other;
+    slot.device = devices_[slot.number];
+    const std::span<const double> sums = state(slot.number);
+    slot.state.assign(sums.begin(), sums.end());
+    slot.compute_ms = compute_ms_[slot.number];
+  }
+  remembered_cost_known_ = cost_known_;
+  if (cost_known_) std::swap(remembered_cost_, cost_);
+}
+
+void ColumnAssignment::roll_back() {
+  for (Remembered& slot : remembered_) {
+    std::swap(devices_[slot.number], slot.device);
+    std::copy(slot.state.begin(), slot.state.end(), state(slot.number).begin());
+    compute_ms_[slot.number] = slot.compute_ms;
+  }
+  cost_known_ = remembered_cost_known_;
+  if (cost_known_) std::swap(remembered_cost_, cost_);
+}
+
+void ColumnAssignment::refresh() {
+  const Task& task = simulator_.task();
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    if (!devices_[d].changed) continue;
-    compute_ms_[d] = simulator_.compute().cost({states_.data() + d * size, size});
-    devices_[d].changed = false;
+    Device& device = devices_[d];
+    if (!device.changed) continue;
+    compute_ms_[d] = simulator_.compute().cost(state(static_cast<int>(d)));
+    device.floor_ms =
+        simulator_.communication().floor_ms(task.topology, task.batch_size, device.columns);
+    device.changed = false;
     ++head_evaluations_;
   }
+}
+
+const PlanCost& ColumnAssignment::cost() {
+  if (cost_known_) return cost_;
+  refresh();
+  for (std::size_t d = 0; d < devices_.size(); ++d) columns_[d] = devices_[d].columns;
   cost_ = simulator_.combine(compute_ms_, columns_);
   cost_known_ = true;
   return cost_;
+}
+
+ColumnAssignment::Floor ColumnAssignment::floor() {
+  refresh();
+  Floor floor;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    floor.cost_ms = std::max(floor.cost_ms, compute_ms_[d] + devices_[d].floor_ms);
+    floor.compute_sum_ms += compute_ms_[d];
+  }
+  return floor;
 }
 
 ShardingPlan ColumnAssignment::plan() const {

@@ -1,6 +1,7 @@
 // A plan as the search changes it: how many columns of every table each device holds.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -43,11 +44,31 @@ class ColumnAssignment {
   /// Memory left; negative if the device holds more than it may.
   [[nodiscard]] std::int64_t free_bytes(int device) const;
 
+  /// How many columns of a table a device holds.
+  [[nodiscard]] std::int64_t columns_of(int table, int device) const;
+
+  /// By how much a device's memory grows with so many columns of a table more (or, if negative,
+  /// less, of which it must hold as many).
+  [[nodiscard]] std::int64_t memory_change(int table, std::int64_t num_columns, int device) const;
+
   /// `from` must hold so many columns of the table. Memory may be overdrawn in between.
   void apply(const Transfer& transfer);
 
+  /// Remembers all of two devices and the cost, for roll_back().
+  void remember(int one, int other);
+  /// Undoes what has been applied since `remember`, which was to these two devices only.
+  void roll_back();
+
   /// Predicted cost of the plan; only what changed is computed anew.
   const PlanCost& cost();
+
+  /// What every plan with these computation costs and columns costs at least, and the sum of the
+  /// computation costs: a fraction of the price of cost().
+  struct Floor {
+    double cost_ms = 0.0;
+    double compute_sum_ms = 0.0;
+  };
+  [[nodiscard]] Floor floor();
 
   /// In canonical order; each table's columns lie on its devices by rising number.
   [[nodiscard]] ShardingPlan plan() const;
@@ -56,24 +77,43 @@ class ColumnAssignment {
 
  private:
   struct Device {
-    std::vector<Holding> holdings;
+    std::vector<Holding> holdings;  ///< by table
     std::int64_t bytes = 0;
-    bool changed = true;
+    double columns = 0.0;
+    double floor_ms = 0.0;  ///< of its communication
+    bool changed = true;    ///< compute_ms_ and floor_ms are not those of its holdings
+  };
+
+  /// A device as it was.
+  struct Remembered {
+    int number = 0;
+    Device device;
+    std::vector<double> state;
+    double compute_ms = 0.0;
   };
 
   /// Changes how many columns of a table a device holds.
   void add(int table, std::int64_t num_columns, int device);
   /// Adds a piece to the device's sums, or takes it from them.
   void count_piece(int table, std::int64_t num_columns, int device, int sign);
+  /// Prices the devices that changed.
+  void refresh();
+  [[nodiscard]] std::span<double> state(int device) {
+    return {states_.data() + static_cast<std::size_t>(device) * catalog_.state_size(),
+            catalog_.state_size()};
+  }
 
   const Simulator& simulator_;
   PieceCatalog& catalog_;
   std::vector<Device> devices_;
   std::vector<double> states_;  ///< [device][state]
   std::vector<double> compute_ms_;
-  std::vector<double> columns_;
   PlanCost cost_;
   bool cost_known_ = false;
+  std::array<Remembered, 2> remembered_;
+  PlanCost remembered_cost_;
+  bool remembered_cost_known_ = false;
+  std::vector<double> columns_;  ///< scratch of cost()
   std::int64_t head_evaluations_ = 0;
 };
 

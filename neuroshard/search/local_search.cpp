@@ -19,12 +19,12 @@ using Clock = std::chrono::steady_clock;
 
 /// How often the clock is read.
 constexpr std::int64_t kStepsPerLook = 64;
-/// A step's price grows with the devices; beyond so many, chains are shorter in return, so that not
-/// the clock decides where they end.
-constexpr int kDevicesOfFullLength = 256;
 /// Share of the mean device in what is minimised: where the slowest device cannot be helped at
 /// once, less work elsewhere makes room for helping it later.
 constexpr double kMeanShare = 0.1;
+
+/// Pieces that are tried to make room on a device.
+constexpr int kRoomAttempts = 4;
 
 /// Up to two transfers: a move, or the two halves of an exchange.
 class Neighbour {
@@ -42,40 +42,33 @@ class Neighbour {
 class Annealing {
  public:
   Annealing(const Simulator& simulator, const ShardingPlan& plan, const LocalSearchOptions& options,
-            int chain)
+            std::uint64_t stream)
       : simulator_(simulator),
         options_(options),
-        num_steps_(options.num_steps * kDevicesOfFullLength /
-                   std::max(kDevicesOfFullLength, simulator.task().topology.world_size)),
-        random_(Random::for_stream(options.seed, static_cast<std::uint64_t>(chain))),
+        random_(Random::for_stream(options.seed, stream)),
         catalog_(simulator),
-        assignment_(simulator, catalog_, plan),
-        best_plan_(plan),
-        best_cost_(simulator.cost(plan).cost_ms) {}
+        assignment_(simulator, catalog_, plan) {}
 
   void run() {
-    double energy = current_energy();
+    best_cost_ = assignment_.cost().cost_ms;
     const double scale = best_cost_;
-    for (std::int64_t step = 0; step < num_steps_; ++step) {
+    double energy = current_energy();
+    for (std::int64_t step = 0; step < options_.num_steps; ++step) {
       if (step % kStepsPerLook == 0 && options_.deadline && Clock::now() >= *options_.deadline) {
         break;
       }
       const Neighbour neighbour = draw();
-      if (neighbour.empty()) continue;
-      for (const Transfer& transfer : neighbour.transfers()) assignment_.apply(transfer);
-      const double threshold = acceptance(step, scale);
-      const double next = fits(neighbour) ? current_energy() : energy + 2.0 * threshold + 1.0;
-      if (next <= energy + threshold) {
-        energy = next;
-        keep_if_best();
-      } else {
-        undo(neighbour);
+      const double allowed = energy + acceptance(step, scale);
+      if (neighbour.empty() || !fits(neighbour)) continue;
+      if (const std::optional<double> next = accepted(neighbour, allowed)) {
+        energy = *next;
+        keep_if_best(neighbour);
       }
     }
+    return_to_best();
   }
 
   [[nodiscard]] double best_cost() const { return best_cost_; }
-  [[nodiscard]] const ShardingPlan& best_plan() const { return best_plan_; }
   [[nodiscard]] const ColumnAssignment& assignment() const { return assignment_; }
   [[nodiscard]] std::size_t pieces_encoded() const { return catalog_.size(); }
 
@@ -87,6 +80,12 @@ class Annealing {
     return cost.cost_ms + kMeanShare * sum / static_cast<double>(cost.devices.size());
   }
 
+  /// What the energy is at least.
+  double least_energy() {
+    const ColumnAssignment::Floor floor = assignment_.floor();
+    return floor.cost_ms + kMeanShare * floor.compute_sum_ms / assignment_.num_devices();
+  }
+
   /// When a device is ready for the forward all-to-all: all of them end together, so what holds
   /// the plan up is who starts it last.
   static double start_of(const DeviceCost& device) {
@@ -95,7 +94,7 @@ class Annealing {
 
   /// By how much the energy may rise in this step: Metropolis' rule, drawn beforehand.
   double acceptance(std::int64_t step, double scale) {
-    const double progress = static_cast<double>(step) / static_cast<double>(num_steps_);
+    const double progress = static_cast<double>(step) / static_cast<double>(options_.num_steps);
     const double temperature =
         scale * options_.first_temperature *
         std::pow(options_.last_temperature / options_.first_temperature, progress);
@@ -129,10 +128,30 @@ class Annealing {
   /// All columns of a piece, or some.
   std::int64_t random_columns(const ColumnAssignment::Holding& holding, double whole) {
     const std::int64_t quanta = holding.num_columns / kColumnGranularity;
-    const bool cuttable =
-        quanta >= 2 && can_cut(simulator_.task().tables[holding.table].embedding_dim);
-    if (!cuttable || random_.uniform() < whole) return holding.num_columns;
+    if (!is_cuttable(holding) || random_.uniform() < whole) return holding.num_columns;
     return random_.integer(1, quanta - 1) * kColumnGranularity;
+  }
+
+  [[nodiscard]] bool is_cuttable(const ColumnAssignment::Holding& holding) const {
+    return holding.num_columns >= 2 * kColumnGranularity &&
+           can_cut(simulator_.task().tables[holding.table].embedding_dim);
+  }
+
+  /// The fewest columns of a piece that have to leave the device for `bytes` to be freed; more than
+  /// it has if all of them are too few.
+  [[nodiscard]] std::int64_t columns_that_free(const ColumnAssignment::Holding& holding,
+                                               std::int64_t bytes, int device) const {
+    if (is_cuttable(holding)) {
+      const Table& table = simulator_.task().tables[holding.table];
+      const std::int64_t per_quantum =
+          table.num_embeddings * element_bytes(table.data_type) * kColumnGranularity;
+      const std::int64_t columns =
+          (std::max<std::int64_t>(bytes, 1) + per_quantum - 1) / per_quantum * kColumnGranularity;
+      if (columns < holding.num_columns) return columns;
+    }
+    const std::int64_t freed =
+        -assignment_.memory_change(holding.table, -holding.num_columns, device);
+    return freed >= bytes ? holding.num_columns : holding.num_columns + 1;
   }
 
   Neighbour draw() {
@@ -142,59 +161,127 @@ class Annealing {
     if (from == to || assignment_.holdings(from).empty()) return neighbour;
     const ColumnAssignment::Holding given = random_holding(from);
     const bool exchange = !assignment_.holdings(to).empty() && random_.uniform() < 0.5;
-    neighbour.add({given.table, random_columns(given, exchange ? 0.9 : 0.7), from, to});
-    if (!exchange) return neighbour;
-    const ColumnAssignment::Holding taken = random_holding(to);
-    if (taken.table == given.table) return neighbour;
-    neighbour.add({taken.table, random_columns(taken, 0.9), to, from});
+    const std::int64_t columns = random_columns(given, exchange ? 0.9 : 0.7);
+    neighbour.add({given.table, columns, from, to});
+    const std::int64_t lacking =
+        assignment_.memory_change(given.table, columns, to) - assignment_.free_bytes(to);
+    if (lacking > 0) {
+      add_making_room(neighbour, lacking);
+    } else if (exchange) {
+      const ColumnAssignment::Holding taken = random_holding(to);
+      if (taken.table != given.table) {
+        neighbour.add({taken.table, random_columns(taken, 0.9), to, from});
+      }
+    }
     return neighbour;
+  }
+
+  /// Adds a transfer back that frees the lacking bytes on the device that columns go to, or leaves
+  /// the neighbour as one that does not fit.
+  void add_making_room(Neighbour& neighbour, std::int64_t lacking) {
+    const Transfer given = neighbour.transfers().front();
+    const auto holdings = assignment_.holdings(given.to);
+    for (int attempt = 0; attempt < kRoomAttempts && !holdings.empty(); ++attempt) {
+      const ColumnAssignment::Holding taken = random_holding(given.to);
+      const std::int64_t columns = columns_that_free(taken, lacking, given.to);
+      if (taken.table == given.table || columns > taken.num_columns) continue;
+      const bool all = columns == taken.num_columns || random_.uniform() < 0.5;
+      neighbour.add({taken.table, all ? taken.num_columns : columns, given.to, given.from});
+      return;
+    }
   }
 
   [[nodiscard]] bool fits(const Neighbour& neighbour) const {
     const Transfer& first = neighbour.transfers().front();
-    return assignment_.free_bytes(first.from) >= 0 && assignment_.free_bytes(first.to) >= 0;
+    std::int64_t from_change = 0;
+    std::int64_t to_change = 0;
+    for (const Transfer& transfer : neighbour.transfers()) {
+      const bool back = transfer.from != first.from;
+      (back ? to_change : from_change) +=
+          assignment_.memory_change(transfer.table, -transfer.num_columns, transfer.from);
+      (back ? from_change : to_change) +=
+          assignment_.memory_change(transfer.table, transfer.num_columns, transfer.to);
+    }
+    return from_change <= assignment_.free_bytes(first.from) &&
+           to_change <= assignment_.free_bytes(first.to);
   }
 
-  void undo(const Neighbour& neighbour) {
-    const auto transfers = neighbour.transfers();
-    for (std::size_t i = transfers.size(); i-- > 0;) assignment_.apply(transfers[i].reversed());
+  /// Goes to the neighbour and returns its energy if that is no higher than allowed.
+  std::optional<double> accepted(const Neighbour& neighbour, double allowed) {
+    const Transfer& first = neighbour.transfers().front();
+    assignment_.remember(first.from, first.to);
+    for (const Transfer& transfer : neighbour.transfers()) assignment_.apply(transfer);
+    // Most neighbours are far too bad, and that is seen without the all-to-alls.
+    if (least_energy() <= allowed) {
+      const double energy = current_energy();
+      if (energy <= allowed) return energy;
+    }
+    assignment_.roll_back();
+    return std::nullopt;
   }
 
-  void keep_if_best() {
+  void keep_if_best(const Neighbour& neighbour) {
+    for (const Transfer& transfer : neighbour.transfers()) since_best_.push_back(transfer);
     const double cost = assignment_.cost().cost_ms;
     if (cost >= best_cost_) return;
     best_cost_ = cost;
-    best_plan_ = assignment_.plan();
+    since_best_.clear();
+  }
+
+  void return_to_best() {
+    for (; !since_best_.empty(); since_best_.pop_back()) {
+      assignment_.apply(since_best_.back().reversed());
+    }
   }
 
   const Simulator& simulator_;
   const LocalSearchOptions& options_;
-  std::int64_t num_steps_;
   Random random_;
   PieceCatalog catalog_;
   ColumnAssignment assignment_;
-  ShardingPlan best_plan_;
-  double best_cost_;
+  double best_cost_ = 0.0;
+  std::vector<Transfer> since_best_;  ///< what has been done since the best plan
 };
+
+/// One round's best chain, and what all of them did.
+void run_round(const Simulator& simulator, const LocalSearchOptions& options, std::int64_t round,
+               ThreadPool& pool, PlanningResult& result) {
+  std::vector<std::optional<Annealing>> chains(std::max(options.num_chains, 1));
+  pool.for_each(chains.size(), [&](std::size_t i, int) {
+    const auto stream = static_cast<std::uint64_t>(round) * chains.size() + i;
+    chains[i].emplace(simulator, result.plan, options, stream);
+    chains[i]->run();
+  });
+  const Annealing* best = nullptr;
+  double best_cost = result.predicted.cost_ms;
+  for (const std::optional<Annealing>& chain : chains) {
+    result.stats.head_evaluations += chain->assignment().head_evaluations();
+    result.stats.pieces_encoded += static_cast<std::int64_t>(chain->pieces_encoded());
+    if (chain->best_cost() >= best_cost) continue;
+    best = &*chain;
+    best_cost = chain->best_cost();
+  }
+  if (best == nullptr) return;
+  result.plan = best->assignment().plan();
+  result.predicted = simulator.cost(result.plan);
+}
 
 }  // namespace
 
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                             const LocalSearchOptions& options, ThreadPool& pool) {
-  std::vector<std::optional<Annealing>> chains(std::max(options.num_chains, 1));
-  pool.for_each(chains.size(), [&](std::size_t i, int) {
-    chains[i].emplace(simulator, plan, options, static_cast<int>(i));
-    chains[i]->run();
-  });
   PlanningResult result;
-  const Annealing* best = &*chains.front();
-  for (const std::optional<Annealing>& chain : chains) {
-    if (chain->best_cost() < best->best_cost()) best = &*chain;
-    result.stats.head_evaluations += chain->assignment().head_evaluations();
-    result.stats.pieces_encoded += static_cast<std::int64_t>(chain->pieces_encoded());
+  result.plan = plan;
+  result.predicted = simulator.cost(plan);
+  std::int64_t rounds_without_gain = 0;
+  for (std::int64_t round = 0; round < options.num_rounds; ++round) {
+    if (options.deadline && Clock::now() >= *options.deadline) break;
+    const double before = result.predicted.cost_ms;
+    run_round(simulator, options, round, pool, result);
+    const bool gained = result.predicted.cost_ms < before * (1.0 - options.least_gain);
+    rounds_without_gain = gained ? 0 : rounds_without_gain + 1;
+    if (rounds_without_gain >= options.patience) break;
   }
-  result.plan = best->best_plan();
-  result.predicted = simulator.cost(result.plan);
   return result;
 }
 

@@ -11,22 +11,27 @@
 namespace neuroshard {
 
 struct LocalSearchOptions {
-  std::int64_t num_steps = 15'000;  ///< neighbours tried by each chain (fewer beyond 256
-                                    ///< devices); 0: none
-  int num_chains = 2;               ///< independent chains; the best result counts
-  /// Temperatures relative to the first plan's cost, falling geometrically.
+  std::int64_t num_rounds = 8;      ///< at the most; 0: none
+  std::int64_t num_steps = 15'000;  ///< neighbours tried by each chain of a round
+  int num_chains = 2;               ///< independent chains of a round, which starts from the best
+                                    ///< plan of all before
+  /// Rounds in a row that find less than `least_gain` (relative) before the search ends.
+  std::int64_t patience = 2;
+  double least_gain = 1e-3;
+  /// Temperatures relative to the round's first cost, falling geometrically from step to step.
   double first_temperature = 3e-2;
   double last_temperature = 1e-3;
   std::uint64_t seed = 0;
-  /// Chains end here even with steps left; then the result depends on the machine's speed.
+  /// The search ends here even with steps left; then the result depends on the machine's speed.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
 /// A neighbour of a plan takes columns of one table from one device to another: all of a piece, so
 /// that it moves or joins another piece of its table, or a part of it, so that it is cut at any
-/// multiple of 4 columns or an existing cut shifts; or exchanges such pieces of two devices.
-/// Returns a plan that is valid and whose predicted cost is at most the given one's, which must be
-/// valid. Depends on plan, steps, chains and seed alone unless the deadline comes first.
+/// multiple of 4 columns or an existing cut shifts; or exchanges such pieces of two devices, as
+/// many columns as make it fit where memory is tight. Returns a plan that is valid and whose
+/// predicted cost is at most the given one's, which must be valid. Depends on the plan and the
+/// options alone unless the deadline comes first.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options, ThreadPool& pool);
 

@@ -1,25 +1,68 @@
-// Search, then improvement.
+// The search and the improvement, one after the other.
 #include "neuroshard/search/neuroshard_planner.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/cost/pessimistic_compute_model.h"
 
 namespace neuroshard {
+
+namespace {
+
+/// Rounds are shorter on more devices.
+constexpr int kDevicesOfFullLength = 256;
+/// A year: what is longer is as good as no limit.
+constexpr double kMostSeconds = 31'536'000.0;
+
+/// The simulator with which plans are improved.
+Simulator pessimist(const Simulator& simulator, double pessimism) {
+  if (pessimism == 0.0 || simulator.compute().num_members() == 1) return simulator;
+  return {simulator,
+          std::make_shared<PessimisticComputeModel>(simulator.shared_compute(), pessimism)};
+}
+
+}  // namespace
+
+void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size) {
+  const double seconds = std::clamp(options.time_limit_seconds, 0.0, kMostSeconds);
+  improvement.num_steps = std::max<std::int64_t>(
+      improvement.num_steps * kDevicesOfFullLength / std::max(kDevicesOfFullLength, world_size), 1);
+  const auto count = [](double value) { return static_cast<std::int64_t>(std::ceil(value)); };
+  if (options.steps > 0) {
+    improvement.num_steps = std::min(improvement.num_steps, options.steps);
+    improvement.num_rounds = options.steps / improvement.num_steps;
+    improvement.patience = improvement.num_rounds;
+  } else {
+    improvement.num_rounds = count(static_cast<double>(improvement.num_rounds) * seconds);
+    improvement.patience = count(static_cast<double>(improvement.patience) * seconds);
+  }
+}
 
 PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  PlanningResult searched = BeamSearchPlanner(options_.beam).plan(simulator, options);
+  PlanningResult result = BeamSearchPlanner(options_.beam).plan(simulator, options);
   LocalSearchOptions improvement = options_.improvement;
+  set_budget(improvement, options, simulator.task().topology.world_size);
   improvement.seed = options.seed;
-  improvement.deadline = start + std::chrono::duration_cast<Clock::duration>(
-                                     std::chrono::duration<double>(options.time_limit_seconds));
+  improvement.deadline =
+      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                  std::min(options.time_limit_seconds, kMostSeconds)));
   ThreadPool pool(options.num_threads);
-  PlanningResult result = improve_plan(simulator, searched.plan, improvement, pool);
-  result.stats.plans_priced += searched.stats.plans_priced;
-  result.stats.states_expanded += searched.stats.states_expanded;
-  result.stats.head_evaluations += searched.stats.head_evaluations;
-  result.stats.pieces_encoded += searched.stats.pieces_encoded;
+  PlanningResult improved =
+      improve_plan(pessimist(simulator, options.pessimism), result.plan, improvement, pool);
+  improved.predicted = simulator.cost(improved.plan);
+  if (improved.predicted.cost_ms < result.predicted.cost_ms) {
+    result.plan = std::move(improved.plan);
+    result.predicted = std::move(improved.predicted);
+  }
+  result.stats.head_evaluations += improved.stats.head_evaluations;
+  result.stats.pieces_encoded += improved.stats.pieces_encoded;
   result.stats.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return result;
 }

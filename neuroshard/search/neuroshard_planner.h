@@ -9,11 +9,17 @@ namespace neuroshard {
 
 struct NeuroShardOptions {
   BeamSearchOptions beam;
-  LocalSearchOptions improvement;  ///< its seed and deadline come from PlannerOptions
+  LocalSearchOptions improvement;  ///< budget, seed and deadline come from PlannerOptions
 };
 
-/// Never predicted to cost more than the beam search's plan. Does not depend on the number of
-/// threads, nor on the time limit as long as that leaves time for all steps.
+/// The improvement's budget of rounds and steps: `options.steps` of each chain, or if that is 0 as
+/// many as are worth the time limit on a slow machine, so that it is not the clock that decides
+/// where they end. A step's price grows with the devices.
+void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size);
+
+/// Never predicted to cost more than the beam search's plan, which is improved by a pessimist's
+/// predictions (PlannerOptions::pessimism). Does not depend on the number of threads, nor on the
+/// machine as long as the time limit leaves time for all steps.
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(options) {}

@@ -1,17 +1,30 @@
 // The distinct pieces that a search meets.
 #include "neuroshard/search/piece_catalog.h"
 
+#include <cassert>
 #include <tuple>
 
 namespace neuroshard {
 
+namespace {
+constexpr PieceType kUnknown = -1;
+}  // namespace
+
 PieceCatalog::PieceCatalog(const Simulator& simulator)
-    : simulator_(simulator), state_size_(simulator.compute().state_size()) {}
+    : simulator_(simulator),
+      state_size_(simulator.compute().state_size()),
+      types_(simulator.task().tables.size()) {}
 
 PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
+  assert(num_columns % kColumnGranularity == 0 ||
+         num_columns == simulator_.task().tables[table].embedding_dim);
+  std::vector<PieceType>& types = types_[table];
+  const auto quanta =
+      static_cast<std::size_t>((num_columns + kColumnGranularity - 1) / kColumnGranularity);
+  if (quanta >= types.size()) types.resize(quanta + 1, kUnknown);
+  if (types[quanta] != kUnknown) return types[quanta];
   const auto type = static_cast<PieceType>(facts_.size());
-  const auto [entry, is_new] = types_.try_emplace({table, num_columns}, type);
-  if (!is_new) return entry->second;
+  types[quanta] = type;
   contributions_.resize(contributions_.size() + state_size_);
   const std::span<double> contribution(contributions_.data() + type * state_size_, state_size_);
   simulator_.encode(table, num_columns, contribution);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 #include <vector>
@@ -20,7 +19,8 @@ class PieceCatalog {
  public:
   explicit PieceCatalog(const Simulator& simulator);
 
-  /// The piece's type, encoded now if it is new.
+  /// The piece's type, encoded now if it is new. `num_columns` is a multiple of 4 or the whole
+  /// table's.
   PieceType add(int table, std::int64_t num_columns);
 
   [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }
@@ -55,7 +55,8 @@ class PieceCatalog {
   std::size_t state_size_;
   std::vector<Facts> facts_;
   std::vector<double> contributions_;
-  std::map<std::pair<int, std::int64_t>, PieceType> types_;
+  /// [table][columns in units of 4, rounded up]: only a whole table is no multiple of 4 columns.
+  std::vector<std::vector<PieceType>> types_;
 };
 
 }  // namespace neuroshard

@@ -16,6 +16,10 @@ struct PlannerOptions {
   std::uint64_t seed = 0;           ///< used wherever chance plays a part
   int num_threads = 0;              ///< <= 0: one per core; the plan does not depend on it
   double time_limit_seconds = 1.0;  ///< for algorithms that improve until it is up
+  /// Neighbours that an improvement tries; 0: a number that follows from time limit and task alone.
+  std::int64_t steps = 0;
+  /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
+  double pessimism = 0.5;
 };
 
 /// What a planner did, as data; printing it is somebody else's job.

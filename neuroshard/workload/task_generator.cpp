@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -47,6 +48,28 @@ void validate(const TaskGeneratorOptions& options, const Workload& workload) {
   require(options.batch_size >= 0 && options.batch_size <= kMaxBatchSize, "batch_size",
           fmt::format("an integer between 0 and {}", kMaxBatchSize),
           fmt::to_string(options.batch_size));
+  require(options.local_devices >= 0 &&
+              (options.local_devices == 0 || options.num_devices % options.local_devices == 0),
+          "local_devices", fmt::format("a divisor of the {} devices", options.num_devices),
+          fmt::to_string(options.local_devices));
+  require(
+      options.max_fill == 0.0 || (options.min_fill > 0.0 && options.min_fill <= options.max_fill &&
+                                  options.max_fill <= 1.0),
+      "fill", "shares with 0 < MIN <= MAX <= 1",
+      fmt::format("{}:{}", options.min_fill, options.max_fill));
+  require(options.max_pooling_factor >= 0.0, "max_pooling_factor", "at least 0",
+          fmt::to_string(options.max_pooling_factor));
+}
+
+/// The tables that tasks are drawn from.
+Workload pool_of(const Workload& workload, const TaskGeneratorOptions& options) {
+  Workload pool = workload;
+  if (options.max_pooling_factor > 0.0) {
+    std::erase_if(pool.tables, [&](const Table& table) {
+      return table.pooling_factor > options.max_pooling_factor;
+    });
+  }
+  return pool;
 }
 
 /// A table of the workload at a dimension.
@@ -84,11 +107,12 @@ class Picker {
     return sum;
   }
 
-  /// True if the narrowest piece of each table fits a device.
-  [[nodiscard]] bool can_be_cut_to_fit(const std::vector<Pick>& picks) const {
+  /// True if the narrowest piece of each table fits a device of so much memory.
+  [[nodiscard]] bool can_be_cut_to_fit(const std::vector<Pick>& picks,
+                                       std::int64_t memory_bytes) const {
     return std::all_of(picks.begin(), picks.end(), [&](const Pick& pick) {
       return shard_bytes(workload_.tables[pick.table], kColumnGranularity, options_.optimizer) <=
-             options_.memory_bytes;
+             memory_bytes;
     });
   }
 
@@ -98,19 +122,35 @@ class Picker {
   std::vector<std::size_t> order_;
 };
 
-std::vector<Pick> draw_fitting(const Workload& workload, const TaskGeneratorOptions& options,
-                               std::uint64_t index) {
+/// Tables, and the memory of each device.
+struct Draw {
+  std::vector<Pick> picks;
+  std::int64_t memory_bytes = 0;
+};
+
+Draw draw_fitting(const Workload& workload, const TaskGeneratorOptions& options,
+                  std::uint64_t index) {
   Random random = Random::for_stream(options.seed, index);
   const auto num_tables =
       static_cast<std::size_t>(random.integer(options.min_tables, options.max_tables));
   const double capacity =
       static_cast<double>(options.memory_bytes) * static_cast<double>(options.num_devices);
+  // A stream of its own: the fill of a task has no part in which tables it has.
+  const double fill =
+      Random::for_stream(mix64(options.seed), index).uniform(options.min_fill, options.max_fill);
   Picker picker(workload, options);
   double least_bytes = std::numeric_limits<double>::infinity();
   for (int draw = 0; draw < kMaxDraws; ++draw) {
     std::vector<Pick> picks = picker.draw(num_tables, random);
     const double bytes = picker.bytes(picks);
-    if (bytes <= capacity && picker.can_be_cut_to_fit(picks)) return picks;
+    std::int64_t memory = options.memory_bytes;
+    if (fill > 0.0) {
+      memory = std::min(memory,
+                        static_cast<std::int64_t>(std::ceil(bytes / (fill * options.num_devices))));
+    }
+    if (bytes <= capacity && picker.can_be_cut_to_fit(picks, memory)) {
+      return {std::move(picks), memory};
+    }
     least_bytes = std::min(least_bytes, bytes);
   }
   throw InputError(
@@ -127,21 +167,24 @@ std::vector<Pick> draw_fitting(const Workload& workload, const TaskGeneratorOpti
 
 }  // namespace
 
-Task generate_task(const Workload& workload, const TaskGeneratorOptions& options,
+Task generate_task(const Workload& all_tables, const TaskGeneratorOptions& options,
                    std::uint64_t index) {
+  const Workload workload = pool_of(all_tables, options);
   validate(options, workload);
   Task task;
   task.batch_size = options.batch_size > 0 ? options.batch_size : workload.batch_size;
   task.optimizer = options.optimizer;
-  for (const Pick& pick : draw_fitting(workload, options, index)) {
+  const Draw drawn = draw_fitting(workload, options, index);
+  for (const Pick& pick : drawn.picks) {
     Table& table = task.tables.emplace_back(workload.tables[pick.table]);
     table.embedding_dim = pick.embedding_dim;
   }
-  task.topology = {.world_size = options.num_devices,
-                   .local_world_size = options.num_devices,
-                   .memory_bytes = std::vector<std::int64_t>(
-                       static_cast<std::size_t>(options.num_devices), options.memory_bytes),
-                   .interconnect = {}};
+  task.topology = {
+      .world_size = options.num_devices,
+      .local_world_size = options.local_devices > 0 ? options.local_devices : options.num_devices,
+      .memory_bytes = std::vector<std::int64_t>(static_cast<std::size_t>(options.num_devices),
+                                                drawn.memory_bytes),
+      .interconnect = options.interconnect};
   return task;
 }
 

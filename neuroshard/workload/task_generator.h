@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "neuroshard/core/task.h"
 #include "neuroshard/workload/workload.h"
@@ -9,10 +10,17 @@
 namespace neuroshard {
 
 struct TaskGeneratorOptions {
-  int min_tables = 10;         ///< fewest tables of a task
-  int max_tables = 60;         ///< most tables of a task, at most the workload's
-  std::int64_t max_dim = 128;  ///< largest dimension: a power of two, at least 4 columns
-  int num_devices = 4;         ///< devices of the task, all on one host
+  int min_tables = 10;              ///< fewest tables of a task
+  int max_tables = 60;              ///< most tables of a task, at most the workload's
+  std::int64_t max_dim = 128;       ///< largest dimension: a power of two, at least 4 columns
+  int num_devices = 4;              ///< devices of the task
+  int local_devices = 0;            ///< of them on each host; 0: all
+  std::string interconnect;         ///< of the topology; may be empty
+  double max_pooling_factor = 0.0;  ///< of a table; 0: any
+  /// If max_fill is not 0, the devices of a task have no more memory than leaves its whole tables a
+  /// share of it that is uniform in [min_fill, max_fill].
+  double min_fill = 0.0;
+  double max_fill = 0.0;
   std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< capacity of each device, bytes
   std::int64_t batch_size = 0;  ///< samples over all devices; 0: the workload's
   Optimizer optimizer = Optimizer::sgd;

@@ -47,7 +47,7 @@ TEST(LocalSearch, WithoutStepsThePlanStays) {
   const ShardingPlan plan{{{0, 0, 64, 0}, {1, 0, 64, 0}}};
   ThreadPool pool(1);
   LocalSearchOptions options;
-  options.num_steps = 0;
+  options.num_rounds = 0;
   EXPECT_EQ(improve_plan(simulator, plan, options, pool).plan.shards, plan.shards);
   options = {};
   options.deadline = std::chrono::steady_clock::now();  // too late

@@ -54,6 +54,41 @@ TEST(TaskGenerator, TasksAreValidAndWithinTheOptions) {
   EXPECT_THAT(dims, testing::ElementsAre(4, 8, 16, 32, 64, 128));
 }
 
+TEST(TaskGenerator, MemoryCanBeTight) {
+  const Workload workload = find_workload("dlrm-2021", 1);
+  TaskGeneratorOptions options;
+  options.num_devices = 8;
+  options.local_devices = 4;
+  options.interconnect = "pcie4";
+  options.max_pooling_factor = 5.0;
+  options.min_fill = 0.9;
+  options.max_fill = 0.98;
+  double lowest = 1.0;
+  double highest = 0.0;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Task task = generate_task(workload, options, i);
+    validate(task);
+    EXPECT_EQ(task.topology.local_world_size, 4);
+    EXPECT_EQ(task.topology.interconnect, "pcie4");
+    for (const Table& table : task.tables) EXPECT_LE(table.pooling_factor, 5.0);
+    const double fill = static_cast<double>(total_bytes(task)) /
+                        (8.0 * static_cast<double>(task.topology.memory_bytes.front()));
+    lowest = std::min(lowest, fill);
+    highest = std::max(highest, fill);
+  }
+  EXPECT_GT(lowest, 0.899);
+  EXPECT_LT(lowest, 0.91);
+  EXPECT_GT(highest, 0.97);
+  EXPECT_LT(highest, 0.981);
+  options.max_fill = 0.8;
+  EXPECT_EQ(error_of(workload, options),
+            "fill: expected shares with 0 < MIN <= MAX <= 1, got 0.9:0.8");
+  options.max_fill = 0.0;
+  options.local_devices = 3;
+  EXPECT_EQ(error_of(workload, options),
+            "local_devices: expected a divisor of the 8 devices, got 3");
+}
+
 TEST(TaskGenerator, DimensionsAreUniform) {
   const Workload workload = find_workload("dlrm-2022", 1);
   TaskGeneratorOptions options;
