@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/evaluate_on_cluster.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
@@ -40,6 +41,8 @@ struct CompareOptions {
   std::string time_limit = "1s";
   PlannerOptions planner;
   bool measure = false;
+  std::string platform;
+  std::string reference = "beam-search";
   std::string arena = "4GiB";
   bool json = false;
   std::string journal;
@@ -91,6 +94,9 @@ Json summary_json(const ComparisonSummary& summary) {
   set_if(json, "mean_measured_ms", summary.mean_measured_ms);
   set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
   set_if(json, "measured_wins", summary.measured_wins);
+  set_if(json, "mean_gap", summary.mean_gap);
+  set_if(json, "mean_ratio", summary.mean_ratio);
+  set_if(json, "worst_ratio", summary.worst_ratio);
   return json;
 }
 
@@ -107,16 +113,23 @@ std::string document(const CostModels& models, const std::vector<ComparisonEntry
                                   {"entries", std::move(entry_array)}});
 }
 
-void print_summaries(const std::vector<ComparisonSummary>& summaries) {
+void print_summaries(const CompareOptions& options,
+                     const std::vector<ComparisonSummary>& summaries) {
   const bool measured = std::any_of(summaries.begin(), summaries.end(),
                                     [](const auto& s) { return s.measured_wins.has_value(); });
   TextTable table;
   table.add_column("algorithm", TextTable::Align::left);
   for (const char* title : {"solved", "predicted ms", "wins", "time ms"}) table.add_column(title);
   if (measured) {
-    for (const char* title : {"measured ms", "measured compute ms", "measured wins"}) {
+    for (const char* title : {"measured ms", "measured compute ms", "measured wins", "gap"}) {
       table.add_column(title);
     }
+  }
+  const bool related =
+      summaries.size() > 1 && std::any_of(summaries.begin(), summaries.end(),
+                                          [](const auto& s) { return s.mean_ratio.has_value(); });
+  if (related) {
+    for (const char* title : {"ratio", "worst"}) table.add_column(title);
   }
   const auto cell = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : "";
@@ -130,6 +143,11 @@ void print_summaries(const std::vector<ComparisonSummary>& summaries) {
       cells.push_back(cell(summary.mean_measured_ms));
       cells.push_back(cell(summary.mean_measured_compute_ms));
       cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
+      cells.push_back(summary.mean_gap ? fmt::format("{:.1f}%", 100.0 * *summary.mean_gap) : "");
+    }
+    if (related) {
+      cells.push_back(cell(summary.mean_ratio));
+      cells.push_back(cell(summary.worst_ratio));
     }
     table.add_row(std::move(cells));
   }
@@ -138,6 +156,48 @@ void print_summaries(const std::vector<ComparisonSummary>& summaries) {
     fmt::print("mean costs over the {} tasks that every algorithm solved\n",
                summaries.front().common);
   }
+  if (measured) {
+    fmt::print("measured: computation run here, all-to-alls {}; gap: between predicted and that\n",
+               options.platform.empty() ? "predicted" : "simulated on " + options.platform);
+  }
+  if (related) {
+    fmt::print("ratio: {} cost to that of {}, mean and worst over the tasks that both solved\n",
+               measured ? "measured" : "predicted", options.reference);
+  }
+}
+
+/// Puts simulated all-to-alls in the place of predicted ones.
+void simulate_communication(const CompareOptions& options, const std::vector<std::string>& files,
+                            std::vector<ComparisonEntry>& entries) {
+  const Task first = read_task(files.front());
+  for (const std::string& file : files) {
+    const Task task = read_task(file);
+    if (task.topology.world_size != first.topology.world_size ||
+        task.topology.local_world_size != first.topology.local_world_size ||
+        task.batch_size != first.batch_size) {
+      throw InputError(file,
+                       "the topology and batch size of " + files.front() +
+                           ", as --platform simulates one cluster",
+                       "another");
+    }
+  }
+  std::vector<ComparisonEntry*> measured;
+  for (ComparisonEntry& entry : entries) {
+    if (entry.measured_ms) measured.push_back(&entry);
+  }
+  std::size_t given = 0;
+  std::size_t done = 0;
+  simulate_costs(
+      first, options.platform,
+      [&]() -> std::optional<IterationCase> {
+        if (given == measured.size()) return std::nullopt;
+        const ComparisonEntry& entry = *measured[given++];
+        IterationCase iteration;
+        iteration.columns = entry.device_columns;
+        iteration.compute_ms = entry.device_compute_ms;
+        return iteration;
+      },
+      [&](double cost_ms) { measured[done++]->measured_ms = cost_ms; });
 }
 
 /// Everything that the results depend on.
@@ -221,8 +281,12 @@ void run(CompareOptions& options) {
   const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
   const std::vector<std::string> files = task_files(options.tasks);
   const CostModels models = load_cost_models(options.models, read_task(files.front()).topology);
-  const std::vector<ComparisonEntry> entries = compare_all(options, models, planners, files);
-  const std::vector<ComparisonSummary> summaries = summarize(entries);
+  if (!options.platform.empty() && !options.measure) {
+    throw InputError("--platform", "--measure with it", "no --measure");
+  }
+  std::vector<ComparisonEntry> entries = compare_all(options, models, planners, files);
+  if (!options.platform.empty()) simulate_communication(options, files, entries);
+  const std::vector<ComparisonSummary> summaries = summarize(entries, options.reference);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
   if (options.measure) {
@@ -231,7 +295,7 @@ void run(CompareOptions& options) {
   if (options.json) {
     fmt::print("{}", text);
   } else {
-    print_summaries(summaries);
+    print_summaries(options, summaries);
   }
 }
 
@@ -248,6 +312,13 @@ void add_compare_command(CLI::App& app) {
                       "Cost model by name or file; once for computation, once for communication");
   command->add_flag("--measure", options->measure,
                     "Also measure every plan's computation on this machine");
+  command->add_option("--platform", options->platform,
+                      "With --measure: simulate the all-to-alls on this cluster, a preset or a "
+                      "SimGrid platform file (.xml)");
+  command
+      ->add_option("--relative-to", options->reference,
+                   "Algorithm whose costs the others' are set against")
+      ->capture_default_str();
   command->add_option("--arena", options->arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
   command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <stdexcept>
@@ -58,6 +59,8 @@ void add_measured(const PlanEvaluation& evaluation, ComparisonEntry& entry) {
   double slowest = 0.0;
   for (const DeviceCost& device : evaluation.measured.devices) {
     slowest = std::max(slowest, device.compute_ms);
+    entry.device_columns.push_back(device.num_columns);
+    entry.device_compute_ms.push_back(device.compute_ms);
   }
   entry.measured_compute_ms = slowest;
 }
@@ -98,6 +101,40 @@ void add_task(const TaskEntries& entries, std::vector<ComparisonSummary>& summar
   }
 }
 
+double cost_of(const ComparisonEntry& entry) {
+  return entry.measured_ms.value_or(entry.predicted_ms);
+}
+
+/// Gaps, and ratios to the reference's plans.
+void add_relations(const std::map<std::string, TaskEntries>& by_task, std::string_view reference,
+                   ComparisonSummary& summary) {
+  double gaps = 0.0;
+  double ratios = 0.0;
+  int measured = 0;
+  int compared = 0;
+  for (const auto& [task, entries] : by_task) {
+    const ComparisonEntry* own = nullptr;
+    const ComparisonEntry* theirs = nullptr;
+    for (const ComparisonEntry* entry : entries) {
+      if (!entry->found) continue;
+      if (entry->algorithm == summary.algorithm) own = entry;
+      if (entry->algorithm == reference) theirs = entry;
+    }
+    if (own == nullptr) continue;
+    if (own->measured_ms) {
+      gaps += std::abs(own->predicted_ms / *own->measured_ms - 1.0);
+      ++measured;
+    }
+    if (theirs == nullptr) continue;
+    const double ratio = cost_of(*own) / cost_of(*theirs);
+    ratios += ratio;
+    ++compared;
+    summary.worst_ratio = std::max(summary.worst_ratio.value_or(ratio), ratio);
+  }
+  if (measured > 0) summary.mean_gap = gaps / measured;
+  if (compared > 0) summary.mean_ratio = ratios / compared;
+}
+
 }  // namespace
 
 std::vector<ComparisonEntry> compare_on_task(const std::string& task_name,
@@ -122,7 +159,8 @@ std::vector<ComparisonEntry> compare_on_task(const std::string& task_name,
   return entries;
 }
 
-std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& entries) {
+std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& entries,
+                                         std::string_view reference) {
   std::vector<ComparisonSummary> summaries;
   std::map<std::string, TaskEntries> by_task;
   for (const ComparisonEntry& entry : entries) {
@@ -142,6 +180,7 @@ std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& ent
     summary.mean_predicted_ms /= common;
     if (summary.mean_measured_ms) *summary.mean_measured_ms /= common;
     if (summary.mean_measured_compute_ms) *summary.mean_measured_compute_ms /= common;
+    add_relations(by_task, reference, summary);
   }
   return summaries;
 }

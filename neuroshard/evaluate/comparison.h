@@ -1,10 +1,11 @@
 // Many planners on many tasks: predicted, and if asked measured, cost of every plan.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_benchmark.h"
@@ -25,6 +26,8 @@ struct ComparisonEntry {
   std::optional<double> measured_ms;          ///< cost with measured computation
   std::optional<double> measured_compute_ms;  ///< of the device that computes longest
   std::optional<double> compute_mape;         ///< predicted against measured, over devices
+  std::vector<std::int64_t> device_columns;   ///< per device: sum of columns, if measured
+  std::vector<double> device_compute_ms;      ///< per device: computation, if measured
 };
 
 /// One planner over all tasks. Means of costs are over the tasks for which every planner found a
@@ -40,6 +43,12 @@ struct ComparisonSummary {
   std::optional<double> mean_measured_ms;
   std::optional<double> mean_measured_compute_ms;
   std::optional<int> measured_wins;
+  /// Mean over its solved tasks of |predicted / measured - 1|.
+  std::optional<double> mean_gap;
+  /// Cost, measured if it was, over that of the reference's plan for the same task: over the tasks
+  /// that both solved.
+  std::optional<double> mean_ratio;
+  std::optional<double> worst_ratio;
 };
 
 /// Runs every planner on one task; `benchmark` may be null: nothing is measured then. Plans that
@@ -49,7 +58,9 @@ struct ComparisonSummary {
     const std::vector<std::unique_ptr<Planner>>& planners, const PlannerOptions& options,
     ComputeBenchmark* benchmark);
 
-/// In the order in which the algorithms first occur.
-[[nodiscard]] std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& entries);
+/// In the order in which the algorithms first occur. `reference` is an algorithm's name; ratios are
+/// left out if it is none of them.
+[[nodiscard]] std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& entries,
+                                                       std::string_view reference = "");
 
 }  // namespace neuroshard

@@ -32,6 +32,21 @@ std::optional<double> optional_number(const JsonReader& reader, std::string_view
   return field ? std::optional(non_negative(*field)) : std::nullopt;
 }
 
+/// Columns and computation of each device: both or neither.
+void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
+  const std::optional<JsonReader> columns = reader.optional_field("device_columns");
+  const std::optional<JsonReader> compute = reader.optional_field("device_compute_ms");
+  if (!columns && !compute) return;
+  const std::size_t count = reader.field("device_columns").array_size();
+  if (reader.field("device_compute_ms").array_size() != count) {
+    compute->fail(fmt::format("{} numbers, one per device", count));
+  }
+  for (std::size_t d = 0; d < count; ++d) {
+    entry.device_columns.push_back(columns->element(d).integer(0));
+    entry.device_compute_ms.push_back(non_negative(compute->element(d)));
+  }
+}
+
 Json header_of(const Json& comparison) {
   return Json::Object{{"format", std::string(kFormat)}, {"comparison", comparison}};
 }
@@ -48,12 +63,19 @@ Json to_json(const ComparisonEntry& entry) {
   set_if(json, "measured_ms", entry.measured_ms);
   set_if(json, "measured_compute_ms", entry.measured_compute_ms);
   set_if(json, "compute_mape", entry.compute_mape);
+  if (!entry.device_columns.empty()) {
+    json.set("device_columns",
+             Json::Array(entry.device_columns.begin(), entry.device_columns.end()));
+    json.set("device_compute_ms",
+             Json::Array(entry.device_compute_ms.begin(), entry.device_compute_ms.end()));
+  }
   return json;
 }
 
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "found", "wall_ms", "reason", "predicted_ms",
-                       "measured_ms", "measured_compute_ms", "compute_mape"});
+                       "measured_ms", "measured_compute_ms", "compute_mape", "device_columns",
+                       "device_compute_ms"});
   ComparisonEntry entry;
   entry.task = reader.field("task").text();
   entry.algorithm = reader.field("algorithm").text();
@@ -67,6 +89,7 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   entry.measured_ms = optional_number(reader, "measured_ms");
   entry.measured_compute_ms = optional_number(reader, "measured_compute_ms");
   entry.compute_mape = optional_number(reader, "compute_mape");
+  read_devices(reader, entry);
   return entry;
 }
 

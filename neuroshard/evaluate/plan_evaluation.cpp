@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -17,8 +18,8 @@ namespace neuroshard {
 
 namespace {
 
-/// Devices measured in turns; each keeps its batch in memory meanwhile.
-constexpr int kDevicesInFlight = 48;
+/// Sets measured in turns; each keeps its batch in memory meanwhile.
+constexpr int kSetsInFlight = 48;
 
 }  // namespace
 
@@ -52,25 +53,39 @@ DataType arena_data_type(const Task& task) {
 
 namespace {
 
-/// What one device of one plan holds.
-struct DevicePieces {
+/// A device of a plan.
+struct PlanDevice {
   std::size_t plan;
   std::size_t device;
+};
+
+/// The same pieces, on one or more devices.
+struct HeldPieces {
   std::vector<TablePiece> pieces;
+  std::vector<PlanDevice> devices;
 };
 
 /// Devices without pieces are left out: they compute nothing.
-std::vector<DevicePieces> devices_with_pieces(const Task& task,
-                                              std::span<const ShardingPlan> plans) {
-  std::vector<DevicePieces> result;
+std::vector<HeldPieces> distinct_holdings(const Task& task, std::span<const ShardingPlan> plans) {
+  using Pieces = std::vector<std::pair<int, std::int64_t>>;  // table and columns, sorted
+  std::vector<HeldPieces> result;
+  std::map<Pieces, std::size_t> known;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-    std::vector<DevicePieces> devices(task.topology.world_size);
-    for (std::size_t d = 0; d < devices.size(); ++d) devices[d] = {plan, d, {}};
+    std::vector<Pieces> devices(task.topology.world_size);
     for (const Shard& shard : plans[plan].shards) {
-      devices[shard.device].pieces.push_back({&task.tables[shard.table], shard.num_columns});
+      devices[shard.device].emplace_back(shard.table, shard.num_columns);
     }
-    for (DevicePieces& device : devices) {
-      if (!device.pieces.empty()) result.push_back(std::move(device));
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+      if (devices[d].empty()) continue;
+      std::sort(devices[d].begin(), devices[d].end());
+      const auto [place, is_new] = known.try_emplace(devices[d], result.size());
+      if (is_new) {
+        HeldPieces& held = result.emplace_back();
+        for (const auto& [table, columns] : devices[d]) {
+          held.pieces.push_back({&task.tables[table], columns});
+        }
+      }
+      result[place->second].devices.push_back({plan, d});
     }
   }
   return result;
@@ -102,28 +117,29 @@ std::vector<PlanEvaluation> evaluate_plans(const Simulator& simulator,
                                            ComputeBenchmark& benchmark, std::uint64_t seed,
                                            const std::function<void(int)>& on_device) {
   const Task& task = simulator.task();
-  const std::vector<DevicePieces> devices = devices_with_pieces(task, plans);
+  const std::vector<HeldPieces> holdings = distinct_holdings(task, plans);
   const std::vector<double> zeros(task.topology.world_size, 0.0);
   std::vector<std::vector<double>> compute_ms(plans.size(), zeros);
   std::vector<std::vector<double>> intervals(plans.size(), zeros);
-  std::size_t next_device = 0;
+  std::size_t next_set = 0;
   const auto next = [&]() -> std::optional<PieceSet> {
-    if (next_device == devices.size()) return std::nullopt;
-    const DevicePieces& device = devices[next_device];
-    // Batches and places of its own: plans that agree on a device must not find its rows cached.
-    return PieceSet{static_cast<std::int64_t>(next_device), device.pieces,
-                    Random::for_stream(seed, next_device++)};
+    if (next_set == holdings.size()) return std::nullopt;
+    const std::vector<TablePiece>& pieces = holdings[next_set].pieces;
+    // Batches and places of its own: sets that have pieces in common must not find rows cached.
+    return PieceSet{static_cast<std::int64_t>(next_set), pieces,
+                    Random::for_stream(seed, next_set++)};
   };
   int done = 0;
   const auto on_done = [&](const PieceSetResult& result) {
     if (!result.measurement) throw MachineError(result.failure);
-    const DevicePieces& device = devices[result.id];
-    compute_ms[device.plan][device.device] =
-        result.measurement->forward_ms + result.measurement->backward_ms;
-    intervals[device.plan][device.device] = result.measurement->interval;
+    for (const PlanDevice& where : holdings[result.id].devices) {
+      compute_ms[where.plan][where.device] =
+          result.measurement->forward_ms + result.measurement->backward_ms;
+      intervals[where.plan][where.device] = result.measurement->interval;
+    }
     if (on_device) on_device(++done);
   };
-  benchmark.measure(next, kDevicesInFlight, task.batch_size, task.optimizer, on_done);
+  benchmark.measure(next, kSetsInFlight, task.batch_size, task.optimizer, on_done);
   std::vector<PlanEvaluation> evaluations;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     evaluations.push_back(

@@ -24,7 +24,8 @@ struct PlanEvaluation {
 
 /// Measures computation on this machine, as one device after the other would run it with the whole
 /// batch; the devices of all plans take turns, so that plans compared have met the same conditions.
-/// `on_device` is called after each device that has pieces, with the number done.
+/// A set of pieces that occurs on several devices is measured once: it costs the same on each.
+/// `on_device` is called after each set, with the number done.
 /// Throws MachineError if the machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
     const Simulator& simulator, std::span<const ShardingPlan> plans, ComputeBenchmark& benchmark,

@@ -87,6 +87,24 @@ TEST(Summarize, MeasuredCostsHaveTheirOwnWins) {
   EXPECT_EQ(summaries[0].common, 2);
 }
 
+TEST(Summarize, GapsAndRatiosAreOfTheirOwnTasks) {
+  const std::vector<ComparisonEntry> entries{
+      solved("1", "a", 5.0, 1.0, 10.0), solved("1", "b", 6.0, 1.0, 5.0),
+      solved("2", "a", 3.0, 1.0, 2.0),  solved("2", "b", 6.0, 1.0, 4.0),
+      solved("3", "a", 5.0, 1.0, 2.0),  unsolved("3", "b", 1.0)};
+  auto summaries = summarize(entries, "b");
+  EXPECT_DOUBLE_EQ(*summaries[0].mean_gap, (0.5 + 0.5 + 1.5) / 3.0);
+  EXPECT_DOUBLE_EQ(*summaries[1].mean_gap, (0.2 + 0.5) / 2.0);
+  EXPECT_DOUBLE_EQ(*summaries[0].mean_ratio, (2.0 + 0.5) / 2.0);
+  EXPECT_DOUBLE_EQ(*summaries[0].worst_ratio, 2.0);
+  EXPECT_DOUBLE_EQ(*summaries[1].worst_ratio, 1.0);
+  summaries = summarize(entries, "c");
+  EXPECT_FALSE(summaries[0].mean_ratio || summaries[0].worst_ratio);
+  summaries = summarize({solved("1", "a", 5.0, 1.0), solved("1", "b", 4.0, 1.0)}, "b");
+  EXPECT_DOUBLE_EQ(*summaries[0].mean_ratio, 1.25);  // of predicted costs
+  EXPECT_FALSE(summaries[0].mean_gap);
+}
+
 TEST(Summarize, TasksThatNobodySolved) {
   const auto summaries = summarize({unsolved("1", "a", 1.0), unsolved("1", "b", 3.0)});
   EXPECT_EQ(summaries[0].solved, 0);
