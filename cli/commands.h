@@ -11,6 +11,7 @@ void add_compare_command(CLI::App& app);
 void add_evaluate_command(CLI::App& app);
 void add_model_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
+void add_refine_model_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_workload_command(CLI::App& app);
 

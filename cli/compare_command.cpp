@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,13 +10,11 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/comparison_run.h"
 #include "cli/evaluate_on_cluster.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 #include "cli/warnings.h"
-#include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/evaluate/comparison_journal.h"
@@ -36,14 +33,9 @@ namespace fs = std::filesystem;
 
 struct CompareOptions {
   std::vector<std::string> tasks;
-  std::vector<std::string> models;
-  std::vector<std::string> algorithms{"all"};
-  std::string time_limit = "1s";
-  PlannerOptions planner;
-  bool measure = false;
+  ComparisonRunOptions run;
   std::string platform;
   std::string reference = "beam-search";
-  std::string arena = "4GiB";
   bool json = false;
   std::string journal;
   std::string output;
@@ -69,13 +61,6 @@ std::vector<std::string> task_files(const std::vector<std::string>& paths) {
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
-}
-
-std::vector<std::unique_ptr<Planner>> planners_of(const std::vector<std::string>& names) {
-  if (names.size() == 1 && names[0] == "all") return make_planners();
-  std::vector<std::unique_ptr<Planner>> planners;
-  for (const std::string& name : names) planners.push_back(find_planner(name));
-  return planners;
 }
 
 template <typename T>
@@ -200,96 +185,31 @@ void simulate_communication(const CompareOptions& options, const std::vector<std
       [&](double cost_ms) { measured[done++]->measured_ms = cost_ms; });
 }
 
-/// Everything that the results depend on.
-Json comparison_json(const CompareOptions& options, const CostModels& models,
-                     const std::vector<std::unique_ptr<Planner>>& planners,
-                     const std::vector<std::string>& files) {
-  Json::Array tasks;
+/// The tasks, by the names of their files, and what makes them what they are.
+std::vector<NamedTask> tasks_of(const std::vector<std::string>& files) {
+  std::vector<NamedTask> tasks;
   for (const std::string& file : files) {
-    tasks.push_back(Json::Object{{"file", file}, {"sha256", sha256_file(file)}});
+    tasks.push_back(
+        {file, read_task(file), Json::Object{{"file", file}, {"sha256", sha256_file(file)}}});
   }
-  Json::Array algorithms;
-  for (const std::unique_ptr<Planner>& planner : planners) {
-    algorithms.push_back(std::string(planner->name()));
-  }
-  return Json::Object{
-      {"algorithms", std::move(algorithms)},
-      {"compute_model", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
-      {"communication_model",
-       to_json(ModelReference{models.communication->name(), models.communication_sha256})},
-      {"seed", options.planner.seed},
-      {"time_limit_seconds", options.planner.time_limit_seconds},
-      {"steps", options.planner.steps},
-      {"pessimism", options.planner.pessimism},
-      {"measured", options.measure},
-      {"tasks", std::move(tasks)}};
-}
-
-/// Memory is only taken, and given time to settle, once there is something to measure.
-class LazyBenchmark {
- public:
-  explicit LazyBenchmark(const CompareOptions& options) : measure_(options.measure) {
-    if (measure_) settings_.arena_bytes = parse_bytes(options.arena, "--arena");
-  }
-  ComputeBenchmark* get() {
-    if (measure_ && !benchmark_) benchmark_.emplace(settings_);
-    return benchmark_ ? &*benchmark_ : nullptr;
-  }
-
- private:
-  bool measure_;
-  ComputeBenchmarkOptions settings_;
-  std::optional<ComputeBenchmark> benchmark_;
-};
-
-std::vector<ComparisonEntry> compare_all(const CompareOptions& options, const CostModels& models,
-                                         const std::vector<std::unique_ptr<Planner>>& planners,
-                                         const std::vector<std::string>& files) {
-  std::vector<Task> tasks;
-  for (const std::string& file : files) tasks.push_back(read_task(file));
-  std::optional<ComparisonJournal> journal;
-  if (!options.journal.empty()) {
-    journal.emplace(options.journal, comparison_json(options, models, planners, files));
-  }
-  LazyBenchmark benchmark(options);
-  std::vector<ComparisonEntry> entries;
-  ProgressLine line;
-  const auto start = std::chrono::steady_clock::now();
-  std::size_t run_here = 0;
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto number = static_cast<std::int64_t>(i);
-    if (const auto* done = journal ? journal->find(number) : nullptr) {
-      entries.insert(entries.end(), done->begin(), done->end());
-      continue;
-    }
-    const Simulator simulator(tasks[i], models.compute, models.communication);
-    const std::vector<ComparisonEntry> results =
-        compare_on_task(files[i], simulator, planners, options.planner, benchmark.get());
-    if (journal) journal->append(number, results);
-    entries.insert(entries.end(), results.begin(), results.end());
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    const double left = elapsed.count() / static_cast<double>(++run_here) *
-                        static_cast<double>(tasks.size() - i - 1);
-    line.show(fmt::format("{} of {} tasks, {} left", i + 1, tasks.size(), format_seconds(left)));
-  }
-  return entries;
+  return tasks;
 }
 
 void run(CompareOptions& options) {
-  options.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   if (!options.output.empty()) require_writable(options.output);
-  const std::vector<std::unique_ptr<Planner>> planners = planners_of(options.algorithms);
   const std::vector<std::string> files = task_files(options.tasks);
-  const CostModels models = load_cost_models(options.models, read_task(files.front()).topology);
-  if (!options.platform.empty() && !options.measure) {
+  const std::vector<NamedTask> tasks = tasks_of(files);
+  const CostModels models = load_cost_models(options.run.models, tasks.front().task.topology);
+  if (!options.platform.empty() && !options.run.measure) {
     throw InputError("--platform", "--measure with it", "no --measure");
   }
-  std::vector<ComparisonEntry> entries = compare_all(options, models, planners, files);
+  std::vector<ComparisonEntry> entries =
+      ComparisonRun(options.run).compare(tasks, models, options.journal, "");
   if (!options.platform.empty()) simulate_communication(options, files, entries);
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.reference);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
-  if (options.measure) {
+  if (options.run.measure) {
     warn_of_measurement_difference(*models.compute, measurement_difference(*models.compute));
   }
   if (options.json) {
@@ -305,30 +225,13 @@ void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
   command->add_option("tasks", options->tasks, "Task files, or folders of them")->required();
-  command->add_option("--algorithms", options->algorithms, "Names, or all")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--model", options->models,
-                      "Cost model by name or file; once for computation, once for communication");
-  command->add_flag("--measure", options->measure,
-                    "Also measure every plan's computation on this machine");
+  add_comparison_options(*command, options->run);
   command->add_option("--platform", options->platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "
                       "SimGrid platform file (.xml)");
   command
       ->add_option("--relative-to", options->reference,
                    "Algorithm whose costs the others' are set against")
-      ->capture_default_str();
-  command->add_option("--arena", options->arena, "With --measure: memory to take for the tables")
-      ->capture_default_str();
-  command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")
-      ->capture_default_str();
-  command->add_option("--threads", options->planner.num_threads, "0: one per core")
-      ->check(integer_between(0, kMaxThreads))
-      ->capture_default_str();
-  add_improvement_options(*command, options->planner);
-  command->add_option("--seed", options->planner.seed, "Where chance plays a part")
-      ->check(seed())
       ->capture_default_str();
   command->add_option("--journal", options->journal,
                       "File of results task by task (.jsonl): a run that was stopped goes on");

@@ -100,7 +100,8 @@ void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
       line.show(fmt::format("{} of {} devices measured", devices_done,
                             simulator.task().topology.world_size));
     };
-    evaluation = evaluate_plans(simulator, {&plan, 1}, benchmark, options.seed, show).front();
+    const SimulatedPlan simulated{&simulator, &plan};
+    evaluation = evaluate_plans({&simulated, 1}, benchmark, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
   if (options.json) {

@@ -25,6 +25,9 @@ namespace neuroshard::cli {
 /// For CLI11: refuses anything but an integer of 64 bits without sign.
 [[nodiscard]] CLI::Validator seed();
 
+/// For `--members`.
+inline constexpr int kMaxMembers = 64;
+
 /// For `--threads`; 0 stands for one per core.
 inline constexpr int kMaxThreads = 1024;
 

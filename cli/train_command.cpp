@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/training_report.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/communication_model_io.h"
@@ -23,8 +24,6 @@ namespace neuroshard::cli {
 
 namespace {
 
-constexpr int kMaxMembers = 64;
-
 struct TrainComputeOptions {
   std::vector<std::string> costs;
   std::string architecture = "resource-loads";
@@ -36,28 +35,6 @@ struct TrainComputeOptions {
   std::string name;
   bool json = false;
 };
-
-Json metrics_json(const PredictionMetrics& metrics) {
-  return Json::Object{{"samples", static_cast<std::int64_t>(metrics.count)},
-                      {"mse", metrics.mse},
-                      {"mae", metrics.mae},
-                      {"mape", metrics.mape},
-                      {"kendall_tau", metrics.kendall_tau}};
-}
-
-void print_metrics_heading(const char* counted) {
-  fmt::print("{:<32}{:>8}{:>12}{:>10}{:>10}{:>10}\n", "", counted, "MSE [ms^2]", "MAE [ms]", "MAPE",
-             "tau");
-}
-
-void print_metrics(const char* name, const PredictionMetrics& metrics) {
-  if (metrics.count == 0) {
-    fmt::print("{:<32}{:>8}\n", name, 0);
-    return;
-  }
-  fmt::print("{:<32}{:>8}{:>12.4f}{:>10.4f}{:>9.2f}%{:>10.4f}\n", name, metrics.count, metrics.mse,
-             metrics.mae, 100.0 * metrics.mape, metrics.kendall_tau);
-}
 
 void print_result(const ComputeTrainingResult& result, const TrainComputeOptions& options) {
   if (options.json) {
@@ -100,14 +77,6 @@ void add_training_options(CLI::App& command, Options& options) {
   command.add_option("--name", options.name, "Name of the model");
   command.add_flag("--json", options.json, "Print the result as JSON");
   command.add_option("-o,--output", options.output, "Model to write (.safetensors)")->required();
-}
-
-std::function<void(const EpochStats&)> progress_on(ProgressLine& line, int epochs) {
-  return [&line, epochs](const EpochStats& epoch) {
-    const double left = epoch.seconds / epoch.epoch * (epochs - epoch.epoch);
-    line.show(fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch, epochs,
-                          100.0 * epoch.validation_mape, format_seconds(left)));
-  };
 }
 
 void run(const TrainComputeOptions& options) {
@@ -163,16 +132,6 @@ struct TrainCommunicationOptions {
   bool json = false;
   bool baselines = false;
 };
-
-Json metrics_json(const CommunicationMetrics& metrics) {
-  return Json::Object{{"forward", metrics_json(metrics.forward)},
-                      {"backward", metrics_json(metrics.backward)}};
-}
-
-void print_metrics(const std::string& name, const CommunicationMetrics& metrics) {
-  print_metrics((name + ", forward").c_str(), metrics.forward);
-  print_metrics((name + ", backward").c_str(), metrics.backward);
-}
 
 void print_result(const CommunicationTrainingResult& result,
                   const std::optional<CommunicationBaselines>& baselines,

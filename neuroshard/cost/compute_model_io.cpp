@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json.h"
@@ -89,11 +91,9 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
 }
 
 std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::string& path) {
-  std::size_t count = 1;
-  if (file.has("members.0.head.weight")) {
-    while (file.has(fmt::format("members.{}.head.weight", count))) ++count;
-    if (count == 1) file.fail("members.1.head.weight", "a tensor", "none");
-  }
+  const std::size_t numbered = file.count_numbered("members");
+  if (numbered == 1) file.fail("members", "two or more networks", "one");
+  const std::size_t count = std::max<std::size_t>(numbered, 1);
   std::vector<ComputeNetwork> members;
   for (std::size_t m = 0; m < count; ++m) {
     members.push_back(network_from(file, path, member_prefix(m, count)));

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json_reader.h"
 
@@ -71,6 +75,22 @@ std::vector<float> ModelFile::vector(const std::string& name, std::size_t size) 
     fail(name, fmt::format("{} elements", size), fmt::format("{}", found.values.size()));
   }
   return found.values;
+}
+
+std::size_t ModelFile::count_numbered(std::string_view prefix) const {
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : file_.tensors) {
+    if (!name.starts_with(prefix) || name.size() <= prefix.size() || name[prefix.size()] != '.') {
+      continue;
+    }
+    const char* end = name.data() + name.size();
+    std::uint16_t number = 0;
+    const auto [at, status] = std::from_chars(name.data() + prefix.size() + 1, end, number);
+    if (status == std::errc{} && at != end && *at == '.') {
+      count = std::max<std::size_t>(count, number + 1U);
+    }
+  }
+  return count;
 }
 
 DenseLayer ModelFile::layer(const std::string& name, int inputs) const {

@@ -35,6 +35,8 @@ class ModelFile {
   [[nodiscard]] std::string place(const std::string& key) const;
 
   [[nodiscard]] bool has(const std::string& name) const { return file_.tensors.contains(name); }
+  /// 1 + the largest N of tensors named "prefix.N.something"; 0 if there are none.
+  [[nodiscard]] std::size_t count_numbered(std::string_view prefix) const;
   [[nodiscard]] const Tensor& tensor(const std::string& name, std::size_t dimensions) const;
   [[nodiscard]] std::vector<float> vector(const std::string& name, std::size_t size) const;
   /// NAME.weight and NAME.bias.

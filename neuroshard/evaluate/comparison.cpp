@@ -137,24 +137,30 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
 
 }  // namespace
 
-std::vector<ComparisonEntry> compare_on_task(const std::string& task_name,
-                                             const Simulator& simulator,
-                                             const std::vector<std::unique_ptr<Planner>>& planners,
-                                             const PlannerOptions& options,
-                                             ComputeBenchmark* benchmark) {
-  std::vector<ComparisonEntry> entries;
-  std::vector<ShardingPlan> plans;
-  for (const std::unique_ptr<Planner>& planner : planners) {
-    PlannerRun run = run_planner(task_name, simulator, *planner, options);
-    if (run.entry.found) plans.push_back(std::move(run.plan));
-    entries.push_back(std::move(run.entry));
+std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
+    std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
+    const PlannerOptions& options, ComputeBenchmark* benchmark) {
+  std::vector<std::vector<PlannerRun>> runs;
+  std::vector<SimulatedPlan> plans;
+  for (const ComparisonTask& task : tasks) {
+    std::vector<PlannerRun>& of_task = runs.emplace_back();
+    for (const std::unique_ptr<Planner>& planner : planners) {
+      of_task.push_back(run_planner(task.name, *task.simulator, *planner, options));
+    }
+    for (const PlannerRun& run : of_task) {
+      if (run.entry.found) plans.push_back({task.simulator.get(), &run.plan});
+    }
   }
-  if (benchmark == nullptr) return entries;
-  const std::vector<PlanEvaluation> evaluations =
-      evaluate_plans(simulator, plans, *benchmark, options.seed);
+  std::vector<PlanEvaluation> evaluations;
+  if (benchmark != nullptr) evaluations = evaluate_plans(plans, *benchmark, options.seed);
   auto evaluation = evaluations.begin();
-  for (ComparisonEntry& entry : entries) {
-    if (entry.found) add_measured(*evaluation++, entry);
+  std::vector<std::vector<ComparisonEntry>> entries;
+  for (std::vector<PlannerRun>& of_task : runs) {
+    entries.emplace_back();
+    for (PlannerRun& run : of_task) {
+      if (benchmark != nullptr && run.entry.found) add_measured(*evaluation++, run.entry);
+      entries.back().push_back(std::move(run.entry));
+    }
   }
   return entries;
 }

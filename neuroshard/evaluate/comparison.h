@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,12 +52,17 @@ struct ComparisonSummary {
   std::optional<double> worst_ratio;
 };
 
-/// Runs every planner on one task; `benchmark` may be null: nothing is measured then. Plans that
-/// break a rule are a defect of the planner and throw std::logic_error.
-[[nodiscard]] std::vector<ComparisonEntry> compare_on_task(
-    const std::string& task_name, const Simulator& simulator,
-    const std::vector<std::unique_ptr<Planner>>& planners, const PlannerOptions& options,
-    ComputeBenchmark* benchmark);
+struct ComparisonTask {
+  std::string name;
+  std::shared_ptr<const Simulator> simulator;
+};
+
+/// Runs every planner on every task; the entries of each task. `benchmark` may be null: nothing is
+/// measured then, else the plans of all tasks, which must agree in batch size and optimizer, take
+/// turns. Plans that break a rule are a defect of the planner and throw std::logic_error.
+[[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
+    std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
+    const PlannerOptions& options, ComputeBenchmark* benchmark);
 
 /// In the order in which the algorithms first occur. `reference` is an algorithm's name; ratios are
 /// left out if it is none of them.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <optional>
 #include <utility>
@@ -19,7 +20,7 @@ namespace neuroshard {
 namespace {
 
 /// Sets measured in turns; each keeps its batch in memory meanwhile.
-constexpr int kSetsInFlight = 48;
+constexpr int kSetsInFlight = 160;
 
 }  // namespace
 
@@ -66,19 +67,20 @@ struct HeldPieces {
 };
 
 /// Devices without pieces are left out: they compute nothing.
-std::vector<HeldPieces> distinct_holdings(const Task& task, std::span<const ShardingPlan> plans) {
+std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) {
   using Pieces = std::vector<std::pair<int, std::int64_t>>;  // table and columns, sorted
   std::vector<HeldPieces> result;
-  std::map<Pieces, std::size_t> known;
+  std::map<std::pair<const Task*, Pieces>, std::size_t> known;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
+    const Task& task = plans[plan].simulator->task();
     std::vector<Pieces> devices(task.topology.world_size);
-    for (const Shard& shard : plans[plan].shards) {
+    for (const Shard& shard : plans[plan].plan->shards) {
       devices[shard.device].emplace_back(shard.table, shard.num_columns);
     }
     for (std::size_t d = 0; d < devices.size(); ++d) {
       if (devices[d].empty()) continue;
       std::sort(devices[d].begin(), devices[d].end());
-      const auto [place, is_new] = known.try_emplace(devices[d], result.size());
+      const auto [place, is_new] = known.try_emplace({&task, devices[d]}, result.size());
       if (is_new) {
         HeldPieces& held = result.emplace_back();
         for (const auto& [table, columns] : devices[d]) {
@@ -112,15 +114,19 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
 
 }  // namespace
 
-std::vector<PlanEvaluation> evaluate_plans(const Simulator& simulator,
-                                           std::span<const ShardingPlan> plans,
+std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                                            ComputeBenchmark& benchmark, std::uint64_t seed,
-                                           const std::function<void(int)>& on_device) {
-  const Task& task = simulator.task();
-  const std::vector<HeldPieces> holdings = distinct_holdings(task, plans);
-  const std::vector<double> zeros(task.topology.world_size, 0.0);
-  std::vector<std::vector<double>> compute_ms(plans.size(), zeros);
-  std::vector<std::vector<double>> intervals(plans.size(), zeros);
+                                           const std::function<void(int)>& on_set) {
+  if (plans.empty()) return {};
+  const Task& first = plans.front().simulator->task();
+  const std::vector<HeldPieces> holdings = distinct_holdings(plans);
+  std::vector<std::vector<double>> compute_ms;
+  for (const SimulatedPlan& plan : plans) {
+    const Task& task = plan.simulator->task();
+    assert(task.batch_size == first.batch_size && task.optimizer == first.optimizer);
+    compute_ms.emplace_back(task.topology.world_size, 0.0);
+  }
+  std::vector<std::vector<double>> intervals = compute_ms;
   std::size_t next_set = 0;
   const auto next = [&]() -> std::optional<PieceSet> {
     if (next_set == holdings.size()) return std::nullopt;
@@ -137,13 +143,13 @@ std::vector<PlanEvaluation> evaluate_plans(const Simulator& simulator,
           result.measurement->forward_ms + result.measurement->backward_ms;
       intervals[where.plan][where.device] = result.measurement->interval;
     }
-    if (on_device) on_device(++done);
+    if (on_set) on_set(++done);
   };
-  benchmark.measure(next, kSetsInFlight, task.batch_size, task.optimizer, on_done);
+  benchmark.measure(next, kSetsInFlight, first.batch_size, first.optimizer, on_done);
   std::vector<PlanEvaluation> evaluations;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-    evaluations.push_back(
-        summarize_plan(simulator, plans[plan], compute_ms[plan], std::move(intervals[plan])));
+    evaluations.push_back(summarize_plan(*plans[plan].simulator, *plans[plan].plan,
+                                         compute_ms[plan], std::move(intervals[plan])));
   }
   return evaluations;
 }

@@ -22,14 +22,21 @@ struct PlanEvaluation {
   double compute_tau = 0.0;      ///< Kendall's rank correlation, likewise
 };
 
+/// A plan with its task and the models that predict its cost.
+struct SimulatedPlan {
+  const Simulator* simulator = nullptr;
+  const ShardingPlan* plan = nullptr;
+};
+
 /// Measures computation on this machine, as one device after the other would run it with the whole
 /// batch; the devices of all plans take turns, so that plans compared have met the same conditions.
 /// A set of pieces that occurs on several devices is measured once: it costs the same on each.
-/// `on_device` is called after each set, with the number done.
+/// The tasks must agree in batch size and optimizer. `on_set` is called after each set, with the
+/// number done.
 /// Throws MachineError if the machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
-    const Simulator& simulator, std::span<const ShardingPlan> plans, ComputeBenchmark& benchmark,
-    std::uint64_t seed, const std::function<void(int devices_done)>& on_device = {});
+    std::span<const SimulatedPlan> plans, ComputeBenchmark& benchmark, std::uint64_t seed,
+    const std::function<void(int sets_done)>& on_set = {});
 
 /// Why measuring here says little of the model: it was measured on another processor or number of
 /// cores, or with another operator or version of it; empty if it was not, or is an estimate.

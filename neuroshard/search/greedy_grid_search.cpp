@@ -166,8 +166,8 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
   best.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
   for (int i = 0; i < options_.num_limits; ++i) {
     const double limit = mean * (options_.max_limit - step * i) + kLimitTolerance;
-    if (i == 0) {
-      replay(known);
+    if (i == 0 || !options_.take_over) {
+      replay(options_.take_over ? known : std::span<const int>{});
     } else if (static_cast<double>(widest_device()) <= limit) {
       continue;
     } else {

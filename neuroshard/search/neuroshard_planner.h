@@ -8,6 +8,7 @@
 namespace neuroshard {
 
 struct NeuroShardOptions {
+  std::string_view name = "neuroshard";  ///< of a literal
   BeamSearchOptions beam;
   LocalSearchOptions improvement;  ///< budget, seed and deadline come from PlannerOptions
 };
@@ -24,7 +25,7 @@ class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(options) {}
 
-  [[nodiscard]] std::string_view name() const override { return "neuroshard"; }
+  [[nodiscard]] std::string_view name() const override { return options_.name; }
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
 

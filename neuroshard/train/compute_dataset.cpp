@@ -125,6 +125,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
     if (!is_new) throw InputError(path, "a file not given before", "the bytes of " + other->second);
   }
   for (const ComputeCosts& costs : files) {
+    dataset.first_sample.push_back(dataset.size());
     append(dataset, costs, share);
     widen(dataset.range, costs);
   }

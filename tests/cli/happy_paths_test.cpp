@@ -192,7 +192,7 @@ TEST(Cli, TrainThenPlanWithTheModel) {
   const std::string result = expect_success(
       {"train", "compute", costs, "--epochs", "2", "--seed", "3", "--name", "tiny", "-o", model});
   EXPECT_THAT(result, HasSubstr("unseen combinations"));
-  EXPECT_THAT(result, HasSubstr(model + ": best epoch "));
+  EXPECT_THAT(result, HasSubstr(model + ": 4 networks, best epochs "));
   const std::string json =
       expect_success({"train", "compute", costs, "--epochs", "2", "--seed", "3", "--name", "tiny",
                       "--threads", "2", "--json", "-o", folder.file("again.safetensors")});

@@ -86,7 +86,7 @@ TEST(ComputeModelIo, TheSameModelGivesTheSameBytes) {
 
 TEST(ComputeModelIo, MatricesAreRowMajorInTheFile) {
   const TemporaryFolder folder;
-  const auto model = random_model(kPublished, 5);
+  const auto model = random_model(kPublished, 3);  // of one network
   write_compute_model(*model, folder.file("m.safetensors"));
   const TensorFile file = read_tensors(folder.file("m.safetensors"));
   const DenseLayer& head = model->members().front().head;
@@ -129,10 +129,12 @@ Damage negative(const std::string& name) {
           name + ": expected no value below 0, got -0.25"};
 }
 
-void expect_refusals(ComputeArchitecture architecture, const std::vector<Damage>& cases) {
+/// A seed of 3 gives a model of one network, 5 an ensemble of three.
+void expect_refusals(ComputeArchitecture architecture, const std::vector<Damage>& cases,
+                     std::uint64_t seed = 3) {
   const TemporaryFolder folder;
   const std::string path = folder.file("m.safetensors");
-  write_compute_model(*random_model(architecture, 5), path);
+  write_compute_model(*random_model(architecture, seed), path);
   const TensorFile whole = read_tensors(path);
   for (const Damage& damage : cases) {
     TensorFile damaged = whole;
@@ -202,6 +204,24 @@ TEST(ComputeModelIo, RefusesMissingTensors) {
                no_tensor("encoder.1.bias"), no_tensor("head.weight"), no_tensor("head.bias"),
                no_tensor("head_output"), no_tensor("linear"), no_tensor("offset")});
   expect_refusals(kPublished, {no_tensor("feature_mean"), no_tensor("head.bias")});
+}
+
+TEST(ComputeModelIo, RefusesIncompleteEnsembles) {
+  expect_refusals(kLoads,
+                  {no_tensor("members.0.encoder.0.weight"),
+                   no_tensor("members.1.head.weight"),
+                   no_tensor("members.2.head.bias"),
+                   no_tensor("members.2.offset"),
+                   negative("members.1.linear"),
+                   negative("members.2.offset"),
+                   {[](TensorFile& file) {
+                      std::erase_if(file.tensors, [](const auto& named) {
+                        return named.first.starts_with("members.1.") ||
+                               named.first.starts_with("members.2.");
+                      });
+                    },
+                    "members: expected two or more networks, got one"}},
+                  5);
 }
 
 TEST(ComputeModelIo, RefusesWrongShapes) {

@@ -149,9 +149,15 @@ std::vector<std::unique_ptr<Planner>> two_planners() {
   return planners;
 }
 
+std::vector<ComparisonEntry> compare(const char* name, const Task& task,
+                                     ComputeBenchmark* benchmark = nullptr) {
+  const ComparisonTask given{name, std::make_shared<Simulator>(make_simulator(task))};
+  return compare_on_tasks({&given, 1}, two_planners(), {}, benchmark).front();
+}
+
 TEST(CompareOnTask, RecordsPlansAndReasons) {
   const Simulator simulator = make_simulator(small_task());
-  const auto entries = compare_on_task("x.json", simulator, two_planners(), {}, nullptr);
+  const auto entries = compare("x.json", small_task());
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].task, "x.json");
   EXPECT_EQ(entries[0].algorithm, "one");
@@ -164,9 +170,8 @@ TEST(CompareOnTask, RecordsPlansAndReasons) {
 }
 
 TEST(CompareOnTask, AnInvalidPlanIsADefectOfThePlanner) {
-  const Simulator simulator = make_simulator(small_task(4000));  // they need 4,800 bytes
   try {
-    (void)compare_on_task("x.json", simulator, two_planners(), {}, nullptr);
+    (void)compare("x.json", small_task(4000));  // they need 4,800 bytes
     FAIL();
   } catch (const std::logic_error& error) {
     EXPECT_THAT(error.what(), testing::StartsWith("x.json: invalid plan by one: device 1: "));
@@ -175,8 +180,7 @@ TEST(CompareOnTask, AnInvalidPlanIsADefectOfThePlanner) {
 
 TEST(CompareOnTask, MeasuresIfAsked) {
   ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
-  const auto entries =
-      compare_on_task("x", make_simulator(small_task()), two_planners(), {}, &benchmark);
+  const auto entries = compare("x", small_task(), &benchmark);
   ASSERT_TRUE(entries[0].measured_ms && entries[0].measured_compute_ms && entries[0].compute_mape);
   EXPECT_GT(*entries[0].measured_compute_ms, 0.0);
   EXPECT_GE(*entries[0].measured_ms, *entries[0].measured_compute_ms);

@@ -25,10 +25,10 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
   const ShardingPlan plan{{{0, 0, 4, 0}, {0, 4, 4, 2}, {1, 0, 4, 2}}};
   ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
   std::vector<int> progress;
-  const PlanEvaluation evaluation =
-      evaluate_plans(simulator, {&plan, 1}, benchmark, 1, [&](int done) {
-        progress.push_back(done);
-      }).front();
+  const SimulatedPlan simulated{&simulator, &plan};
+  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, benchmark, 1, [&](int done) {
+                                      progress.push_back(done);
+                                    }).front();
   EXPECT_THAT(progress, testing::ElementsAre(1, 2));
   EXPECT_EQ(evaluation.predicted.cost_ms, simulator.cost(plan).cost_ms);
 
@@ -48,6 +48,27 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
   }
   EXPECT_NEAR(evaluation.compute_mape, mape, 1e-12 * (1.0 + mape));
   EXPECT_EQ(std::abs(evaluation.compute_tau), 1.0);  // of two devices
+}
+
+TEST(EvaluatePlan, EqualSetsOfPiecesAreMeasuredOnce) {
+  const Task task = one_host_task({make_table("a", 1000, 8, 3.0), make_table("b", 100, 4)}, 2,
+                                  std::int64_t{1} << 20);
+  const Simulator simulator = make_simulator(task);
+  const Simulator other = make_simulator(task);  // its tables are not those of the first
+  const ShardingPlan plan{{{0, 0, 4, 0}, {0, 4, 4, 1}, {1, 0, 4, 1}}};
+  const ShardingPlan mirrored{{{0, 0, 4, 1}, {0, 4, 4, 0}, {1, 0, 4, 0}}};
+  const std::vector<SimulatedPlan> plans{
+      {&simulator, &plan}, {&simulator, &mirrored}, {&other, &plan}};
+  ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
+  int sets = 0;
+  const auto evaluations = evaluate_plans(plans, benchmark, 1, [&](int done) { sets = done; });
+  EXPECT_EQ(sets, 4);
+  ASSERT_EQ(evaluations.size(), 3u);
+  for (const int d : {0, 1}) {
+    EXPECT_EQ(evaluations[0].measured.devices[d].compute_ms,
+              evaluations[1].measured.devices[1 - d].compute_ms);
+    EXPECT_GT(evaluations[2].measured.devices[d].compute_ms, 0.0);
+  }
 }
 
 NeuralComputeModel model_measured_on(const std::string& hardware,

@@ -156,7 +156,8 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   PieceCatalog catalog(simulator);
   const GreedyGridSearchOptions options{*rc::gen::element(1, 2, 11, 40),
-                                        *rc::gen::element(1.0, 1.1, 1.5, 3.0)};
+                                        *rc::gen::element(1.0, 1.1, 1.5, 3.0),
+                                        *rc::gen::arbitrary<bool>()};
   GreedyGridSearch search(simulator, catalog, options);
   NaiveSearch naive(simulator, catalog, options);
   Random random(*rc::gen::arbitrary<std::uint64_t>());

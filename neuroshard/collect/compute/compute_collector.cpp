@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 
@@ -30,9 +31,21 @@ constexpr int kMaxDraws = 10'000;
 constexpr std::uint64_t kSetStream = 0;
 constexpr std::uint64_t kBatchStream = 1;
 
-Random random_for(const ComputeSamplingOptions& options, std::int64_t index, std::uint64_t stream) {
-  return Random::for_stream(options.seed, 2 * static_cast<std::uint64_t>(index) + stream);
+Random random_for(std::uint64_t seed, std::int64_t index, std::uint64_t stream) {
+  return Random::for_stream(seed, 2 * static_cast<std::uint64_t>(index) + stream);
 }
+
+/// What is measured into one file.
+struct Collection {
+  Json sampling;
+  std::span<const Table> tables;
+  std::function<std::vector<SampledPiece>(std::int64_t index)> pieces_of;
+  std::int64_t num_samples = 0;
+  std::int64_t batch_size = 0;
+  Optimizer optimizer = Optimizer::sgd;
+  std::uint64_t seed = 0;
+  int in_flight = 1;
+};
 
 /// Histograms are written with this many digits; more would only make the files larger.
 ReuseHistogram rounded(const ReuseHistogram& histogram) {
@@ -63,8 +76,8 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                       {"held_out_share", options.held_out_share}};
 }
 
-ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
-                               const ComputeBenchmarkOptions& benchmark, int num_threads) {
+ComputeCostsHeader make_header(const Collection& options, const ComputeBenchmarkOptions& benchmark,
+                               int num_threads) {
   ComputeCostsHeader header;
   header.hardware = hardware_json();
   header.operator_info = Json::Object{{"name", kOperatorName},
@@ -76,7 +89,7 @@ ComputeCostsHeader make_header(const ComputeSamplingOptions& options,
                                       {"arena_bytes", benchmark.arena_bytes}};
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
-  header.sampling = sampling_json(options);
+  header.sampling = options.sampling;
   for (const Table& table : options.tables) {
     header.tables.push_back({table.name, table.num_embeddings, table.pooling_factor,
                              table.data_type, rounded(reuse_histogram(table, options.batch_size))});
@@ -154,7 +167,7 @@ std::vector<int> sample_pool(const ComputeSamplingOptions& options, Random& rand
 }  // namespace
 
 std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t index) {
-  Random random = random_for(options, index, kSetStream);
+  Random random = random_for(options.seed, index, kSetStream);
   const std::vector<int> pool = sample_pool(options, random);
   const std::int64_t count = random.integer(options.min_tables, options.max_tables);
   std::vector<SampledPiece> pieces;
@@ -174,21 +187,23 @@ std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, s
                    format_bytes(static_cast<double>(options.memory_bytes)));
 }
 
-std::int64_t collect_compute_costs(
-    const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark_options,
-    std::int64_t num_samples, const std::string& path,
-    const std::function<void(const CollectionProgress&)>& on_progress) {
+namespace {
+
+/// Measures what the file does not have yet.
+std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions& benchmark_options,
+                     const std::string& path,
+                     const std::function<void(const CollectionProgress&)>& on_progress) {
   using Clock = std::chrono::steady_clock;
-  validate(sampling);
   const int num_threads =
       benchmark_options.num_threads > 0 ? benchmark_options.num_threads : available_cores();
-  const ComputeCostsHeader header = make_header(sampling, benchmark_options, num_threads);
+  const ComputeCostsHeader header = make_header(collection, benchmark_options, num_threads);
   // A run that cannot measure must not begin a file: with other options it could not be continued.
-  (void)sample_pieces(sampling, 0);
+  (void)collection.pieces_of(0);
   std::optional<ComputeBenchmark> benchmark;  // its memory is only touched if there is work
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) benchmark.emplace(benchmark_options);
   ComputeCostsWriter writer(path, header);
+  const std::int64_t num_samples = collection.num_samples;
   CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
   std::int64_t next_index = 0;
   const auto skip_done = [&] {
@@ -203,9 +218,9 @@ std::int64_t collect_compute_costs(
     skip_done();
     if (next_index >= num_samples) return std::nullopt;
     const std::int64_t index = next_index++;
-    PieceSet set{index, {}, random_for(sampling, index, kBatchStream)};
-    for (const SampledPiece& piece : in_flight[index] = sample_pieces(sampling, index)) {
-      set.pieces.push_back({&sampling.tables[piece.table], piece.num_columns});
+    PieceSet set{index, {}, random_for(collection.seed, index, kBatchStream)};
+    for (const SampledPiece& piece : in_flight[index] = collection.pieces_of(index)) {
+      set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
     }
     return set;
   };
@@ -226,9 +241,43 @@ std::int64_t collect_compute_costs(
         static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
     if (on_progress) on_progress(progress);
   };
-  benchmark->measure(next, sampling.in_flight, sampling.batch_size, sampling.optimizer, on_done);
+  benchmark->measure(next, collection.in_flight, collection.batch_size, collection.optimizer,
+                     on_done);
   writer.sync();
   return measured;
+}
+
+}  // namespace
+
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  validate(sampling);
+  return collect({.sampling = sampling_json(sampling),
+                  .tables = sampling.tables,
+                  .pieces_of = [&](std::int64_t index) { return sample_pieces(sampling, index); },
+                  .num_samples = num_samples,
+                  .batch_size = sampling.batch_size,
+                  .optimizer = sampling.optimizer,
+                  .seed = sampling.seed,
+                  .in_flight = sampling.in_flight},
+                 benchmark, path, on_progress);
+}
+
+std::int64_t collect_compute_costs(
+    const GivenPieceSets& given, const ComputeBenchmarkOptions& benchmark, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  if (given.sets.empty()) throw InputError("sets", "at least one set of pieces", "none");
+  return collect({.sampling = given.origin,
+                  .tables = given.tables,
+                  .pieces_of = [&](std::int64_t index) { return given.sets.at(index); },
+                  .num_samples = static_cast<std::int64_t>(given.sets.size()),
+                  .batch_size = given.batch_size,
+                  .optimizer = given.optimizer,
+                  .seed = given.seed,
+                  .in_flight = given.in_flight},
+                 benchmark, path, on_progress);
 }
 
 }  // namespace neuroshard

@@ -9,6 +9,7 @@
 
 #include "neuroshard/collect/compute/compute_benchmark.h"
 #include "neuroshard/core/table.h"
+#include "neuroshard/io/json.h"
 
 namespace neuroshard {
 
@@ -56,6 +57,17 @@ struct CollectionProgress {
   double seconds_left = 0.0;  ///< estimate
 };
 
+/// Sets that are given, not drawn: sample number i is set i.
+struct GivenPieceSets {
+  Json origin = Json::Object{};  ///< what the sets follow from, recorded as the file's "sampling"
+  std::vector<Table> tables;
+  std::vector<std::vector<SampledPiece>> sets;
+  std::int64_t batch_size = 4096;
+  Optimizer optimizer = Optimizer::sgd;
+  std::uint64_t seed = 0;  ///< of the batches
+  int in_flight = 1;
+};
+
 /// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
 /// line as it is done, so that a run killed at any moment loses at most the samples in flight. A
 /// set for which the machine has no memory is recorded as skipped. Returns the number measured by
@@ -63,6 +75,11 @@ struct CollectionProgress {
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
     std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+/// The same with all the given sets.
+std::int64_t collect_compute_costs(
+    const GivenPieceSets& given, const ComputeBenchmarkOptions& benchmark, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress);
 
 }  // namespace neuroshard

@@ -1,0 +1,138 @@
+// Algorithms over many tasks, a group of tasks at a time.
+#include "cli/comparison_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/io/plan_io.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+/// Tasks whose plans are measured in turns: the more, the less time is spent on filling the caches
+/// with other things between two passes; a run that is killed loses as many.
+constexpr std::size_t kTasksTogether = 12;
+
+std::vector<std::unique_ptr<Planner>> planners_of(const std::vector<std::string>& names) {
+  if (names.size() == 1 && names[0] == "all") return make_planners();
+  if (names.size() == 1 && names[0] == "ablation") return make_ablations();
+  std::vector<std::unique_ptr<Planner>> planners;
+  for (const std::string& name : names) planners.push_back(find_planner(name));
+  return planners;
+}
+
+}  // namespace
+
+void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
+  command
+      .add_option("--algorithms", options.algorithms,
+                  "Names; all; or ablation: the search without one of its parts at a time")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--model", options.models,
+                     "Cost model by name or file; once for computation, once for communication");
+  command.add_flag("--measure", options.measure,
+                   "Also measure every plan's computation on this machine");
+  command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
+      ->capture_default_str();
+  command.add_option("--time-limit", options.time_limit, "For algorithms that improve until then")
+      ->capture_default_str();
+  command.add_option("--threads", options.planner.num_threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
+      ->capture_default_str();
+  add_improvement_options(command, options.planner);
+  command.add_option("--seed", options.planner.seed, "Where chance plays a part")
+      ->check(seed())
+      ->capture_default_str();
+}
+
+ComparisonRun::ComparisonRun(const ComparisonRunOptions& options)
+    : options_(options), planner_(options.planner), planners_(planners_of(options.algorithms)) {
+  planner_.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
+  if (options.measure) benchmark_options_.arena_bytes = parse_bytes(options.arena, "--arena");
+}
+
+ComputeBenchmark* ComparisonRun::benchmark() {
+  if (options_.measure && !benchmark_) benchmark_.emplace(benchmark_options_);
+  return benchmark_ ? &*benchmark_ : nullptr;
+}
+
+Json ComparisonRun::comparison_json(const CostModels& models,
+                                    const std::vector<NamedTask>& tasks) const {
+  Json::Array identities;
+  for (const NamedTask& task : tasks) identities.push_back(task.identity);
+  Json::Array algorithms;
+  for (const std::unique_ptr<Planner>& planner : planners_) {
+    algorithms.push_back(std::string(planner->name()));
+  }
+  return Json::Object{
+      {"algorithms", std::move(algorithms)},
+      {"compute_model", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
+      {"communication_model",
+       to_json(ModelReference{models.communication->name(), models.communication_sha256})},
+      {"seed", planner_.seed},
+      {"time_limit_seconds", planner_.time_limit_seconds},
+      {"steps", planner_.steps},
+      {"pessimism", planner_.pessimism},
+      {"measured", options_.measure},
+      {"tasks", std::move(identities)}};
+}
+
+std::vector<ComparisonEntry> ComparisonRun::compare(const std::vector<NamedTask>& tasks,
+                                                    const CostModels& models,
+                                                    const std::string& journal_file,
+                                                    const std::string& label) {
+  std::optional<ComparisonJournal> journal;
+  if (!journal_file.empty()) journal.emplace(journal_file, comparison_json(models, tasks));
+  ProgressLine line;
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::size_t> open;
+  std::vector<std::vector<ComparisonEntry>> by_task(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto* done = journal ? journal->find(static_cast<std::int64_t>(i)) : nullptr;
+    if (done != nullptr) {
+      by_task[i] = *done;
+    } else {
+      open.push_back(i);
+    }
+  }
+  const auto is_like = [&](std::size_t a, std::size_t b) {
+    return tasks[a].task.batch_size == tasks[b].task.batch_size &&
+           tasks[a].task.optimizer == tasks[b].task.optimizer;
+  };
+  std::size_t next = 0;
+  while (next < open.size()) {
+    const std::size_t first = next;
+    std::vector<ComparisonTask> group;
+    for (; next < open.size() && is_like(open[first], open[next]) &&
+           group.size() < (options_.measure ? kTasksTogether : 1);
+         ++next) {
+      const NamedTask& task = tasks[open[next]];
+      group.push_back({task.name, std::make_shared<Simulator>(task.task, models.compute,
+                                                              models.communication)});
+    }
+    const auto results = compare_on_tasks(group, planners_, planner_, benchmark());
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      by_task[open[first + i]] = results[i];
+      if (journal) journal->append(static_cast<std::int64_t>(open[first + i]), results[i]);
+    }
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const double left =
+        elapsed.count() / static_cast<double>(next) * static_cast<double>(open.size() - next);
+    line.show(fmt::format("{}{} of {} tasks, {} left", label, tasks.size() - open.size() + next,
+                          tasks.size(), format_seconds(left)));
+  }
+  std::vector<ComparisonEntry> entries;
+  for (const auto& of_task : by_task) entries.insert(entries.end(), of_task.begin(), of_task.end());
+  return entries;
+}
+
+}  // namespace neuroshard::cli
