@@ -1,6 +1,7 @@
 // How long a plan takes: the paper's search and the improvement, by tables and devices, with the
 // shipped model; and the kernels that they spend their time in.
 #include <benchmark/benchmark.h>
+#include <sys/resource.h>
 
 #include <memory>
 #include <span>
@@ -44,34 +45,90 @@ std::unique_ptr<Simulator> make_simulator(int num_tables, int num_devices) {
   return std::make_unique<Simulator>(task, models.compute, models.communication);
 }
 
-template <typename P>
-void plan(benchmark::State& state, const P& planner) {
-  const auto simulator =
-      make_simulator(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+/// The most memory that this process has had so far, all earlier cases included.
+double peak_mib() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+}
+
+void plan(benchmark::State& state, const Planner& planner, int num_tables, int num_devices,
+          int num_threads) {
+  const auto simulator = make_simulator(num_tables, num_devices);
   PlannerOptions options;
-  options.num_threads = static_cast<int>(state.range(2));
+  options.num_threads = num_threads;
   PlanningResult result;
   for (auto _ : state) result = planner.plan(*simulator, options);
   state.counters["cost_ms"] = result.predicted.cost_ms;
   state.counters["of_bound"] = result.predicted.cost_ms / lower_bound_ms(*simulator);
   state.counters["heads"] = static_cast<double>(result.stats.head_evaluations);
   state.counters["plans"] = static_cast<double>(result.stats.plans_priced);
+  state.counters["peak_MiB"] = peak_mib();
+}
+
+void plan(benchmark::State& state, const Planner& planner) {
+  plan(state, planner, static_cast<int>(state.range(0)), static_cast<int>(state.range(1)),
+       static_cast<int>(state.range(2)));
 }
 
 void beam_search(benchmark::State& state) { plan(state, BeamSearchPlanner()); }
 void improved_search(benchmark::State& state) { plan(state, NeuroShardPlanner()); }
 
+/// The sizes that have a limit (docs/results.md), with the paper's settings.
 void sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"tables", "devices", "threads"})
       ->Args({60, 4, 1})
       ->Args({120, 8, 1})
       ->Args({1000, 128, 2})
+      ->Args({5000, 1024, 2})
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
 }
 
 BENCHMARK(beam_search)->Apply(sizes);
 BENCHMARK(improved_search)->Apply(sizes);
+
+/// How the search's time grows with each of tables, devices, N, K, L and M, one at a time.
+void growth_tables(benchmark::State& state) {
+  plan(state, BeamSearchPlanner(), static_cast<int>(state.range(0)), 8, 1);
+}
+BENCHMARK(growth_tables)->RangeMultiplier(2)->Range(60, 960)->Unit(benchmark::kMillisecond);
+
+void growth_devices(benchmark::State& state) {
+  plan(state, BeamSearchPlanner(), 480, static_cast<int>(state.range(0)), 1);
+}
+BENCHMARK(growth_devices)->RangeMultiplier(2)->Range(4, 128)->Unit(benchmark::kMillisecond);
+
+void growth(benchmark::State& state, int BeamSearchOptions::*setting) {
+  BeamSearchOptions options;
+  options.*setting = static_cast<int>(state.range(0));
+  plan(state, BeamSearchPlanner(options), 120, 8, 1);
+}
+BENCHMARK_CAPTURE(growth, N_candidates, &BeamSearchOptions::num_candidates)
+    ->RangeMultiplier(2)
+    ->Range(5, 40)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(growth, K_beam_width, &BeamSearchOptions::beam_width)
+    ->RangeMultiplier(2)
+    ->Range(1, 8)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(growth, L_levels, &BeamSearchOptions::num_levels)
+    ->RangeMultiplier(2)
+    ->Range(5, 40)
+    ->Unit(benchmark::kMillisecond);
+
+void growth_M_limits(benchmark::State& state) {
+  BeamSearchOptions options;
+  options.greedy.num_limits = static_cast<int>(state.range(0));
+  plan(state, BeamSearchPlanner(options), 120, 8, 1);
+}
+BENCHMARK(growth_M_limits)
+    ->Arg(1)
+    ->Arg(5)
+    ->Arg(11)
+    ->Arg(21)
+    ->Arg(41)
+    ->Unit(benchmark::kMillisecond);
 
 /// One head for each of 64 devices, as the improvement evaluates them: one state at a time.
 void head(benchmark::State& state) {

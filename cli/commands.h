@@ -10,6 +10,7 @@ void add_collect_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
 void add_evaluate_command(CLI::App& app);
 void add_model_command(CLI::App& app);
+void add_paper_table_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
 void add_refine_model_command(CLI::App& app);
 void add_train_command(CLI::App& app);

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
   neuroshard::cli::add_refine_model_command(app);
   neuroshard::cli::add_plan_command(app);
   neuroshard::cli::add_compare_command(app);
+  neuroshard::cli::add_paper_table_command(app);
   neuroshard::cli::add_evaluate_command(app);
   neuroshard::cli::add_check_command(app);
   neuroshard::cli::add_model_command(app);

@@ -165,6 +165,14 @@ std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) con
   if (!contains(range.optimizers, task.optimizer)) {
     reasons.push_back(fmt::format("optimizer: not trained on {}", to_string(task.optimizer)));
   }
+  const auto devices = static_cast<std::size_t>(task.topology.world_size);
+  const std::size_t pieces = (task.tables.size() + devices - 1) / devices;
+  if (range.max_pieces > 0 && pieces > static_cast<std::size_t>(range.max_pieces)) {
+    reasons.push_back(
+        fmt::format("tables: trained on at most {} pieces on a device, got {} tables "
+                    "for {} devices",
+                    range.max_pieces, task.tables.size(), devices));
+  }
   // One line per kind of reason, with the first table that it is true of.
   bool dim = false;
   bool rows = false;

@@ -248,6 +248,17 @@ TEST(NeuralComputeModel, SaysWhatItWasNotTrainedOn) {
   EXPECT_THAT(outside(task), ElementsAre("data_type: not trained on fp16 (\"a\")"));
 }
 
+TEST(NeuralComputeModel, SaysThatADeviceHasMorePiecesThanItKnows) {
+  Task task = covered_task();
+  for (int i = 0; i < 28; ++i) {
+    task.tables.push_back(make_table(fmt::format("t{}", i), 1000, 16, 2.0));
+  }
+  EXPECT_THAT(outside(task), IsEmpty());  // 30 on 2 devices
+  task.tables.push_back(make_table("one-more", 1000, 16, 2.0));
+  EXPECT_THAT(outside(task), ElementsAre("tables: trained on at most 15 pieces on a device, got 31 "
+                                         "tables for 2 devices"));
+}
+
 TEST(NeuralComputeModel, SaysWhichDimensionItWasNotTrainedOn) {
   Task task = covered_task();
   task.tables[0].embedding_dim = 130;  // cannot be cut
