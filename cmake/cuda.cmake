@@ -1,6 +1,8 @@
-# The CUDA compiler, where there is one that is new enough: NEUROSHARD_CUDA_FOUND. Nothing else
-# depends on it; without it the CUDA backend says at run time what is missing.
+# The CUDA compiler, where there is one that is new enough: NEUROSHARD_CUDA_FOUND; and NCCL, where it
+# is found as well (its shared library, by which all processes must run): NEUROSHARD_NCCL_FOUND. Nothing
+# else depends on them; without, the backend says at run time what is missing.
 set(NEUROSHARD_CUDA_FOUND OFF)
+set(NEUROSHARD_NCCL_FOUND OFF)
 if(NOT NEUROSHARD_CUDA)
   return()
 endif()
@@ -27,3 +29,14 @@ set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 set(CMAKE_CUDA_EXTENSIONS OFF)
 set(NEUROSHARD_CUDA_FOUND ON)
 message(STATUS "CUDA: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, for ${CMAKE_CUDA_ARCHITECTURES}")
+
+if(NEUROSHARD_MPI)
+  find_path(NCCL_INCLUDE_DIR nccl.h)
+  find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2)
+endif()
+if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
+  set(NEUROSHARD_NCCL_FOUND ON)
+  message(STATUS "NCCL: ${NCCL_LIBRARY}")
+else()
+  message(STATUS "NCCL: not found, all-to-alls between GPUs are left out")
+endif()
