@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "io_test_util.h"
+#include "tests/io/io_test_util.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/compute_costs_io.h"
 
