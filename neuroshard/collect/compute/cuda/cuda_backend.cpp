@@ -82,6 +82,7 @@ class CudaBackend final : public ComputeBackend {
     bool stopped = false;  // by a failure of any device
     on_each_device([&](std::size_t i) {
       DeviceWorker& worker = *workers_[i];
+      worker.forget_tables();  // others may lie at their addresses now
       try {
         while (true) {
           std::optional<PieceSet> set;
@@ -99,7 +100,6 @@ class CudaBackend final : public ComputeBackend {
         stopped = true;
         throw;
       }
-      worker.forget_tables();
     });
   }
 

@@ -54,7 +54,8 @@ const RowDistribution& DeviceWorker::distribution_of(const Table& table, std::in
   return distributions_.emplace(&table, std::move(on_device)).first->second.rows;
 }
 
-std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, Random& random) const {
+std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, std::int64_t most_rows,
+                                               Random& random) const {
   const std::int64_t room = options_.arena_bytes / kAlignment * kAlignment;
   std::int64_t next = random.integer(0, room / kAlignment - 1) * kAlignment;
   const auto take = [&](std::int64_t bytes) {
@@ -68,8 +69,8 @@ std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, Random& rand
     const DataType type = piece.table->data_type;
     const std::int64_t row_bytes = piece.num_columns * element_bytes(type);
     // A state of 4 bytes per row must fit as well.
-    const std::int64_t rows = std::min(piece.table->num_embeddings,
-                                       room / std::max(row_bytes, std::int64_t{4}));
+    const std::int64_t rows = std::min({piece.table->num_embeddings, most_rows,
+                                        room / std::max(row_bytes, std::int64_t{4})});
     if (rows < 1) throw MachineError("arena: expected room for one row of a piece, got less");
     void* weights = take(rows * row_bytes);
     tables.push_back({weights, reinterpret_cast<float*>(take(rows * 4)), rows, piece.num_columns,
@@ -107,9 +108,10 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
   return result;
 }
 
-void DeviceWorker::prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer) {
+void DeviceWorker::prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer,
+                           std::int64_t most_rows) {
   operator_.reset();
-  const std::vector<OperatorTable> tables = place(set, set.random);
+  const std::vector<OperatorTable> tables = place(set, most_rows, set.random);
   const std::vector<DeviceLookups> lookups = draw(set, tables, batch_size, set.random);
   std::int64_t columns = 0;
   for (const OperatorTable& table : tables) columns += table.num_columns;

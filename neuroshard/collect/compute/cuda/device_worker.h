@@ -21,8 +21,10 @@ class DeviceWorker {
   DeviceWorker(int device, const CudaBackendOptions& options);
 
   /// Draws the set's batch on the device and gets everything ready. The operator, and what it works
-  /// in, are those of the latest set. Throws OutOfDeviceMemory.
-  void prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer);
+  /// in, are those of the latest set. Of larger tables no more than `most_rows` rows are there, and
+  /// lookups wrap around them as they do around the arena. Throws OutOfDeviceMemory.
+  void prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer,
+               std::int64_t most_rows = kMaxEmbeddings);
   void forward() { operator_->forward(activations_.as<float>()); }
   void backward() { operator_->backward(activations_.as<float>()); }
   void synchronize() const { stream_.synchronize(); }
@@ -30,7 +32,7 @@ class DeviceWorker {
   /// Times the prepared set.
   [[nodiscard]] ComputeMeasurement time_passes();
 
-  /// Access distributions stay on the device until then, by the address of their table.
+  /// Access distributions stay on the device until then, known by the address of their table.
   void forget_tables() { distributions_.clear(); }
 
  private:
@@ -45,7 +47,8 @@ class DeviceWorker {
   };
 
   const RowDistribution& distribution_of(const Table& table, std::int64_t batch_size);
-  std::vector<OperatorTable> place(const PieceSet& set, Random& random) const;
+  std::vector<OperatorTable> place(const PieceSet& set, std::int64_t most_rows,
+                                   Random& random) const;
   std::vector<DeviceLookups> draw(const PieceSet& set, const std::vector<OperatorTable>& tables,
                                   std::int64_t batch_size, Random& random);
   void enqueue(Round& round);
