@@ -25,10 +25,10 @@ done
 executable=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-# The loader at its fixed place, libraries in its default folder, a task, models, and nothing else.
+# The loader at its fixed place, libraries in its default folder, a model, and nothing else.
 mkdir -p "$root/lib64" "$root/lib/x86_64-linux-gnu" "$root/tmp"
 cp "$executable" "$root/neuroshard"
-cp models/*.safetensors "$root/tmp"
+cp models/cpu-xeon-2core.safetensors "$root/tmp"
 ldd "$executable" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' |
   xargs -r -I{} cp -L {} "$root/lib/x86_64-linux-gnu"
 cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64"
@@ -53,7 +53,7 @@ expect() {
 
 expect 0 mlperf-dlrm-dcnv2 workload list
 expect 0 "26 tables on 8 devices" plan --workload mlperf-dlrm-dcnv2 --devices 8 --memory 16GiB \
-  --batch-size 4096 --model /tmp/cpu-xeon-2core.safetensors --model /tmp/all-to-all.safetensors \
+  --batch-size 4096 --model /tmp/cpu-xeon-2core.safetensors --model analytic-a100-nvswitch \
   -o /tmp/plan.json
 expect 0 valid check /tmp/plan.json
 expect 0 "2 samples measured" collect compute --samples 2 --batch-size 64 --arena 64MiB \
