@@ -53,8 +53,7 @@ void run(CollectComputeOptions& options) {
 
   ProgressLine line;
   const std::int64_t measured = collect_compute_costs(
-      sampling, backend, options.samples, output,
-      [&](const CollectionProgress& progress) {
+      sampling, backend, options.samples, output, [&](const CollectionProgress& progress) {
         line.show(fmt::format("{} of {} samples, {} left", progress.done, progress.requested,
                               format_seconds(progress.seconds_left)));
       });
@@ -174,9 +173,10 @@ void add_communication(CLI::App& collect) {
       "communication", "Time the forward and backward all-to-all of pooled embeddings");
   CommunicationCollection& collection = options->collection;
   command
-      ->add_option("--backend", options->backend,
-                   "Under mpirun with one process per device, mpi: measure between hosts' memories, "
-                   "nccl: between GPUs; simgrid: simulate")
+      ->add_option(
+          "--backend", options->backend,
+          "Under mpirun with one process per device, mpi: measure between hosts' memories, "
+          "nccl: between GPUs; simgrid: simulate")
       ->check(CLI::IsMember({"mpi", "nccl", "simgrid"}))
       ->required();
   command->add_option("--platform", options->platform,

@@ -153,10 +153,10 @@ void run(EvaluateOptions& options) {
 
 void add_evaluate_command(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* command =
-      app.add_subcommand("evaluate",
-                         "Measure a plan's computation on this machine, on the CPU or on GPUs; under "
-                         "mpirun, with one process per device, its real iterations");
+  CLI::App* command = app.add_subcommand(
+      "evaluate",
+      "Measure a plan's computation on this machine, on the CPU or on GPUs; under "
+      "mpirun, with one process per device, its real iterations");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
   command->add_option("--model", options->models, "Cost models; default those of the plan");
   command->add_option("--platform", options->platform,

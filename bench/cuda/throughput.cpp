@@ -1,5 +1,6 @@
-// Throughput of the CUDA operator on the workloads' tables at batch 65,536: the times of forward and
-// backward beside the floor that bytes set, and the share of the device's copy bandwidth reached.
+// Throughput of the CUDA operator on the workloads' tables at batch 65,536: the times of forward
+// and backward beside the floor that bytes set, and the share of the device's copy bandwidth
+// reached.
 //
 //   cuda_throughput                 measures, prints the table
 //   cuda_throughput --dump FOLDER   writes the cases and a batch of each for embedding_bag.py
@@ -60,9 +61,9 @@ std::vector<Case> all_cases() {
     const char* suffix = optimizer == Optimizer::sgd ? "" : "-adagrad";
     const auto add = [&](const std::string& name, const std::vector<Table>& tables,
                          std::int64_t columns, DataType type) {
-      cases.push_back({fmt::format("{}-{}x{}-{}{}", name, tables.size(), columns, to_string(type),
-                                   suffix),
-                       with_columns(tables, columns, type), optimizer});
+      cases.push_back(
+          {fmt::format("{}-{}x{}-{}{}", name, tables.size(), columns, to_string(type), suffix),
+           with_columns(tables, columns, type), optimizer});
     };
     for (const std::int64_t columns : {128, 32}) add("dcnv2", dcnv2, columns, DataType::fp32);
     add("dcnv2", dcnv2, 128, DataType::fp16);
@@ -91,8 +92,8 @@ PassBytes bytes_of(const Case& measured) {
   PassBytes bytes;
   for (const Table& table : measured.tables) {
     const ReuseStatistics reuse = reuse_statistics(table, kBatch);
-    const double distinct =
-        std::min(reuse.distinct_rows, static_cast<double>(std::min(table.num_embeddings, kMostRows)));
+    const double distinct = std::min(
+        reuse.distinct_rows, static_cast<double>(std::min(table.num_embeddings, kMostRows)));
     const auto columns = static_cast<double>(table.embedding_dim);
     const double row = columns * static_cast<double>(element_bytes(table.data_type));
     const double batch = 8.0 * (reuse.num_indices + kBatch + 1);
@@ -123,9 +124,9 @@ double copy_bandwidth() {
   double best_ms = 1e9;
   for (int run = 0; run < 12; ++run) {
     start.record(stream);
-    cuda::check(cudaMemcpyAsync(to.as<>(), from.as<>(), kBytes, cudaMemcpyDeviceToDevice,
-                                stream.get()),
-                "copy");
+    cuda::check(
+        cudaMemcpyAsync(to.as<>(), from.as<>(), kBytes, cudaMemcpyDeviceToDevice, stream.get()),
+        "copy");
     end.record(stream);
     stream.synchronize();
     best_ms = std::min(best_ms, end.milliseconds_since(start));
@@ -138,11 +139,12 @@ void measure() {
   const double bandwidth = copy_bandwidth();
   fmt::print("{}, {} multiprocessors, L2 {} MiB: copies {:.2f} TB/s (read and written)\n",
              info.name, info.num_multiprocessors, info.l2_bytes >> 20, bandwidth * 1e-12);
-  fmt::print("batch {}; floor: every distinct row, index, gradient and output once at that rate; "
-             "share: floor over time;\n"
-             "moved: bytes without any reuse of rows (forward) or gradients (backward), over time, as "
-             "a share of the rate\n\n",
-             kBatch);
+  fmt::print(
+      "batch {}; floor: every distinct row, index, gradient and output once at that rate; "
+      "share: floor over time;\n"
+      "moved: bytes without any reuse of rows (forward) or gradients (backward), over time, as "
+      "a share of the rate\n\n",
+      kBatch);
   std::size_t free = 0;
   std::size_t total = 0;
   cuda::check(cudaMemGetInfo(&free, &total), "memory");
@@ -187,8 +189,8 @@ void measure() {
   fmt::print("{}", table.to_string());
 }
 
-/// NAME.json, NAME.indices and NAME.offsets: int64, of all tables one after the other; bag b of table
-/// t holds indices[offsets[t * batch + b] .. offsets[t * batch + b + 1]).
+/// NAME.json, NAME.indices and NAME.offsets: int64, of all tables one after the other; bag b of
+/// table t holds indices[offsets[t * batch + b] .. offsets[t * batch + b + 1]).
 void dump(const std::string& folder) {
   std::filesystem::create_directories(folder);
   for (const Case& each : all_cases()) {

@@ -23,8 +23,7 @@ constexpr int kSetsInFlight = 160;
 
 }  // namespace
 
-std::string measurement_difference(const ComputeCostModel& model,
-                                   const BackendDescription& here) {
+std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {
   if (model.hardware().empty()) return "";
   const Json hardware = parse_json(model.hardware(), model.name() + ": hardware");
   const Json measured = parse_json(model.operator_info(), model.name() + ": operator");

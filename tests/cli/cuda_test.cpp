@@ -24,11 +24,11 @@ TEST(Cuda, WithoutADeviceEverySubcommandSaysSo) {
   expect_refusal(folder, {"collect", "compute", "--backend", "cuda", "-o", folder.file("c.jsonl")},
                  message, 3);
   expect_refusal(folder, {"evaluate", folder.file("plan.json"), "--backend", "cuda"}, message, 3);
-  expect_refusal(folder,
-                 Arguments{"compare", task, "--measure", "--backend", "cuda", "--algorithms",
-                           "greedy-size"} +
-                     kModels,
-                 message, 3);
+  expect_refusal(
+      folder,
+      Arguments{"compare", task, "--measure", "--backend", "cuda", "--algorithms", "greedy-size"} +
+          kModels,
+      message, 3);
 }
 
 TEST(Cuda, OptionsOfTheOtherBackendAreRefused) {
@@ -53,8 +53,7 @@ TEST(CollectMerge, MakesOneFileAndRefusesOthers) {
   };
   const std::string a = folder.write("a.jsonl", costs + sample(1));
   const std::string b = folder.write("b.jsonl", costs + sample(0));
-  const CommandResult merged =
-      run_cli({"collect", "merge", a, b, "-o", folder.file("all.jsonl")});
+  const CommandResult merged = run_cli({"collect", "merge", a, b, "-o", folder.file("all.jsonl")});
   EXPECT_EQ(merged.exit_code, 0);
   EXPECT_THAT(merged.err, testing::HasSubstr("2 samples, 0 skipped"));
   const std::string text = read_file(folder.file("all.jsonl"));

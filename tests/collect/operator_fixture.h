@@ -114,7 +114,7 @@ inline std::vector<double> reference_forward(const Fixture& fixture) {
 /// Weights after one exact update, in double precision.
 inline std::vector<std::vector<double>> reference_backward(const Fixture& fixture,
                                                            const std::vector<float>& gradient,
-                                                    const OperatorOptions& options) {
+                                                           const OperatorOptions& options) {
   const std::int64_t stride = fixture.total_columns();
   std::vector<std::vector<double>> result;
   std::int64_t start = 0;

@@ -52,7 +52,8 @@ class FakeBackend final : public ComputeBackend {
       if (set->id % 7 == 6) {
         on_done({set->id, std::nullopt, "device memory: expected 9 GiB free, got 8 GiB"});
       } else {
-        on_done({set->id, ComputeMeasurement{static_cast<double>(set->id) + 1.0, 1.0, 7, 0.01}, ""});
+        on_done(
+            {set->id, ComputeMeasurement{static_cast<double>(set->id) + 1.0, 1.0, 7, 0.01}, ""});
       }
     }
   }
@@ -88,8 +89,8 @@ TEST(ProcessGroup, ProcessesShareTheSamplesAndTheirFilesMerge) {
   (void)collect_compute_costs(tiny_sampling(), fake(), 20, folder.file("alone.jsonl"), nullptr);
   EXPECT_EQ(read_compute_costs(folder.file("alone.jsonl")).samples,
             read_compute_costs(folder.file("merged.jsonl")).samples);
-  EXPECT_EQ(collect_compute_costs(tiny_sampling(), fake(), 20, folder.file("merged.jsonl"), nullptr),
-            0);
+  EXPECT_EQ(
+      collect_compute_costs(tiny_sampling(), fake(), 20, folder.file("merged.jsonl"), nullptr), 0);
 }
 
 TEST(ProcessGroup, ADeviceLostInTheMiddleLeavesWhatWasMeasured) {

@@ -8,8 +8,8 @@
 namespace neuroshard::testing_operator {
 
 /// Adds a batch whose bags have the given lengths and draw from `num_hot` rows only.
-inline void add_bags(Fixture& fixture, const std::vector<std::int64_t>& lengths, std::int64_t num_hot,
-              Random& random) {
+inline void add_bags(Fixture& fixture, const std::vector<std::int64_t>& lengths,
+                     std::int64_t num_hot, Random& random) {
   IndexBatch batch;
   batch.offsets.push_back(0);
   for (const std::int64_t length : lengths) {

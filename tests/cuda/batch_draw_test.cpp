@@ -35,8 +35,8 @@ std::vector<std::int64_t> draw_all(const Table& table, std::int64_t batch_size, 
                                    std::int64_t num_rows) {
   const IndexSampler sampler(table, batch_size);
   const BagLengths lengths = bag_lengths(table.pooling_factor, seed);
-  const DrawPlan plan{sampler.rows(), lengths, seed,    num_rows,
-                      lengths.offset(batch_size), 0, nullptr, nullptr};
+  const DrawPlan plan{sampler.rows(), lengths, seed, num_rows, lengths.offset(batch_size), 0,
+                      nullptr,        nullptr};
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < plan.num_lookups; ++i) rows.push_back(draw_lookup(plan, i));
   return rows;

@@ -23,10 +23,10 @@ inline std::string missing_device() {
   }
 }
 
-#define SKIP_WITHOUT_DEVICE()                                                 \
-  if (const std::string reason = missing_device(); !reason.empty()) {         \
-    GTEST_SKIP() << reason;                                                   \
-  }                                                                           \
+#define SKIP_WITHOUT_DEVICE()                                         \
+  if (const std::string reason = missing_device(); !reason.empty()) { \
+    GTEST_SKIP() << reason;                                           \
+  }                                                                   \
   static_assert(true, "a semicolon follows")
 
 template <class T>

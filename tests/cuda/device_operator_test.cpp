@@ -110,8 +110,7 @@ TEST(DeviceOperator, LargeBatchesMatchTheCpusOperatorAndRepeatBitForBit) {
     EXPECT_TRUE(first.weights[t] == second.weights[t]) << t;
     EXPECT_TRUE(first.states[t] == second.states[t]) << t;
     for (std::size_t i = 0; i < first.weights[t].size(); ++i) {
-      ASSERT_NO_FATAL_FAILURE(
-          expect_close(first.weight(t, i), on_cpu.weight(t, i), 2e-3, 1e-3))
+      ASSERT_NO_FATAL_FAILURE(expect_close(first.weight(t, i), on_cpu.weight(t, i), 2e-3, 1e-3))
           << "table " << t << ": " << i;
     }
   }

@@ -64,26 +64,25 @@ class EmulatedOperator {
                                    plan_.total_columns};
     for (std::size_t l = 0; l < plan_.levels.size(); ++l) {
       const bool last = l + 1 == plan_.levels.size();
-      for_each_group(
-          plan_.levels[l].tables, plan_.levels[l].num_blocks,
-          [&](std::size_t t, const ReductionPlan& reduction, std::int64_t number) {
-            HostGroup group(reduction.lanes);
-            const TableLayout& table = plan_.tables[t];
-            PartialSums next;
-            if (!last) {
-              next = partial_sums({level_keys[l + 1].data(), level_values[l + 1].data()},
-                                  plan_.levels[l + 1].tables[t]);
-            }
-            if (l == 0) {
-              reduce_task(group, table, reduction, lookup_items(buffers, table), rule, next,
-                          number);
-            } else {
-              reduce_task(group, table, reduction,
-                          partial_items({level_keys[l].data(), level_values[l].data()}, table,
-                                        reduction),
-                          rule, next, number);
-            }
-          });
+      for_each_group(plan_.levels[l].tables, plan_.levels[l].num_blocks,
+                     [&](std::size_t t, const ReductionPlan& reduction, std::int64_t number) {
+                       HostGroup group(reduction.lanes);
+                       const TableLayout& table = plan_.tables[t];
+                       PartialSums next;
+                       if (!last) {
+                         next = partial_sums({level_keys[l + 1].data(), level_values[l + 1].data()},
+                                             plan_.levels[l + 1].tables[t]);
+                       }
+                       if (l == 0) {
+                         reduce_task(group, table, reduction, lookup_items(buffers, table), rule,
+                                     next, number);
+                       } else {
+                         reduce_task(group, table, reduction,
+                                     partial_items({level_keys[l].data(), level_values[l].data()},
+                                                   table, reduction),
+                                     rule, next, number);
+                       }
+                     });
     }
   }
 
@@ -91,8 +90,7 @@ class EmulatedOperator {
   [[nodiscard]] std::vector<LookupKey> sorted_keys() const {
     std::vector<LookupKey> keys(plan_.total_lookups, ~LookupKey{0});
     for (std::int64_t block = 0; block < plan_.key_blocks; ++block) {
-      const int t =
-          table_of_block(plan_.keys.data(), static_cast<int>(plan_.keys.size()), block);
+      const int t = table_of_block(plan_.keys.data(), static_cast<int>(plan_.keys.size()), block);
       for (int thread = 0; thread < kThreadsPerBlock; ++thread) {
         write_keys(plan_.tables[t], plan_.key_bits, plan_.batch_size,
                    block - plan_.keys[t].first_block, thread, kThreadsPerBlock, keys.data());

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/io/io_test_util.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "tests/io/io_test_util.h"
 
 namespace neuroshard {
 namespace {
@@ -81,12 +81,14 @@ TEST(ComputeCostsMerge, RefusesFilesOfDifferentCollections) {
     merge_compute_costs({a, b}, folder.file("all.jsonl"));
     FAIL() << "merged";
   } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("b.jsonl: line 1: batch_size: expected 64 as in the first"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("b.jsonl: line 1: batch_size: expected 64 as in the first"));
   }
   EXPECT_THROW(merge_compute_costs({a, folder.file("missing")}, folder.file("all.jsonl")),
                InputError);
-  write_file(folder.file("unnumbered.jsonl"),
-             read_file(a) + R"({"shards": [[0, 4]], "forward_ms": 1.0, "backward_ms": 1.0})" + "\n");
+  write_file(
+      folder.file("unnumbered.jsonl"),
+      read_file(a) + R"({"shards": [[0, 4]], "forward_ms": 1.0, "backward_ms": 1.0})" + "\n");
   EXPECT_THROW(merge_compute_costs({folder.file("unnumbered.jsonl")}, folder.file("all.jsonl")),
                InputError);
 }

@@ -63,10 +63,10 @@ class ComputeBackend {
 
   /// Draws one batch from the tables' access distributions for each set and times forward and
   /// backward on it, with the caches disturbed before each. Deterministic in all but the times.
-  /// `in_flight` sets may take turns. `next` gives the sets until it gives none, `on_done` is called
-  /// as each is done, in no particular order; neither is called by two threads at once. A set that
-  /// the machine has no memory for is a result with a `failure`; other failures of the machine are
-  /// thrown.
+  /// `in_flight` sets may take turns. `next` gives the sets until it gives none, `on_done` is
+  /// called as each is done, in no particular order; neither is called by two threads at once. A
+  /// set that the machine has no memory for is a result with a `failure`; other failures of the
+  /// machine are thrown.
   virtual void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
                        std::int64_t batch_size, Optimizer optimizer,
                        const std::function<void(const PieceSetResult&)>& on_done) = 0;

@@ -287,7 +287,8 @@ ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options, int in
                    {"quantile", options.repetitions.quantile},
                    {"in_flight", in_flight},
                    {"arena_bytes", options.arena_bytes}};
-  return {std::move(description), [options] { return std::make_unique<ComputeBenchmark>(options); }};
+  return {std::move(description),
+          [options] { return std::make_unique<ComputeBenchmark>(options); }};
 }
 
 }  // namespace neuroshard

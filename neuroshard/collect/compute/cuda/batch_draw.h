@@ -11,8 +11,8 @@
 namespace neuroshard::cuda {
 
 /// The lengths of a table's bags: its pooling factor rounded down or up, as evenly spread over the
-/// batch as whole numbers can be, from a random phase. So the number of lookups is known to the host
-/// before anything is drawn.
+/// batch as whole numbers can be, from a random phase. So the number of lookups is known to the
+/// host before anything is drawn.
 struct BagLengths {
   std::int64_t whole = 0;
   std::uint64_t fraction = 0;  ///< in 2^-32

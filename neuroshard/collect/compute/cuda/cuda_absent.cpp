@@ -8,7 +8,8 @@ namespace {
 
 [[noreturn]] void fail() {
   throw MachineError(
-      "cuda: expected an executable built with CUDA, got one without: build where nvcc 12.8 or newer "
+      "cuda: expected an executable built with CUDA, got one without: build where nvcc 12.8 or "
+      "newer "
       "is found");
 }
 

@@ -158,10 +158,9 @@ std::vector<int> devices_of_process() {
   const ProcessGroup group = process_group();
   const std::vector<int> devices = share_of_devices(group, cuda::device_count());
   if (devices.empty()) {
-    throw InputError("mpi",
-                     fmt::format("at most one process per device, {} on this host",
-                                 cuda::device_count()),
-                     fmt::format("{}", group.local_size));
+    throw InputError(
+        "mpi", fmt::format("at most one process per device, {} on this host", cuda::device_count()),
+        fmt::format("{}", group.local_size));
   }
   return devices;
 }
@@ -185,9 +184,8 @@ ComputeBackendFactory cuda_backend(const CudaBackendOptions& options) {
       throw InputError("--gpus", "devices of one kind, " + info.name, name);
     }
   }
-  return {{hardware_json(info), operator_json(options, info)}, [devices, options] {
-            return std::make_unique<CudaBackend>(devices, options);
-          }};
+  return {{hardware_json(info), operator_json(options, info)},
+          [devices, options] { return std::make_unique<CudaBackend>(devices, options); }};
 }
 
 }  // namespace neuroshard

@@ -26,13 +26,13 @@ struct CudaBackendOptions {
   int disturbance = 4;
 };
 
-/// Throws MachineError where this executable has no CUDA, or the machine no driver, none new enough,
-/// or no device; InputError for a device that is not there, or devices of several kinds.
+/// Throws MachineError where this executable has no CUDA, or the machine no driver, none new
+/// enough, or no device; InputError for a device that is not there, or devices of several kinds.
 [[nodiscard]] ComputeBackendFactory cuda_backend(const CudaBackendOptions& options);
 
 /// Devices of this process among those of its host: under mpirun, its share of them, by its number
-/// among the host's processes; otherwise all. Throws as cuda_backend, and InputError where there are
-/// fewer devices than processes.
+/// among the host's processes; otherwise all. Throws as cuda_backend, and InputError where there
+/// are fewer devices than processes.
 [[nodiscard]] std::vector<int> devices_of_process();
 
 }  // namespace neuroshard

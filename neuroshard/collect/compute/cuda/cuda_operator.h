@@ -1,8 +1,8 @@
 // The fused embedding operator on a GPU: many table pieces of any widths and data types in one
 // launch, sum pooling; backward exact, fused with the optimizer.
 //
-// Forward: every group of threads pools the bags of one range, with eight rows on their way at once.
-// Backward: the lookups of all tables are sorted by row (radix sort, stably); groups sum the
+// Forward: every group of threads pools the bags of one range, with eight rows on their way at
+// once. Backward: the lookups of all tables are sorted by row (radix sort, stably); groups sum the
 // gradients of segments of equal length, update the rows that lie within theirs, and leave the
 // others' sums to a next, far smaller level. So a hot row is the work of many groups, and every sum
 // has one order, which depends on the device's size alone: results repeat bit for bit.
@@ -19,7 +19,8 @@
 namespace neuroshard::cuda {
 
 inline constexpr const char* kCudaOperatorName = "neuroshard-cuda";
-/// Rises with each change of the operator's times: costs of two versions are those of two operators.
+/// Rises with each change of the operator's times: costs of two versions are those of two
+/// operators.
 inline constexpr int kCudaOperatorVersion = 1;
 
 /// Memory that calls work in, kept between batches so that none of them allocates. Operators that

@@ -45,7 +45,8 @@ void check(cudaError_t status, const char* what) {
       throw MachineError("cuda: expected a device, found none");
     case cudaErrorDevicesUnavailable:
       throw MachineError(
-          "cuda: expected a device to itself, got one that is busy: another process holds it, or it "
+          "cuda: expected a device to itself, got one that is busy: another process holds it, or "
+          "it "
           "is in a compute mode that refuses more");
     case cudaErrorNoKernelImageForDevice:
       throw MachineError(
@@ -73,8 +74,8 @@ DeviceInfo device_info(int device) {
   info.num_multiprocessors = properties.multiProcessorCount;
   info.l2_bytes = properties.l2CacheSize;
   info.memory_bytes = static_cast<std::int64_t>(properties.totalGlobalMem);
-  info.resident_threads = std::int64_t{properties.multiProcessorCount} *
-                          properties.maxThreadsPerMultiProcessor;
+  info.resident_threads =
+      std::int64_t{properties.multiProcessorCount} * properties.maxThreadsPerMultiProcessor;
   info.driver_version = driver_version();
   check(cudaRuntimeGetVersion(&info.runtime_version), "runtime");
   return info;

@@ -18,8 +18,8 @@ class OutOfDeviceMemory : public MachineError {
   using MachineError::MachineError;
 };
 
-/// Throws OutOfDeviceMemory or MachineError "cuda: ..." unless `status` is success. `what` names the
-/// work during which it showed, which may be later than that which caused it.
+/// Throws OutOfDeviceMemory or MachineError "cuda: ..." unless `status` is success. `what` names
+/// the work during which it showed, which may be later than that which caused it.
 void check(cudaError_t status, const char* what);
 
 /// Devices that the process may use. Throws MachineError, one line that says what is missing: a
@@ -51,8 +51,8 @@ class DeviceBuffer {
     return *this;
   }
 
-  /// Makes room for so many bytes at least, and a quarter more where it must grow, so that it seldom
-  /// does; what it held is lost then. Throws OutOfDeviceMemory.
+  /// Makes room for so many bytes at least, and a quarter more where it must grow, so that it
+  /// seldom does; what it held is lost then. Throws OutOfDeviceMemory.
   void reserve(std::size_t bytes);
 
   template <class T = std::byte>

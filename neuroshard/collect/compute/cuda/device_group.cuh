@@ -75,7 +75,8 @@ class DeviceGroup {
       tile.values[0] = *from;
     }
   }
-  /// What is written is read by other kernels, much later: it should not push rows out of the cache.
+  /// What is written is read by other kernels, much later: it should not push rows out of the
+  /// cache.
   template <int E>
   __device__ void store(float* to, const Tile<E>& tile) const {
     if (!takes_part_) return;
@@ -96,8 +97,7 @@ class DeviceGroup {
   __device__ void load(Weights<T, E>& weights, const T* from) const {
     using Access = typename Weights<T, E>::Access;
     if (!takes_part_) return;
-    *reinterpret_cast<Access*>(weights.values) =
-        *reinterpret_cast<const Access*>(from + lane_ * E);
+    *reinterpret_cast<Access*>(weights.values) = *reinterpret_cast<const Access*>(from + lane_ * E);
   }
   template <class T, int E>
   __device__ void load_shared(Weights<T, E>& weights, const T* from) const {
@@ -116,8 +116,7 @@ class DeviceGroup {
     for (int i = 0; i < E; ++i) {
       set(updated.values[i], as_float(weights.values[i]) - rate * gradient.values[i]);
     }
-    *reinterpret_cast<Access*>(to + lane_ * E) =
-        *reinterpret_cast<const Access*>(updated.values);
+    *reinterpret_cast<Access*>(to + lane_ * E) = *reinterpret_cast<const Access*>(updated.values);
   }
 
   template <int E>
@@ -150,8 +149,8 @@ class DeviceGroup {
  private:
   /// The group's threads among those of the warp.
   __device__ unsigned mask() const {
-    const unsigned first = threadIdx.x % 32U / static_cast<unsigned>(lanes_) *
-                           static_cast<unsigned>(lanes_);
+    const unsigned first =
+        threadIdx.x % 32U / static_cast<unsigned>(lanes_) * static_cast<unsigned>(lanes_);
     return lanes_ == 32 ? ~0U : ((1U << lanes_) - 1U) << first;
   }
 

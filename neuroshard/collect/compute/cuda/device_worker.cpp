@@ -69,12 +69,12 @@ std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, std::int64_t
     const DataType type = piece.table->data_type;
     const std::int64_t row_bytes = piece.num_columns * element_bytes(type);
     // A state of 4 bytes per row must fit as well.
-    const std::int64_t rows = std::min({piece.table->num_embeddings, most_rows,
-                                        room / std::max(row_bytes, std::int64_t{4})});
+    const std::int64_t rows = std::min(
+        {piece.table->num_embeddings, most_rows, room / std::max(row_bytes, std::int64_t{4})});
     if (rows < 1) throw MachineError("arena: expected room for one row of a piece, got less");
     void* weights = take(rows * row_bytes);
-    tables.push_back({weights, reinterpret_cast<float*>(take(rows * 4)), rows, piece.num_columns,
-                      type});
+    tables.push_back(
+        {weights, reinterpret_cast<float*>(take(rows * 4)), rows, piece.num_columns, type});
   }
   return tables;
 }

@@ -14,8 +14,8 @@
 namespace neuroshard::cuda {
 
 /// Pieces lie one after the other from a random place of the arena on, and go on at its start; a
-/// piece larger than the arena wraps around it (row r lies where row r mod m would, m rows fitting).
-/// Used by one thread, the one that made it.
+/// piece larger than the arena wraps around it (row r lies where row r mod m would, m rows
+/// fitting). Used by one thread, the one that made it.
 class DeviceWorker {
  public:
   DeviceWorker(int device, const CudaBackendOptions& options);
@@ -60,7 +60,7 @@ class DeviceWorker {
   DeviceBuffer arena_;
   DeviceBuffer disturbance_;
   DeviceBuffer sink_;
-  DeviceBuffer batch_;        ///< indices and offsets
+  DeviceBuffer batch_;  ///< indices and offsets
   DeviceBuffer draw_plans_;
   DeviceBuffer activations_;  ///< pooled output, and in the backward pass the gradients
   CudaWorkspace workspace_;

@@ -67,8 +67,8 @@ struct PoolingPlan {
 
 /// One level of the reduction of one table's gradients. Items of a row follow each other; a segment
 /// of items is reduced by one group of threads, which updates the rows that begin and end in it and
-/// leaves two partial sums at most, of the row that came in and of the one that goes on, as items of
-/// the next level. The items of the first level are the sorted lookups.
+/// leaves two partial sums at most, of the row that came in and of the one that goes on, as items
+/// of the next level. The items of the first level are the sorted lookups.
 struct ReductionPlan {
   std::int64_t first_block = 0;
   std::int64_t num_items = 0;

@@ -80,8 +80,8 @@ NEUROSHARD_GROUP_CODE void pool_bags(Group& group, const TableLayout& table,
   const TileColumns columns = tile_columns(table, task % plan.num_tiles, plan.lanes);
   group.set_vectors(columns.num_vectors);
   const T* weights = static_cast<const T*>(table.weights) + columns.first_column;
-  float* bag_output = output + bags.first.bag * output_stride + table.column_start +
-                      columns.first_column;
+  float* bag_output =
+      output + bags.first.bag * output_stride + table.column_start + columns.first_column;
   std::int64_t bag = bags.first.bag;
   std::int64_t bag_end = bag < batch_size ? table.offsets[bag + 1] : bags.last.lookup;
   typename Group::template Tile<E> sum;

@@ -114,8 +114,8 @@ NEUROSHARD_GROUP_CODE float read_state(Group& group, const TableLayout& table,
                                                                        : 0.0F;
 }
 
-/// For rows of one tile. Gradients of several items, and the weights of the rows that they complete,
-/// are on their way at once.
+/// For rows of one tile. Gradients of several items, and the weights of the rows that they
+/// complete, are on their way at once.
 template <class T, int E, class Group, class Items>
 NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
                                          const ReductionPlan& plan, const Items& items,
@@ -208,8 +208,8 @@ NEUROSHARD_GROUP_CODE void sum_tile(Group& group, const Items& items, std::int64
   }
 }
 
-/// For rows of several tiles, one after the other. Row-wise Adagrad needs the squares of all of them
-/// before it changes the first, so it sums the gradients twice.
+/// For rows of several tiles, one after the other. Row-wise Adagrad needs the squares of all of
+/// them before it changes the first, so it sums the gradients twice.
 template <class T, int E, class Group, class Items>
 NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
                                        const ReductionPlan& plan, const Items& items,
@@ -259,8 +259,7 @@ NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
       });
     }
     const float state = read_state(group, table, rule, row - table.first_row);
-    const float rate =
-        update_rate(group, table, rule, row - table.first_row, state, squares);
+    const float rate = update_rate(group, table, rule, row - table.first_row, state, squares);
     for_each_tile([&](std::int64_t column) {
       T* place = place_of(row) + column;
       typename Group::template Weights<T, E> old;
