@@ -11,9 +11,9 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
   --batch-size 4096 --optimizer rowwise_adagrad --model cpu-xeon-2core --model ethernet-25g \
   --baselines -o plan.json
 
-CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc'
+CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: help plan test tsan bench fuzz format format-check tidy install clean setup setup-tests
+.PHONY: help plan test tsan bench fuzz portable format format-check tidy install clean setup setup-tests
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -22,7 +22,7 @@ plan: build/release/build.ninja ## build the executable and plan the DLRM-DCNv2 
 	@cmake --build build/release --target neuroshard_cli
 	$(NEUROSHARD) $(PLAN)
 
-test: build/dev/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan
+test: build/dev/build.ninja build/portable/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan
 	@scripts/run_tests.sh dev asan
 
 tsan: build/tsan/build.ninja ## all tests under ThreadSanitizer
@@ -48,6 +48,10 @@ format-check: | setup-tests ## fail if clang-format would change a source
 
 tidy: build/dev/build.ninja ## clang-tidy over all sources, as .clang-tidy says
 	@$(CXX_FILES) | grep '\.cpp$$' | xargs run-clang-tidy -quiet -p build/dev
+
+portable: build/portable/build.ninja ## link the executable, the GPU's tests and benchmark for hosts that have nothing but glibc
+	@cmake --build build/portable --target neuroshard_portable
+	@scripts/check_portable.sh build/portable/cli/neuroshard build/portable/tests/test_cuda $$(ls build/portable/bench/cuda_throughput 2>/dev/null)
 
 install: build/release/build.ninja ## install the executable, the library and the models below PREFIX (/usr/local)
 	@cmake -B build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null

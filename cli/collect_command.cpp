@@ -1,4 +1,5 @@
-// `neuroshard collect`: measures computation and communication costs, or simulates the latter.
+// `neuroshard collect`: measures computation and communication costs, or simulates the latter;
+// merges files of several processes.
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,12 +7,15 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/gpu_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "neuroshard/collect/communication/communication_collector.h"
+#include "neuroshard/collect/communication/nccl_transport.h"
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/io/compute_costs_merge.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
@@ -29,7 +33,7 @@ struct CollectComputeOptions {
   std::string data_type = "fp32";
   std::string output;
   ComputeSamplingOptions sampling;
-  ComputeBenchmarkOptions benchmark;
+  BackendOptions measuring;
 };
 
 void run(CollectComputeOptions& options) {
@@ -41,17 +45,19 @@ void run(CollectComputeOptions& options) {
   sampling.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   sampling.memory_bytes = parse_bytes(options.memory, "--memory");
   std::tie(sampling.min_tables, sampling.max_tables) = parse_range(options.tables, "--tables");
-  options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
-  options.benchmark.data_type = data_type;
+  options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
+  options.measuring.cpu.data_type = data_type;
+  const ComputeBackendFactory backend = chosen_backend(options.measuring, sampling.in_flight);
+  if (options.measuring.on_gpus()) sampling.group = process_group();
+  const std::string output = path_of_rank(options.output, sampling.group);
 
   ProgressLine line;
   const std::int64_t measured = collect_compute_costs(
-      sampling, options.benchmark, options.samples, options.output,
-      [&](const CollectionProgress& progress) {
+      sampling, backend, options.samples, output, [&](const CollectionProgress& progress) {
         line.show(fmt::format("{} of {} samples, {} left", progress.done, progress.requested,
                               format_seconds(progress.seconds_left)));
       });
-  fmt::print(stderr, "{}: {} samples measured\n", options.output, measured);
+  fmt::print(stderr, "{}: {} samples measured\n", output, measured);
 }
 
 void add_compute(CLI::App& collect) {
@@ -87,17 +93,16 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command
       ->add_option("--in-flight", options->sampling.in_flight,
-                   "Samples measured in turns: faster and steadier; a killed run loses these")
+                   "With cpu: samples measured in turns: faster and steadier; a killed run loses "
+                   "these")
       ->check(integer_between(1, 4096))
       ->capture_default_str();
   command
-      ->add_option("--quantile", options->benchmark.repetitions.quantile,
-                   "Of a sample's repetitions; 0.5 is the median")
-      ->check(CLI::Range(0.01, 0.99))
-      ->capture_default_str();
-  command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
-      ->check(integer_between(0, kMaxThreads))
-      ->capture_default_str();
+      ->add_option("--quantile", options->measuring.quantile,
+                   "Of a sample's repetitions; default 0.25 with cpu, 0.5 (the median) with cuda")
+      ->check(CLI::Range(0.01, 0.99));
+  add_backend_options(*command, options->measuring);
+  add_thread_option(*command, options->measuring);
   command->add_option("--seed", options->sampling.seed, "Seed of the sequence of samples")
       ->check(seed())
       ->capture_default_str();
@@ -112,6 +117,19 @@ struct CollectCommunicationOptions {
   std::string data_type = "fp32";
   CommunicationCollection collection;
 };
+
+std::int64_t measure_among(MpiTransport& processes, const CollectCommunicationOptions& options) {
+  if (options.backend == "mpi") {
+    return measure_communication_costs(options.collection, processes, host_network(processes));
+  }
+  // In this order: where this executable has no NCCL, that is what is to be said.
+  const std::string version = nccl_version();
+  const int device = devices_of_process().front();
+  const std::unique_ptr<Transport> network = make_nccl_transport(processes, device);
+  Json hardware = cuda_backend({.devices = {device}}).description.hardware;
+  hardware.set("nccl", version);
+  return measure_communication_costs(options.collection, processes, {*network, hardware});
+}
 
 void run(CollectCommunicationOptions& options) {
   CommunicationCollection& collection = options.collection;
@@ -135,16 +153,16 @@ void run(CollectCommunicationOptions& options) {
     measured = simulate_communication_costs(collection, options.platform);
   } else {
     if (!options.platform.empty()) {
-      throw InputError("--platform", "it with --backend simgrid", "--backend mpi");
+      throw InputError("--platform", "it with --backend simgrid", "--backend " + options.backend);
     }
-    MpiTransport transport;
+    MpiTransport processes;
     try {
-      measured = measure_communication_costs(collection, transport);
+      measured = measure_among(processes, options);
     } catch (const std::exception& error) {
-      transport.end_run_with(error);
+      processes.end_run_with(error);
       throw;
     }
-    if (transport.rank() != 0) return;
+    if (processes.rank() != 0) return;
   }
   fmt::print(stderr, "{}: {} samples measured\n", collection.path, measured);
 }
@@ -155,9 +173,11 @@ void add_communication(CLI::App& collect) {
       "communication", "Time the forward and backward all-to-all of pooled embeddings");
   CommunicationCollection& collection = options->collection;
   command
-      ->add_option("--backend", options->backend,
-                   "mpi: measure, under mpirun with one process per device; simgrid: simulate")
-      ->check(CLI::IsMember({"mpi", "simgrid"}))
+      ->add_option(
+          "--backend", options->backend,
+          "Under mpirun with one process per device, mpi: measure between hosts' memories, "
+          "nccl: between GPUs; simgrid: simulate")
+      ->check(CLI::IsMember({"mpi", "nccl", "simgrid"}))
       ->required();
   command->add_option("--platform", options->platform,
                       "With simgrid: name of a preset, or a SimGrid platform file (.xml)");
@@ -189,6 +209,25 @@ void add_communication(CLI::App& collect) {
   command->callback([options] { run(*options); });
 }
 
+struct MergeOptions {
+  std::vector<std::string> costs;
+  std::string output;
+};
+
+void add_merge(CLI::App& collect) {
+  auto options = std::make_shared<MergeOptions>();
+  CLI::App* command = collect.add_subcommand(
+      "merge", "Make one file of those that the processes of a collection have written");
+  command->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
+      ->required();
+  command->add_option("-o,--output", options->output, "File to write (.jsonl[.gz])")->required();
+  command->callback([options] {
+    const MergedCosts merged = merge_compute_costs(options->costs, options->output);
+    fmt::print(stderr, "{}: {} samples, {} skipped, {} repetitions of a sample left out\n",
+               options->output, merged.samples, merged.skipped, merged.repeated);
+  });
+}
+
 }  // namespace
 
 void add_collect_command(CLI::App& app) {
@@ -196,6 +235,7 @@ void add_collect_command(CLI::App& app) {
   collect->require_subcommand(1);
   add_compute(*collect);
   add_communication(*collect);
+  add_merge(*collect);
 }
 
 }  // namespace neuroshard::cli

@@ -203,14 +203,14 @@ void run(CompareOptions& options) {
   if (!options.platform.empty() && !options.run.measure) {
     throw InputError("--platform", "--measure with it", "no --measure");
   }
-  std::vector<ComparisonEntry> entries =
-      ComparisonRun(options.run).compare(tasks, models, options.journal, "");
+  ComparisonRun comparison(options.run);
+  std::vector<ComparisonEntry> entries = comparison.compare(tasks, models, options.journal, "");
   if (!options.platform.empty()) simulate_communication(options, files, entries);
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.reference);
   const std::string text = document(models, entries, summaries);
   if (!options.output.empty()) write_file(options.output, text);
-  if (options.run.measure) {
-    warn_of_measurement_difference(*models.compute, measurement_difference(*models.compute));
+  if (const BackendDescription* here = comparison.measured_on()) {
+    warn_of_measurement_difference(*models.compute, measurement_difference(*models.compute, *here));
   }
   if (options.json) {
     fmt::print("{}", text);
@@ -226,6 +226,7 @@ void add_compare_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
   command->add_option("tasks", options->tasks, "Task files, or folders of them")->required();
   add_comparison_options(*command, options->run);
+  add_backend_options(*command, options->run.measuring);
   command->add_option("--platform", options->platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "
                       "SimGrid platform file (.xml)");

@@ -57,12 +57,15 @@ void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
 ComparisonRun::ComparisonRun(const ComparisonRunOptions& options)
     : options_(options), planner_(options.planner), planners_(planners_of(options.algorithms)) {
   planner_.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
-  if (options.measure) benchmark_options_.arena_bytes = parse_bytes(options.arena, "--arena");
+  if (!options.measure) return;
+  BackendOptions measuring = options.measuring;
+  measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
+  measuring_ = chosen_backend(measuring, 1);
 }
 
-ComputeBenchmark* ComparisonRun::benchmark() {
-  if (options_.measure && !benchmark_) benchmark_.emplace(benchmark_options_);
-  return benchmark_ ? &*benchmark_ : nullptr;
+ComputeBackend* ComparisonRun::backend() {
+  if (measuring_ && !backend_) backend_ = measuring_->make();
+  return backend_.get();
 }
 
 Json ComparisonRun::comparison_json(const CostModels& models,
@@ -73,7 +76,7 @@ Json ComparisonRun::comparison_json(const CostModels& models,
   for (const std::unique_ptr<Planner>& planner : planners_) {
     algorithms.push_back(std::string(planner->name()));
   }
-  return Json::Object{
+  Json result = Json::Object{
       {"algorithms", std::move(algorithms)},
       {"compute_model", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
       {"communication_model",
@@ -84,6 +87,8 @@ Json ComparisonRun::comparison_json(const CostModels& models,
       {"pessimism", planner_.pessimism},
       {"measured", options_.measure},
       {"tasks", std::move(identities)}};
+  if (options_.measuring.on_gpus()) result.set("backend", options_.measuring.backend);
+  return result;
 }
 
 std::vector<ComparisonEntry> ComparisonRun::compare(const std::vector<NamedTask>& tasks,
@@ -119,7 +124,7 @@ std::vector<ComparisonEntry> ComparisonRun::compare(const std::vector<NamedTask>
       group.push_back({task.name, std::make_shared<Simulator>(task.task, models.compute,
                                                               models.communication)});
     }
-    const auto results = compare_on_tasks(group, planners_, planner_, benchmark());
+    const auto results = compare_on_tasks(group, planners_, planner_, backend());
     for (std::size_t i = 0; i < results.size(); ++i) {
       by_task[open[first + i]] = results[i];
       if (journal) journal->append(static_cast<std::int64_t>(open[first + i]), results[i]);

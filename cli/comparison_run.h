@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/gpu_options.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/io/json.h"
@@ -20,6 +21,7 @@ struct ComparisonRunOptions {
   PlannerOptions planner;
   bool measure = false;
   std::string arena = "4GiB";
+  BackendOptions measuring;  ///< with `measure`: on what
 };
 
 void add_comparison_options(CLI::App& command, ComparisonRunOptions& options);
@@ -43,17 +45,22 @@ class ComparisonRun {
                                                      const std::string& journal,
                                                      const std::string& label);
 
+  /// What plans are measured on; null if they are not.
+  [[nodiscard]] const BackendDescription* measured_on() const {
+    return measuring_ ? &measuring_->description : nullptr;
+  }
+
  private:
   [[nodiscard]] Json comparison_json(const CostModels& models,
                                      const std::vector<NamedTask>& tasks) const;
   /// Memory is only taken, and given time to settle, once there is something to measure.
-  [[nodiscard]] ComputeBenchmark* benchmark();
+  [[nodiscard]] ComputeBackend* backend();
 
   const ComparisonRunOptions& options_;
   PlannerOptions planner_;
-  ComputeBenchmarkOptions benchmark_options_;
+  std::optional<ComputeBackendFactory> measuring_;
   std::vector<std::unique_ptr<Planner>> planners_;
-  std::optional<ComputeBenchmark> benchmark_;
+  std::unique_ptr<ComputeBackend> backend_;
 };
 
 }  // namespace neuroshard::cli

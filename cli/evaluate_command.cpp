@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/evaluate_on_cluster.h"
 #include "cli/evaluate_under_mpirun.h"
+#include "cli/gpu_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
@@ -31,7 +34,7 @@ struct EvaluateOptions {
   std::string platform;
   std::uint64_t seed = 0;
   bool json = false;
-  ComputeBenchmarkOptions benchmark;
+  BackendOptions measuring;
 };
 
 /// The models that the plan was made with, unless others are asked for.
@@ -91,8 +94,9 @@ void print_table(const PlanEvaluation& evaluation) {
 void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
                    const EvaluateOptions& options) {
   // Before threads are pinned to cores, which the process then seems to have fewer of.
-  const std::string difference = measurement_difference(simulator.compute());
-  ComputeBenchmark benchmark(options.benchmark);
+  const ComputeBackendFactory factory = chosen_backend(options.measuring, 1);
+  const std::string difference = measurement_difference(simulator.compute(), factory.description);
+  const std::unique_ptr<ComputeBackend> backend = factory.make();
   PlanEvaluation evaluation;
   {
     ProgressLine line;
@@ -101,7 +105,7 @@ void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
                             simulator.task().topology.world_size));
     };
     const SimulatedPlan simulated{&simulator, &plan};
-    evaluation = evaluate_plans({&simulated, 1}, benchmark, options.seed, show).front();
+    evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
   if (options.json) {
@@ -132,12 +136,14 @@ void run(EvaluateOptions& options) {
     evaluate_on_cluster(simulator, document.plan, options.platform, options.json);
     return;
   }
-  options.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
-  options.benchmark.data_type = arena_data_type(document.task);
+  options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
+  options.measuring.cpu.data_type = arena_data_type(document.task);
   if (started_by_mpirun()) {
-    evaluate_under_mpirun(
-        simulator, document.plan,
-        {options.benchmark, options.seed, sha256_file(options.plan), options.json});
+    std::optional<CudaBackendOptions> cuda;
+    if (options.measuring.on_gpus()) cuda = cuda_options(options.measuring);
+    evaluate_under_mpirun(simulator, document.plan,
+                          {options.measuring.cpu, std::move(cuda), options.seed,
+                           sha256_file(options.plan), options.json});
   } else {
     evaluate_here(simulator, document.plan, options);
   }
@@ -147,10 +153,10 @@ void run(EvaluateOptions& options) {
 
 void add_evaluate_command(CLI::App& app) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* command =
-      app.add_subcommand("evaluate",
-                         "Measure a plan's computation on this machine; under mpirun, with one "
-                         "process per device, its real iterations");
+  CLI::App* command = app.add_subcommand(
+      "evaluate",
+      "Measure a plan's computation on this machine, on the CPU or on GPUs; under "
+      "mpirun, with one process per device, its real iterations");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
   command->add_option("--model", options->models, "Cost models; default those of the plan");
   command->add_option("--platform", options->platform,
@@ -159,10 +165,9 @@ void add_evaluate_command(CLI::App& app) {
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str()
       ->excludes("--platform");
-  command->add_option("--threads", options->benchmark.num_threads, "0: one per core")
-      ->check(integer_between(0, kMaxThreads))
-      ->capture_default_str()
-      ->excludes("--platform");
+  add_backend_options(*command, options->measuring)->excludes("--platform");
+  add_thread_option(*command, options->measuring)->excludes("--platform");
+  command->get_option("--gpus")->excludes("--platform");
   command->add_option("--seed", options->seed, "Seed of the batches")
       ->check(seed())
       ->capture_default_str()

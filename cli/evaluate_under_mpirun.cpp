@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <vector>
 
 #include "cli/iteration_report.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
+#include "neuroshard/collect/communication/nccl_transport.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
@@ -44,6 +46,40 @@ void print_json(const PlanCost& predicted, const PlanIterations& measured, bool 
   fmt::print("{}\n", to_line(result));
 }
 
+/// What one process computes on, and how it reaches the others.
+class MeasuringProcess {
+ public:
+  MeasuringProcess(DistributedEvaluation& options, const BackendDescription& cpu,
+                   MpiTransport& processes)
+      : processes_(processes),
+        repetitions_(options.cuda ? options.cuda->repetitions : options.benchmark.repetitions) {
+    if (!options.cuda) {
+      description_ = cpu;
+      backend_ = std::make_unique<ComputeBenchmark>(options.benchmark);
+      return;
+    }
+    options.cuda->devices = {devices_of_process().front()};
+    const ComputeBackendFactory factory = cuda_backend(*options.cuda);
+    description_ = factory.description;
+    backend_ = factory.make();
+    if (processes.size() > 1) {
+      network_ = make_nccl_transport(processes, options.cuda->devices.front());
+    }
+  }
+
+  [[nodiscard]] const BackendDescription& description() const { return description_; }
+  [[nodiscard]] const RepetitionOptions& repetitions() const { return repetitions_; }
+  [[nodiscard]] ComputeBackend& backend() const { return *backend_; }
+  [[nodiscard]] Transport& network() const { return network_ ? *network_ : processes_; }
+
+ private:
+  Transport& processes_;
+  RepetitionOptions repetitions_;
+  BackendDescription description_;
+  std::unique_ptr<ComputeBackend> backend_;
+  std::unique_ptr<Transport> network_;
+};
+
 }  // namespace
 
 void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
@@ -51,19 +87,24 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
   MpiTransport transport;
   try {
     transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
-    const std::string difference = measurement_difference(simulator.compute());
+    // Before the process has only its share of the cores.
+    const BackendDescription cpu = cpu_backend({}, 1).description;
     const ProcessShare share = take_share_of_cores(transport);
     if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
+    const MeasuringProcess process(options, cpu, transport);
+    const std::string difference =
+        measurement_difference(simulator.compute(), process.description());
     PlanIterations measured;
     {
       ProgressLine line;
       measured = run_plan_iterations(
-          simulator.task(), plan, options.benchmark, options.seed, transport,
+          simulator.task(), plan, process.backend(), process.repetitions(), options.seed,
+          process.network(),
           [&](int iterations) { line.show(fmt::format("{} iterations", iterations)); });
     }
     if (transport.rank() != 0) return;
     warn_of_measurement_difference(simulator.compute(), difference);
-    if (share.oversubscribed) {
+    if (share.oversubscribed && !options.cuda) {
       fmt::print(stderr,
                  "neuroshard: warning: more processes than cores: they take turns, and what is "
                  "measured is longer than devices of their own would take\n");

@@ -8,6 +8,7 @@ install(TARGETS neuroshard EXPORT neuroshard_targets)
 # Headers that only their own room includes stay behind.
 install(DIRECTORY neuroshard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h"
+  PATTERN "collect/compute/cuda" EXCLUDE
   PATTERN "*_detail.h" EXCLUDE
   PATTERN "*_kernel.h" EXCLUDE)
 # The folder itself, because the package names it, even where no model has been trained yet.

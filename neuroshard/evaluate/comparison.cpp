@@ -139,7 +139,7 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
 
 std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
-    const PlannerOptions& options, ComputeBenchmark* benchmark) {
+    const PlannerOptions& options, ComputeBackend* backend) {
   std::vector<std::vector<PlannerRun>> runs;
   std::vector<SimulatedPlan> plans;
   for (const ComparisonTask& task : tasks) {
@@ -152,13 +152,13 @@ std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     }
   }
   std::vector<PlanEvaluation> evaluations;
-  if (benchmark != nullptr) evaluations = evaluate_plans(plans, *benchmark, options.seed);
+  if (backend != nullptr) evaluations = evaluate_plans(plans, *backend, options.seed);
   auto evaluation = evaluations.begin();
   std::vector<std::vector<ComparisonEntry>> entries;
   for (std::vector<PlannerRun>& of_task : runs) {
     entries.emplace_back();
     for (PlannerRun& run : of_task) {
-      if (benchmark != nullptr && run.entry.found) add_measured(*evaluation++, run.entry);
+      if (backend != nullptr && run.entry.found) add_measured(*evaluation++, run.entry);
       entries.back().push_back(std::move(run.entry));
     }
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/planner.h"
 
@@ -57,12 +57,12 @@ struct ComparisonTask {
   std::shared_ptr<const Simulator> simulator;
 };
 
-/// Runs every planner on every task; the entries of each task. `benchmark` may be null: nothing is
+/// Runs every planner on every task; the entries of each task. `backend` may be null: nothing is
 /// measured then, else the plans of all tasks, which must agree in batch size and optimizer, take
 /// turns. Plans that break a rule are a defect of the planner and throw std::logic_error.
 [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
-    const PlannerOptions& options, ComputeBenchmark* benchmark);
+    const PlannerOptions& options, ComputeBackend* backend);
 
 /// In the order in which the algorithms first occur. `reference` is an algorithm's name; ratios are
 /// left out if it is none of them.

@@ -9,8 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "neuroshard/collect/compute/embedding_operator.h"
-#include "neuroshard/collect/compute/hardware_info.h"
+#include "neuroshard/collect/compute/compute_benchmark.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json.h"
 #include "neuroshard/train/metrics.h"
@@ -24,25 +23,28 @@ constexpr int kSetsInFlight = 160;
 
 }  // namespace
 
-std::string measurement_difference(const ComputeCostModel& model) {
+std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {
   if (model.hardware().empty()) return "";
   const Json hardware = parse_json(model.hardware(), model.name() + ": hardware");
   const Json measured = parse_json(model.operator_info(), model.name() + ": operator");
-  const HardwareInfo here = cpu_info();
   struct Field {
     const Json* theirs;
     const char* name;
-    Json ours;
+    const Json* ours;
   };
   for (const auto& [theirs, name, ours] :
-       {Field{hardware.find("name"), "processor", here.name},
-        Field{hardware.find("num_cores"), "num_cores", here.num_cores},
-        Field{measured.find("name"), "operator", kOperatorName},
-        Field{measured.find("version"), "operator version", kOperatorVersion}}) {
-    if (theirs == nullptr || *theirs == ours) continue;
-    return fmt::format("{} {}, here it is {}", name, to_line(*theirs), to_line(ours));
+       {Field{hardware.find("name"), "processor", here.hardware.find("name")},
+        Field{hardware.find("num_cores"), "num_cores", here.hardware.find("num_cores")},
+        Field{measured.find("name"), "operator", here.operator_info.find("name")},
+        Field{measured.find("version"), "operator version", here.operator_info.find("version")}}) {
+    if (theirs == nullptr || ours == nullptr || *theirs == *ours) continue;
+    return fmt::format("{} {}, here it is {}", name, to_line(*theirs), to_line(*ours));
   }
   return "";
+}
+
+std::string measurement_difference(const ComputeCostModel& model) {
+  return measurement_difference(model, cpu_backend({}, 1).description);
 }
 
 DataType arena_data_type(const Task& task) {
@@ -115,7 +117,7 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
 }  // namespace
 
 std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
-                                           ComputeBenchmark& benchmark, std::uint64_t seed,
+                                           ComputeBackend& backend, std::uint64_t seed,
                                            const std::function<void(int)>& on_set) {
   if (plans.empty()) return {};
   const Task& first = plans.front().simulator->task();
@@ -145,7 +147,7 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     }
     if (on_set) on_set(++done);
   };
-  benchmark.measure(next, kSetsInFlight, first.batch_size, first.optimizer, on_done);
+  backend.measure(next, kSetsInFlight, first.batch_size, first.optimizer, on_done);
   std::vector<PlanEvaluation> evaluations;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     evaluations.push_back(summarize_plan(*plans[plan].simulator, *plans[plan].plan,

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
 
@@ -35,11 +35,14 @@ struct SimulatedPlan {
 /// number done.
 /// Throws MachineError if the machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
-    std::span<const SimulatedPlan> plans, ComputeBenchmark& benchmark, std::uint64_t seed,
+    std::span<const SimulatedPlan> plans, ComputeBackend& backend, std::uint64_t seed,
     const std::function<void(int sets_done)>& on_set = {});
 
 /// Why measuring here says little of the model: it was measured on another processor or number of
 /// cores, or with another operator or version of it; empty if it was not, or is an estimate.
+[[nodiscard]] std::string measurement_difference(const ComputeCostModel& model,
+                                                 const BackendDescription& here);
+/// The same, on this machine's CPU.
 [[nodiscard]] std::string measurement_difference(const ComputeCostModel& model);
 
 /// What the arena must be filled with for the task's tables.

@@ -17,19 +17,27 @@ class AliasTable {
   /// Weights: at least one, none negative, sum > 0; they need not add up to 1.
   explicit AliasTable(std::span<const double> weights);
 
-  /// The outcome that belongs to 64 uniformly random bits.
-  [[nodiscard]] std::size_t operator()(std::uint64_t bits) const {
-    const WideProduct product = wide_product(bits, slots_.size());
-    const auto slot = static_cast<std::size_t>(product.high);
-    const Slot& chosen = slots_[slot];
-    return product.low < chosen.threshold ? slot : chosen.alias;
-  }
-
- private:
   struct Slot {
     std::uint64_t threshold = ~std::uint64_t{0};  ///< below it the slot's own outcome, in 2^-64
     std::size_t alias = 0;
   };
+
+  /// The outcome that belongs to 64 uniformly random bits.
+  [[nodiscard]] std::size_t operator()(std::uint64_t bits) const {
+    return choose(slots_.data(), slots_.size(), bits);
+  }
+  /// The same, of a table's slots wherever they are.
+  [[nodiscard]] static constexpr std::size_t choose(const Slot* slots, std::uint64_t num_slots,
+                                                    std::uint64_t bits) {
+    const WideProduct product = wide_product(bits, num_slots);
+    const auto slot = static_cast<std::size_t>(product.high);
+    const Slot& chosen = slots[slot];
+    return product.low < chosen.threshold ? slot : chosen.alias;
+  }
+
+  [[nodiscard]] std::span<const Slot> slots() const { return slots_; }
+
+ private:
   std::vector<Slot> slots_;
 };
 

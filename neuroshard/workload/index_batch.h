@@ -7,6 +7,7 @@
 
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
+#include "neuroshard/workload/row_draw.h"
 
 namespace neuroshard {
 
@@ -28,6 +29,9 @@ class IndexSampler {
   /// A batch: a bag's length is the pooling factor, rounded down or up at random so that its mean
   /// is the pooling factor. Reuses the vectors' memory.
   void draw(std::int64_t batch_size, Random& random, IndexBatch& batch) const;
+
+  /// What rows are drawn from; valid as long as the sampler.
+  [[nodiscard]] RowDistribution rows() const;
 
  private:
   struct Impl;

@@ -12,7 +12,7 @@ struct WideProduct {
   std::uint64_t low = 0;
 };
 
-[[nodiscard]] inline WideProduct wide_product(std::uint64_t a, std::uint64_t b) {
+[[nodiscard]] constexpr WideProduct wide_product(std::uint64_t a, std::uint64_t b) {
   __extension__ using Uint128 = unsigned __int128;
   const Uint128 product = static_cast<Uint128>(a) * b;
   return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};

@@ -134,30 +134,32 @@ std::int64_t simulate_communication_costs(const CommunicationCollection& collect
   return recorder ? recorder->finish() : 0;
 }
 
+MeasuredNetwork host_network(MpiTransport& processes) {
+  const HardwareInfo info = cpu_info();
+  return {processes,
+          Json::Object{{"kind", "cpu"}, {"name", info.name}, {"num_cores", info.num_cores}}};
+}
+
 std::int64_t measure_communication_costs(const CommunicationCollection& collection,
-                                         MpiTransport& transport) {
+                                         MpiTransport& processes, const MeasuredNetwork& network) {
   const CommunicationSamplingOptions& sampling = collection.sampling;
-  if (transport.size() != sampling.world_size) {
+  if (processes.size() != sampling.world_size) {
     throw CollectiveInputError("mpi",
                                fmt::format("{} processes, one per device", sampling.world_size),
-                               fmt::format("{}", transport.size()));
+                               fmt::format("{}", processes.size()));
   }
-  transport.require_agreement(fmt::format(
+  processes.require_agreement(fmt::format(
       "batch size {}, {}, seed {}, lags up to {} ms, {} samples", sampling.batch_size,
       to_string(sampling.data_type), sampling.seed, sampling.max_start_ms, collection.num_samples));
-  const HardwareInfo info = cpu_info();
   Json::Array hosts;
-  for (const std::string& host : transport.all_gather(MpiTransport::host_name())) {
+  for (const std::string& host : processes.all_gather(MpiTransport::host_name())) {
     hosts.push_back(host);
   }
   std::optional<Recorder> recorder;
-  if (transport.rank() == 0) {
-    recorder.emplace(collection, make_header(collection,
-                                             Json::Object{{"kind", "cpu"},
-                                                          {"name", info.name},
-                                                          {"num_cores", info.num_cores},
-                                                          {"hosts", std::move(hosts)}},
-                                             ""));
+  if (processes.rank() == 0) {
+    Json hardware = network.hardware;
+    hardware.set("hosts", std::move(hosts));
+    recorder.emplace(collection, make_header(collection, std::move(hardware), ""));
   }
   while (true) {
     // All processes draw the same case; process 0 knows which is next.
@@ -165,7 +167,7 @@ std::int64_t measure_communication_costs(const CommunicationCollection& collecti
     const std::int64_t index = MpiTransport::broadcast_integer(drawn ? drawn->first : -1);
     if (index < 0) break;
     const AllToAllMeasurement measured =
-        measure_all_to_alls(transport, sample_communication_case(sampling, index),
+        measure_all_to_alls(network.transport, sample_communication_case(sampling, index),
                             sampling.batch_size, sampling.data_type, RepetitionOptions{});
     if (recorder) recorder->record(index, measured);
   }

@@ -8,6 +8,7 @@
 #include "neuroshard/collect/communication/mpi_transport.h"
 #include "neuroshard/collect/communication/simgrid_simulation.h"
 #include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/io/json.h"
 
 namespace neuroshard {
 
@@ -25,9 +26,17 @@ struct CommunicationCollection {
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
                                           const std::string& platform);
 
+/// What messages travel on, and what the data's header says of the hardware (its hosts are added).
+struct MeasuredNetwork {
+  Transport& transport;
+  Json hardware;
+};
+/// Messages of MPI, between the hosts' memories.
+[[nodiscard]] MeasuredNetwork host_network(MpiTransport& processes);
+
 /// The same, measured. Collective; process 0 writes. Throws InputError in every process if they
 /// were not all asked for the same.
 std::int64_t measure_communication_costs(const CommunicationCollection& collection,
-                                         MpiTransport& transport);
+                                         MpiTransport& processes, const MeasuredNetwork& network);
 
 }  // namespace neuroshard

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "neuroshard/collect/compute/embedding_kernels.h"
+#include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/workload/index_distribution.h"
 
@@ -245,6 +247,48 @@ void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& n
       return true;
     });
   }
+}
+
+namespace {
+
+class CpuPreparedSet final : public PreparedSet {
+ public:
+  CpuPreparedSet(ComputeBenchmark& benchmark, ComputeBenchmark::RunPointer run)
+      : benchmark_(benchmark), run_(std::move(run)) {}
+  void forward() override { benchmark_.forward(*run_); }
+  void backward() override { benchmark_.backward(*run_); }
+
+ private:
+  ComputeBenchmark& benchmark_;
+  ComputeBenchmark::RunPointer run_;
+};
+
+}  // namespace
+
+std::unique_ptr<PreparedSet> ComputeBenchmark::prepare_set(PieceSet set, std::int64_t batch_size,
+                                                           Optimizer optimizer) {
+  return std::make_unique<CpuPreparedSet>(*this, prepare(std::move(set), batch_size, optimizer));
+}
+
+ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options, int in_flight) {
+  const HardwareInfo info = cpu_info();
+  BackendDescription description;
+  description.hardware = Json::Object{{"kind", "cpu"},
+                                      {"name", info.name},
+                                      {"num_cores", info.num_cores},
+                                      {"l2_bytes", info.l2_bytes},
+                                      {"l3_bytes", info.l3_bytes},
+                                      {"memory_bytes", info.memory_bytes}};
+  description.operator_info =
+      Json::Object{{"name", kOperatorName},
+                   {"version", kOperatorVersion},
+                   {"instruction_set", kernels::instruction_set()},
+                   {"num_threads", options.num_threads > 0 ? options.num_threads : info.num_cores},
+                   {"quantile", options.repetitions.quantile},
+                   {"in_flight", in_flight},
+                   {"arena_bytes", options.arena_bytes}};
+  return {std::move(description),
+          [options] { return std::make_unique<ComputeBenchmark>(options); }};
 }
 
 }  // namespace neuroshard

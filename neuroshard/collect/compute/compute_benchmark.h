@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/cache_disturbance.h"
+#include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/collect/compute/memory_arena.h"
 #include "neuroshard/collect/compute/repeated_timing.h"
@@ -19,12 +20,6 @@
 #include "neuroshard/workload/index_batch.h"
 
 namespace neuroshard {
-
-/// `num_columns` columns of a table; the table's own embedding_dim is not looked at.
-struct TablePiece {
-  const Table* table = nullptr;
-  std::int64_t num_columns = 0;
-};
 
 struct ComputeBenchmarkOptions {
   int num_threads = 0;                               ///< <= 0: one per core
@@ -38,45 +33,22 @@ struct ComputeBenchmarkOptions {
   double settle_seconds_per_gib = 2.0;
 };
 
-struct ComputeMeasurement {
-  double forward_ms = 0.0;   ///< quantile over the repetitions
-  double backward_ms = 0.0;  ///< likewise
-  int repetitions = 0;
-  double interval = 0.0;  ///< relative half-width of the sum's 95 % interval
-};
-
-/// A set of pieces that is to be measured as one device would run it.
-struct PieceSet {
-  std::int64_t id = 0;  ///< the caller's
-  std::vector<TablePiece> pieces;
-  Random random;  ///< its batch and its places in the arena are drawn from this
-};
-
-/// What became of a set.
-struct PieceSetResult {
-  std::int64_t id = 0;
-  std::optional<ComputeMeasurement> measurement;
-  std::string failure;  ///< why there is none
-};
-
 /// One arena of memory serves all measurements: the values in a table do not change its cost, so
 /// pieces lie at random places of the arena and may overlap. A piece larger than the arena wraps
 /// around it (row r lies where row r mod m would, m rows fitting into the arena); the arena must be
 /// far larger than the caches for that not to show.
-class ComputeBenchmark {
+class ComputeBenchmark final : public ComputeBackend {
  public:
   explicit ComputeBenchmark(const ComputeBenchmarkOptions& options);
 
-  /// Draws one batch from the tables' access distributions for each set and times forward and
-  /// backward on it, with the caches disturbed before each. Deterministic in all but the times.
-  ///
   /// `in_flight` sets take turns, each running forward once, then each backward once: a machine
   /// shared with others changes its speed for seconds on end, so repetitions far apart tell more
-  /// than as many in a row, and many sets disturb each other's caches at no expense. `next` gives
-  /// the sets, `on_done` is called as each is done, in no particular order.
+  /// than as many in a row, and many sets disturb each other's caches at no expense.
   void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
                std::int64_t batch_size, Optimizer optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done);
+               const std::function<void(const PieceSetResult&)>& on_done) override;
+  [[nodiscard]] std::unique_ptr<PreparedSet> prepare_set(PieceSet set, std::int64_t batch_size,
+                                                         Optimizer optimizer) override;
 
   /// A set with its batch, ready to run.
   struct Run;
@@ -110,5 +82,10 @@ class ComputeBenchmark {
   /// Batches of sets that are done, whose memory the next ones take.
   std::vector<std::vector<IndexBatch>> spare_batches_;
 };
+
+/// What this machine is and what is measured on it; its description names the threads and the
+/// number of sets in flight.
+[[nodiscard]] ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options,
+                                                int in_flight);
 
 }  // namespace neuroshard

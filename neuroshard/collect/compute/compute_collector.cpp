@@ -11,9 +11,8 @@
 #include <span>
 #include <system_error>
 #include <unordered_map>
+#include <utility>
 
-#include "neuroshard/collect/compute/embedding_kernels.h"
-#include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
@@ -45,6 +44,7 @@ struct Collection {
   Optimizer optimizer = Optimizer::sgd;
   std::uint64_t seed = 0;
   int in_flight = 1;
+  ProcessGroup group{};
 };
 
 /// Histograms are written with this many digits; more would only make the files larger.
@@ -53,16 +53,6 @@ ReuseHistogram rounded(const ReuseHistogram& histogram) {
   std::transform(histogram.begin(), histogram.end(), result.begin(),
                  [](double share) { return std::round(share * 1e6) / 1e6; });
   return result;
-}
-
-Json hardware_json() {
-  const HardwareInfo info = cpu_info();
-  return Json::Object{{"kind", "cpu"},
-                      {"name", info.name},
-                      {"num_cores", info.num_cores},
-                      {"l2_bytes", info.l2_bytes},
-                      {"l3_bytes", info.l3_bytes},
-                      {"memory_bytes", info.memory_bytes}};
 }
 
 Json sampling_json(const ComputeSamplingOptions& options) {
@@ -76,17 +66,10 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                       {"held_out_share", options.held_out_share}};
 }
 
-ComputeCostsHeader make_header(const Collection& options, const ComputeBenchmarkOptions& benchmark,
-                               int num_threads) {
+ComputeCostsHeader make_header(const Collection& options, const BackendDescription& backend) {
   ComputeCostsHeader header;
-  header.hardware = hardware_json();
-  header.operator_info = Json::Object{{"name", kOperatorName},
-                                      {"version", kOperatorVersion},
-                                      {"instruction_set", kernels::instruction_set()},
-                                      {"num_threads", num_threads},
-                                      {"quantile", benchmark.repetitions.quantile},
-                                      {"in_flight", options.in_flight},
-                                      {"arena_bytes", benchmark.arena_bytes}};
+  header.hardware = backend.hardware;
+  header.operator_info = backend.operator_info;
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
   header.sampling = options.sampling;
@@ -189,35 +172,40 @@ std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, s
 
 namespace {
 
+/// Samples of a sequence of `count` that are this process's.
+std::int64_t share_of_samples(const ProcessGroup& group, std::int64_t count) {
+  return (count - group.rank + group.size - 1) / group.size;
+}
+
 /// Measures what the file does not have yet.
-std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions& benchmark_options,
+std::int64_t collect(const Collection& collection, const ComputeBackendFactory& backend,
                      const std::string& path,
                      const std::function<void(const CollectionProgress&)>& on_progress) {
   using Clock = std::chrono::steady_clock;
-  const int num_threads =
-      benchmark_options.num_threads > 0 ? benchmark_options.num_threads : available_cores();
-  const ComputeCostsHeader header = make_header(collection, benchmark_options, num_threads);
+  const ComputeCostsHeader header = make_header(collection, backend.description);
   // A run that cannot measure must not begin a file: with other options it could not be continued.
   (void)collection.pieces_of(0);
-  std::optional<ComputeBenchmark> benchmark;  // its memory is only touched if there is work
+  std::unique_ptr<ComputeBackend> benchmark;  // its memory is only touched if there is work
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) benchmark.emplace(benchmark_options);
+  if (!std::filesystem::exists(path, ignored)) benchmark = backend.make();
   ComputeCostsWriter writer(path, header);
   const std::int64_t num_samples = collection.num_samples;
-  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
-  std::int64_t next_index = 0;
+  const ProcessGroup& group = collection.group;
+  const std::int64_t requested = share_of_samples(group, num_samples);
+  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), requested};
+  std::int64_t next_index = group.rank;
   const auto skip_done = [&] {
-    while (next_index < num_samples && writer.done().contains(next_index)) ++next_index;
+    while (next_index < num_samples && writer.done().contains(next_index)) next_index += group.size;
   };
   skip_done();
   if (next_index >= num_samples) return 0;
-  if (!benchmark) benchmark.emplace(benchmark_options);
+  if (!benchmark) benchmark = backend.make();
 
   std::unordered_map<std::int64_t, std::vector<SampledPiece>> in_flight;
   const auto next = [&]() -> std::optional<PieceSet> {
     skip_done();
     if (next_index >= num_samples) return std::nullopt;
-    const std::int64_t index = next_index++;
+    const std::int64_t index = std::exchange(next_index, next_index + group.size);
     PieceSet set{index, {}, random_for(collection.seed, index, kBatchStream)};
     for (const SampledPiece& piece : in_flight[index] = collection.pieces_of(index)) {
       set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
@@ -238,7 +226,7 @@ std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     progress.seconds_left =
         progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
-        static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
+        static_cast<double>(std::max<std::int64_t>(requested - progress.done, 0));
     if (on_progress) on_progress(progress);
   };
   benchmark->measure(next, collection.in_flight, collection.batch_size, collection.optimizer,
@@ -250,7 +238,7 @@ std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions
 }  // namespace
 
 std::int64_t collect_compute_costs(
-    const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
+    const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
   validate(sampling);
@@ -261,8 +249,17 @@ std::int64_t collect_compute_costs(
                   .batch_size = sampling.batch_size,
                   .optimizer = sampling.optimizer,
                   .seed = sampling.seed,
-                  .in_flight = sampling.in_flight},
-                 benchmark, path, on_progress);
+                  .in_flight = sampling.in_flight,
+                  .group = sampling.group},
+                 backend, path, on_progress);
+}
+
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  return collect_compute_costs(sampling, cpu_backend(benchmark, sampling.in_flight), num_samples,
+                               path, on_progress);
 }
 
 std::int64_t collect_compute_costs(
@@ -277,7 +274,7 @@ std::int64_t collect_compute_costs(
                   .optimizer = given.optimizer,
                   .seed = given.seed,
                   .in_flight = given.in_flight},
-                 benchmark, path, on_progress);
+                 cpu_backend(benchmark, given.in_flight), path, on_progress);
 }
 
 }  // namespace neuroshard

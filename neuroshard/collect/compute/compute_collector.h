@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/process_group.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json.h"
 
@@ -33,6 +35,9 @@ struct ComputeSamplingOptions {
   double held_out_share = 0.1;
   std::uint64_t seed = 0;
   int in_flight = 1;  ///< samples measured in turns, see ComputeBenchmark::measure
+  /// Several processes share the sequence: this one measures those samples whose number modulo
+  /// `size` is its rank, into a file of its own.
+  ProcessGroup group;
 };
 
 /// True for the tables that are kept from training, a function of the name alone so that all files
@@ -72,6 +77,12 @@ struct GivenPieceSets {
 /// line as it is done, so that a run killed at any moment loses at most the samples in flight. A
 /// set for which the machine has no memory is recorded as skipped. Returns the number measured by
 /// this run.
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+/// On this machine's CPU.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
     std::int64_t num_samples, const std::string& path,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 
 #include "neuroshard/collect/communication/all_to_all_benchmark.h"
 #include "neuroshard/core/error.h"
@@ -35,16 +36,15 @@ std::vector<TablePiece> pieces_of(const Task& task, const ShardingPlan& plan, in
 /// What this process does in an iteration.
 class Device {
  public:
-  Device(const Task& task, const ShardingPlan& plan, const ComputeBenchmarkOptions& options,
-         std::uint64_t seed, MpiTransport& transport)
+  Device(const Task& task, const ShardingPlan& plan, ComputeBackend& backend, std::uint64_t seed,
+         Transport& transport)
       : transport_(transport),
-        benchmark_(options),
         bytes_(forward_bytes(column_sums(task, plan), task.batch_size, DataType::fp32,
                              transport.rank())) {
     const int rank = transport.rank();
     std::vector<TablePiece> pieces = pieces_of(task, plan, rank);
     if (!pieces.empty()) {
-      run_ = benchmark_.prepare(
+      set_ = backend.prepare_set(
           {rank, std::move(pieces), Random::for_stream(seed, static_cast<std::uint64_t>(rank))},
           task.batch_size, task.optimizer);
     }
@@ -61,9 +61,9 @@ class Device {
     };
     transport_.exchange(bytes_.received, bytes_.sent);
     lap(0);
-    if (run_) benchmark_.backward(*run_);
+    if (set_) set_->backward();
     lap(1);
-    if (run_) benchmark_.forward(*run_);
+    if (set_) set_->forward();
     lap(2);
     transport_.exchange(bytes_.sent, bytes_.received);
     lap(3);
@@ -71,9 +71,8 @@ class Device {
   }
 
  private:
-  MpiTransport& transport_;
-  ComputeBenchmark benchmark_;
-  ComputeBenchmark::RunPointer run_;
+  Transport& transport_;
+  std::unique_ptr<PreparedSet> set_;
   AllToAllBytes bytes_;
 };
 
@@ -91,8 +90,8 @@ DeviceIteration summarize(const History& history, std::size_t device, double qua
 }  // namespace
 
 PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
-                                   const ComputeBenchmarkOptions& options, std::uint64_t seed,
-                                   MpiTransport& transport,
+                                   ComputeBackend& backend, const RepetitionOptions& repetitions,
+                                   std::uint64_t seed, Transport& transport,
                                    const std::function<void(int)>& on_iteration) {
   const int world_size = task.topology.world_size;
   if (transport.size() != world_size) {
@@ -100,8 +99,7 @@ PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
                                fmt::format("{} processes, one per device of the plan", world_size),
                                fmt::format("{}", transport.size()));
   }
-  Device device(task, plan, options, seed, transport);
-  const RepetitionOptions& repetitions = options.repetitions;
+  Device device(task, plan, backend, seed, transport);
   RepeatedTiming slowest(repetitions);
   History history;
   for (auto& phase : history) phase.resize(transport.rank() == 0 ? world_size : 0);

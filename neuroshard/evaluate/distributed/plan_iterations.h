@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "neuroshard/collect/communication/mpi_transport.h"
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/collect/compute/repeated_timing.h"
 #include "neuroshard/core/sharding_plan.h"
 
 namespace neuroshard {
@@ -38,8 +39,8 @@ struct PlanIterations {
 /// What is exchanged has the right size and no meaning.
 /// Throws InputError unless there are as many processes as devices.
 [[nodiscard]] PlanIterations run_plan_iterations(
-    const Task& task, const ShardingPlan& plan, const ComputeBenchmarkOptions& options,
-    std::uint64_t seed, MpiTransport& transport,
+    const Task& task, const ShardingPlan& plan, ComputeBackend& backend,
+    const RepetitionOptions& repetitions, std::uint64_t seed, Transport& transport,
     const std::function<void(int iterations)>& on_iteration = {});
 
 /// Where a process computes beside the others of its host.

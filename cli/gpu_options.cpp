@@ -1,0 +1,48 @@
+// CPUs or GPUs, as the command line says.
+#include "cli/gpu_options.h"
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard::cli {
+
+CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options) {
+  CLI::Option* backend =
+      command.add_option("--backend", options.backend, "Where to measure: cpu or cuda")
+          ->check(CLI::IsMember({"cpu", "cuda"}))
+          ->capture_default_str();
+  command
+      .add_option("--gpus", options.gpus,
+                  "With cuda: numbers of the devices, which measure in parallel; default all, or "
+                  "under mpirun the process's share of its host's")
+      ->delimiter(',')
+      ->check(integer_between(0, 1023));
+  return backend;
+}
+
+CLI::Option* add_thread_option(CLI::App& command, BackendOptions& options) {
+  return command.add_option("--threads", options.cpu.num_threads, "With cpu: 0: one per core")
+      ->check(integer_between(0, kMaxThreads))
+      ->capture_default_str();
+}
+
+CudaBackendOptions cuda_options(const BackendOptions& options) {
+  if (options.cpu.num_threads != 0) {
+    throw InputError("--threads", "it with --backend cpu", "--backend cuda");
+  }
+  CudaBackendOptions cuda;
+  cuda.devices = options.gpus;
+  cuda.arena_bytes = options.cpu.arena_bytes;
+  cuda.data_type = options.cpu.data_type;
+  if (options.quantile) cuda.repetitions.quantile = *options.quantile;
+  return cuda;
+}
+
+ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight) {
+  if (options.on_gpus()) return cuda_backend(cuda_options(options));
+  if (!options.gpus.empty()) throw InputError("--gpus", "it with --backend cuda", "--backend cpu");
+  ComputeBenchmarkOptions cpu = options.cpu;
+  if (options.quantile) cpu.repetitions.quantile = *options.quantile;
+  return cpu_backend(cpu, in_flight);
+}
+
+}  // namespace neuroshard::cli

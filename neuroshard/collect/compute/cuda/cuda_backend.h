@@ -1,0 +1,38 @@
+// Measuring on GPUs: the fused operator's costs behind the interface that the CPU's have.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/collect/compute/repeated_timing.h"
+#include "neuroshard/core/table.h"
+
+namespace neuroshard {
+
+struct CudaBackendOptions {
+  std::vector<int> devices;  ///< that measure at the same time; empty: all that the process may use
+  std::int64_t arena_bytes = std::int64_t{4} << 30;  ///< on each device, for the tables
+  DataType data_type = DataType::fp32;               ///< what the arena is filled with
+  /// Nobody else uses a GPU's multiprocessors, so times scatter by a percent, to both sides. Seven
+  /// are one more than the fewest that give a median an interval of 95 %.
+  RepetitionOptions repetitions{.quantile = 0.5,
+                                .target_interval = 0.02,
+                                .warm_ups = 1,
+                                .min_repetitions = 7,
+                                .max_repetitions = 21,
+                                .max_seconds = 1.0};
+  /// Read before every pass, in sizes of the second-level cache: caches keep some lines for long.
+  int disturbance = 4;
+};
+
+/// Throws MachineError where this executable has no CUDA, or the machine no driver, none new
+/// enough, or no device; InputError for a device that is not there, or devices of several kinds.
+[[nodiscard]] ComputeBackendFactory cuda_backend(const CudaBackendOptions& options);
+
+/// Devices of this process among those of its host: under mpirun, its share of them, by its number
+/// among the host's processes; otherwise all. Throws as cuda_backend, and InputError where there
+/// are fewer devices than processes.
+[[nodiscard]] std::vector<int> devices_of_process();
+
+}  // namespace neuroshard
