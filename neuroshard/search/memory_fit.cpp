@@ -29,7 +29,7 @@ std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
 
 /// The narrowest piece of a table.
 std::int64_t narrowest(const Table& table) {
-  return can_cut(table.embedding_dim) ? kColumnGranularity : table.embedding_dim;
+  return can_cut(table, table.embedding_dim) ? narrowest_cut(table) : table.embedding_dim;
 }
 
 std::int64_t narrowest_bytes(const Task& task, const Table& table) {
@@ -40,12 +40,13 @@ std::int64_t narrowest_bytes(const Task& task, const Table& table) {
 std::int64_t widest_piece(const Table& table, std::int64_t limit, std::int64_t bytes,
                           Optimizer optimizer) {
   if (shard_bytes(table, limit, optimizer) <= bytes) return limit;
-  if (!can_cut(table.embedding_dim)) return 0;
-  const std::int64_t of_optimizer = shard_bytes(table, 0, optimizer);
-  if (bytes < of_optimizer) return 0;
+  if (!can_cut(table, table.embedding_dim)) return 0;
+  const std::int64_t of_no_column = shard_bytes(table, 0, optimizer);
+  if (bytes < of_no_column) return 0;
+  const std::int64_t per_column = shard_bytes(table, 1, optimizer) - of_no_column;
   const std::int64_t columns =
-      (bytes - of_optimizer) / (table.num_embeddings * element_bytes(table.data_type));
-  return columns / kColumnGranularity * kColumnGranularity;
+      (bytes - of_no_column) / per_column / kColumnGranularity * kColumnGranularity;
+  return columns < narrowest_cut(table) ? 0 : columns;
 }
 
 enum class Order {
@@ -174,11 +175,12 @@ class Filling {
   bool cut(const Piece& piece) {
     const Table& table = task_.tables[piece.table];
     if (strategy_.cutting == Cutting::none) return false;
-    if (!can_cut(table.embedding_dim) || piece.columns < 2 * kColumnGranularity) return false;
+    if (!can_cut(table, piece.columns)) return false;
     std::int64_t first = piece.columns / 2 / kColumnGranularity * kColumnGranularity;
     if (strategy_.cutting == Cutting::fill) {
       first = widest_piece(table, piece.columns, rooms_.largest(), task_.optimizer);
       if (first == 0) return false;
+      first = std::min(first, piece.columns - narrowest_cut(table));
       place({0, piece.table, first});
     } else {
       push(piece.table, first);
@@ -245,13 +247,14 @@ MemoryNeeds sizes(const Task& task) {
   }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t state = shard_bytes(table, 0, task.optimizer);
     const std::int64_t pieces = least_pieces(task, table, needs.largest_device);
-    const std::int64_t all_state = pieces * state;
+    const std::int64_t per_piece = shard_bytes(table, 0, task.optimizer);
     needs.necessary_cuts += pieces - 1;
-    needs.optimizer_state = add_saturated(needs.optimizer_state, all_state);
-    const std::int64_t weights = shard_bytes(table, table.embedding_dim, task.optimizer) - state;
-    needs.needed = add_saturated(needs.needed, weights + all_state);
+    needs.optimizer_state =
+        add_saturated(needs.optimizer_state, pieces * (per_piece - table.extra_bytes_per_shard));
+    const std::int64_t columns =
+        shard_bytes(table, table.embedding_dim, task.optimizer) - per_piece;
+    needs.needed = add_saturated(needs.needed, columns + pieces * per_piece);
     const std::int64_t bytes = narrowest_bytes(task, table);
     if (bytes > needs.largest_piece) {
       needs.largest_piece = bytes;
