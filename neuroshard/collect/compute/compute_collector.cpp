@@ -55,16 +55,6 @@ ReuseHistogram rounded(const ReuseHistogram& histogram) {
   return result;
 }
 
-Json hardware_json() {
-  const HardwareInfo info = cpu_info();
-  return Json::Object{{"kind", "cpu"},
-                      {"name", info.name},
-                      {"num_cores", info.num_cores},
-                      {"l2_bytes", info.l2_bytes},
-                      {"l3_bytes", info.l3_bytes},
-                      {"memory_bytes", info.memory_bytes}};
-}
-
 Json sampling_json(const ComputeSamplingOptions& options) {
   Json::Array dims(options.dims.begin(), options.dims.end());
   return Json::Object{{"workload", options.workload},
@@ -76,17 +66,11 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                       {"held_out_share", options.held_out_share}};
 }
 
-ComputeCostsHeader make_header(const Collection& options, const ComputeBenchmarkOptions& benchmark,
-                               int num_threads) {
+ComputeCostsHeader make_header(const Collection& options,
+                               const MeasuredOperator& measured_operator) {
   ComputeCostsHeader header;
-  header.hardware = hardware_json();
-  header.operator_info = Json::Object{{"name", kOperatorName},
-                                      {"version", kOperatorVersion},
-                                      {"instruction_set", kernels::instruction_set()},
-                                      {"num_threads", num_threads},
-                                      {"quantile", benchmark.repetitions.quantile},
-                                      {"in_flight", options.in_flight},
-                                      {"arena_bytes", benchmark.arena_bytes}};
+  header.hardware = measured_operator.hardware;
+  header.operator_info = measured_operator.operator_info;
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
   header.sampling = options.sampling;
@@ -187,21 +171,33 @@ std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, s
                    format_bytes(static_cast<double>(options.memory_bytes)));
 }
 
+Json cpu_hardware_json() {
+  const HardwareInfo info = cpu_info();
+  return Json::Object{{"kind", "cpu"},
+                      {"name", info.name},
+                      {"num_cores", info.num_cores},
+                      {"l2_bytes", info.l2_bytes},
+                      {"l3_bytes", info.l3_bytes},
+                      {"memory_bytes", info.memory_bytes}};
+}
+
 namespace {
 
 /// Measures what the file does not have yet.
-std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions& benchmark_options,
+std::int64_t collect(const Collection& collection, const MeasuredOperator& measured_operator,
                      const std::string& path,
                      const std::function<void(const CollectionProgress&)>& on_progress) {
   using Clock = std::chrono::steady_clock;
-  const int num_threads =
-      benchmark_options.num_threads > 0 ? benchmark_options.num_threads : available_cores();
-  const ComputeCostsHeader header = make_header(collection, benchmark_options, num_threads);
+  const ComputeCostsHeader header = make_header(collection, measured_operator);
   // A run that cannot measure must not begin a file: with other options it could not be continued.
   (void)collection.pieces_of(0);
-  std::optional<ComputeBenchmark> benchmark;  // its memory is only touched if there is work
+  bool prepared = false;
+  const auto prepare = [&] {
+    if (!prepared) measured_operator.prepare();
+    prepared = true;
+  };
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) benchmark.emplace(benchmark_options);
+  if (!std::filesystem::exists(path, ignored)) prepare();
   ComputeCostsWriter writer(path, header);
   const std::int64_t num_samples = collection.num_samples;
   CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), num_samples};
@@ -211,18 +207,15 @@ std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions
   };
   skip_done();
   if (next_index >= num_samples) return 0;
-  if (!benchmark) benchmark.emplace(benchmark_options);
+  prepare();
 
   std::unordered_map<std::int64_t, std::vector<SampledPiece>> in_flight;
-  const auto next = [&]() -> std::optional<PieceSet> {
+  const auto next = [&]() -> std::optional<SampledSet> {
     skip_done();
     if (next_index >= num_samples) return std::nullopt;
     const std::int64_t index = next_index++;
-    PieceSet set{index, {}, random_for(collection.seed, index, kBatchStream)};
-    for (const SampledPiece& piece : in_flight[index] = collection.pieces_of(index)) {
-      set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
-    }
-    return set;
+    in_flight[index] = collection.pieces_of(index);
+    return SampledSet{index, in_flight[index], random_for(collection.seed, index, kBatchStream)};
   };
   std::int64_t measured = 0;
   const Clock::time_point start = Clock::now();
@@ -241,10 +234,53 @@ std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions
         static_cast<double>(std::max<std::int64_t>(num_samples - progress.done, 0));
     if (on_progress) on_progress(progress);
   };
-  benchmark->measure(next, collection.in_flight, collection.batch_size, collection.optimizer,
-                     on_done);
+  measured_operator.measure(next, on_done);
   writer.sync();
   return measured;
+}
+
+/// Our own operator (collect/compute/embedding_operator.h) on this machine's CPU.
+std::int64_t collect(const Collection& collection, const ComputeBenchmarkOptions& options,
+                     const std::string& path,
+                     const std::function<void(const CollectionProgress&)>& on_progress) {
+  const int num_threads = options.num_threads > 0 ? options.num_threads : available_cores();
+  std::optional<ComputeBenchmark> benchmark;  // its memory is only touched if there is work
+  MeasuredOperator ours;
+  ours.hardware = cpu_hardware_json();
+  ours.operator_info = Json::Object{{"name", kOperatorName},
+                                    {"version", kOperatorVersion},
+                                    {"instruction_set", kernels::instruction_set()},
+                                    {"num_threads", num_threads},
+                                    {"quantile", options.repetitions.quantile},
+                                    {"in_flight", collection.in_flight},
+                                    {"arena_bytes", options.arena_bytes}};
+  ours.prepare = [&] { benchmark.emplace(options); };
+  ours.measure = [&](const auto& next, const auto& on_done) {
+    const auto next_set = [&]() -> std::optional<PieceSet> {
+      const std::optional<SampledSet> sampled = next();
+      if (!sampled) return std::nullopt;
+      PieceSet set{sampled->index, {}, sampled->random};
+      for (const SampledPiece& piece : sampled->pieces) {
+        set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
+      }
+      return set;
+    };
+    benchmark->measure(next_set, collection.in_flight, collection.batch_size, collection.optimizer,
+                       on_done);
+  };
+  return collect(collection, ours, path, on_progress);
+}
+
+Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_samples) {
+  validate(sampling);
+  return {.sampling = sampling_json(sampling),
+          .tables = sampling.tables,
+          .pieces_of = [&sampling](std::int64_t index) { return sample_pieces(sampling, index); },
+          .num_samples = num_samples,
+          .batch_size = sampling.batch_size,
+          .optimizer = sampling.optimizer,
+          .seed = sampling.seed,
+          .in_flight = sampling.in_flight};
 }
 
 }  // namespace
@@ -253,16 +289,14 @@ std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
-  validate(sampling);
-  return collect({.sampling = sampling_json(sampling),
-                  .tables = sampling.tables,
-                  .pieces_of = [&](std::int64_t index) { return sample_pieces(sampling, index); },
-                  .num_samples = num_samples,
-                  .batch_size = sampling.batch_size,
-                  .optimizer = sampling.optimizer,
-                  .seed = sampling.seed,
-                  .in_flight = sampling.in_flight},
-                 benchmark, path, on_progress);
+  return collect(drawn(sampling, num_samples), benchmark, path, on_progress);
+}
+
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const MeasuredOperator& measured_operator,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  return collect(drawn(sampling, num_samples), measured_operator, path, on_progress);
 }
 
 std::int64_t collect_compute_costs(

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json.h"
 
@@ -50,11 +52,35 @@ struct SampledPiece {
 [[nodiscard]] std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options,
                                                       std::int64_t index);
 
+/// The machine that this runs on, as it stands in the header of files measured on its CPU.
+[[nodiscard]] Json cpu_hardware_json();
+
 struct CollectionProgress {
   std::int64_t done = 0;  ///< samples in the file
   std::int64_t requested = 0;
   double seconds = 0.0;       ///< since this run began measuring
   double seconds_left = 0.0;  ///< estimate
+};
+
+/// A set of the seeded sequence that is to be measured.
+struct SampledSet {
+  std::int64_t index = 0;
+  std::vector<SampledPiece> pieces;
+  Random random;  ///< its batch is drawn from this
+};
+
+/// The operator that is measured, and the loop that measures it.
+struct MeasuredOperator {
+  Json hardware = Json::Object{};       ///< as in the file's header
+  Json operator_info = Json::Object{};  ///< likewise
+  /// Called once if there is anything to measure, before a new file is begun: what cannot be had
+  /// (memory, above all) is missed now.
+  std::function<void()> prepare;
+  /// Measures what `next` gives until that is nothing, and calls `on_done` as each set is done, in
+  /// any order.
+  std::function<void(const std::function<std::optional<SampledSet>()>& next,
+                     const std::function<void(const PieceSetResult&)>& on_done)>
+      measure;
 };
 
 /// Sets that are given, not drawn: sample number i is set i.
@@ -74,6 +100,12 @@ struct GivenPieceSets {
 /// this run.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+/// The same with an operator that the caller has.
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const MeasuredOperator& measured_operator,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress);
 
