@@ -41,6 +41,7 @@ from .planning import (
     price,
     reuse_histograms,
 )
+from .statistics import TableStatistics
 from .types import REUSE_BINS, DeviceCost, Plan, PlanCost, Shard, Table, Task, Topology
 
 __version__ = _core.__version__
@@ -64,6 +65,7 @@ __all__ = [
     "PlanCost",
     "Shard",
     "Table",
+    "TableStatistics",
     "Task",
     "Topology",
     "Workload",
