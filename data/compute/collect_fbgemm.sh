@@ -13,5 +13,4 @@ collect() {  # SEED OPTIMIZER SAMPLES
     -o "$folder/dlrm-2021-b1024-$2-1to30.jsonl"
 }
 
-collect 1 sgd SGD_SAMPLES
-collect 2 rowwise_adagrad ADAGRAD_SAMPLES
+collect 1 sgd 1000

@@ -41,17 +41,16 @@ Indices to_array(std::vector<std::int64_t> values) {
 }
 
 /// A sample as Python sees it: its number, its pieces (table, columns), the seed of its batch.
-using Sample =
-    std::tuple<std::int64_t, std::vector<std::pair<int, std::int64_t>>, std::uint64_t>;
+using Sample = std::tuple<std::int64_t, std::vector<std::pair<int, std::int64_t>>, std::uint64_t>;
 /// Its number; forward and backward times, repetitions and interval, or the reason for none.
 using OnDone = std::function<void(std::int64_t, double, double, int, double, const std::string&)>;
 
 class Collection {
  public:
   /// The tables, batch size and optimizer are the task's.
-  Collection(const std::string& task_text, std::string workload,
-             std::vector<std::int64_t> dims, int min_tables, int max_tables,
-             std::int64_t memory_bytes, double held_out_share, std::uint64_t seed) {
+  Collection(const std::string& task_text, std::string workload, std::vector<std::int64_t> dims,
+             int min_tables, int max_tables, std::int64_t memory_bytes, double held_out_share,
+             std::uint64_t seed) {
     Task task = parse_task(task_text, "task");
     sampling_.workload = std::move(workload);
     sampling_.tables = std::move(task.tables);
@@ -117,11 +116,10 @@ class Collection {
             done(result);
           });
     };
-    return collect_compute_costs(sampling_, measured, num_samples, path,
-                                 [&](const CollectionProgress& progress) {
-                                   on_progress(progress.done, progress.requested,
-                                               progress.seconds_left);
-                                 });
+    return collect_compute_costs(
+        sampling_, measured, num_samples, path, [&](const CollectionProgress& progress) {
+          on_progress(progress.done, progress.requested, progress.seconds_left);
+        });
   }
 
  private:
@@ -148,10 +146,8 @@ void bind_collecting(nb::module_& module) {
       .def("draw", &Collection::draw)
       .def("collect", &Collection::collect);
   nb::class_<RepeatedTiming>(module, "RepeatedTiming")
-      .def("__init__",
-           [](RepeatedTiming* self, double quantile) {
-             new (self) RepeatedTiming(make_timing(quantile));
-           })
+      .def("__init__", [](RepeatedTiming* self,
+                          double quantile) { new (self) RepeatedTiming(make_timing(quantile)); })
       .def("add", &RepeatedTiming::add)
       .def("done", &RepeatedTiming::done)
       .def("warming_up", &RepeatedTiming::warming_up)

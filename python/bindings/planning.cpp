@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,8 +59,10 @@ struct Priced {
 
 using TextAndWarnings = std::pair<std::string, Names>;
 
-PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_limit_seconds) {
+PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_limit_seconds,
+                               std::int64_t steps) {
   PlannerOptions options;
+  options.steps = steps;
   options.seed = seed;
   options.num_threads = num_threads;
   options.time_limit_seconds = time_limit_seconds;
@@ -112,12 +116,15 @@ Json summary_json(const ComparisonSummary& summary) {
     json.set("mean_measured_compute_ms", *summary.mean_measured_compute_ms);
   }
   if (summary.measured_wins) json.set("measured_wins", *summary.measured_wins);
+  if (summary.mean_gap) json.set("mean_gap", *summary.mean_gap);
+  if (summary.mean_ratio) json.set("mean_ratio", *summary.mean_ratio);
+  if (summary.worst_ratio) json.set("worst_ratio", *summary.worst_ratio);
   return json;
 }
 
 std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
                     const Names& models, const Names& algorithms, const PlannerOptions& options,
-                    std::int64_t arena_bytes) {
+                    std::int64_t arena_bytes, const std::string& reference) {
   std::vector<std::unique_ptr<Planner>> planners;
   for (const std::string& name : algorithms) planners.push_back(find_planner(name));
   if (planners.empty()) planners = make_planners();
@@ -128,22 +135,24 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
     settings.num_threads = options.num_threads;
     benchmark.emplace(settings);
   }
-  std::vector<ComparisonEntry> entries;
+  std::vector<ComparisonTask> simulated;
   for (const auto& [name, text] : tasks) {
-    const Priced priced(parse_task(text, name), models);
-    for (ComparisonEntry& entry : compare_on_task(name, priced.simulator, planners, options,
-                                                  benchmark ? &*benchmark : nullptr)) {
-      entries.push_back(std::move(entry));
-    }
+    const Task task = parse_task(text, name);
+    simulated.push_back({name, std::make_shared<Simulator>(Priced(task, models).simulator)});
+  }
+  std::vector<ComparisonEntry> entries;
+  for (std::vector<ComparisonEntry>& of_task :
+       compare_on_tasks(simulated, planners, options, benchmark ? &*benchmark : nullptr)) {
+    std::move(of_task.begin(), of_task.end(), std::back_inserter(entries));
   }
   Json::Array entry_array;
   for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
   Json::Array summaries;
-  for (const ComparisonSummary& summary : summarize(entries)) {
+  for (const ComparisonSummary& summary : summarize(entries, reference)) {
     summaries.push_back(summary_json(summary));
   }
-  return to_line(Json::Object{{"entries", std::move(entry_array)},
-                              {"summary", std::move(summaries)}});
+  return to_line(
+      Json::Object{{"entries", std::move(entry_array)}, {"summary", std::move(summaries)}});
 }
 
 Json cost_json(const PlanCost& cost) {
@@ -173,14 +182,14 @@ TextAndWarnings evaluate(const std::string& text, const Names& models, std::int6
   settings.num_threads = num_threads;
   settings.data_type = arena_data_type(document.task);
   ComputeBenchmark benchmark(settings);
-  const PlanEvaluation evaluation =
-      evaluate_plans(priced.simulator, {&document.plan, 1}, benchmark, seed).front();
-  return {to_line(Json::Object{{"predicted", cost_json(evaluation.predicted)},
-                               {"measured", cost_json(evaluation.measured)},
-                               {"interval", Json::Array(evaluation.interval.begin(),
-                                                        evaluation.interval.end())},
-                               {"compute_mape", evaluation.compute_mape},
-                               {"compute_tau", evaluation.compute_tau}}),
+  const SimulatedPlan simulated{&priced.simulator, &document.plan};
+  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, benchmark, seed).front();
+  return {to_line(Json::Object{
+              {"predicted", cost_json(evaluation.predicted)},
+              {"measured", cost_json(evaluation.measured)},
+              {"interval", Json::Array(evaluation.interval.begin(), evaluation.interval.end())},
+              {"compute_mape", evaluation.compute_mape},
+              {"compute_tau", evaluation.compute_tau}}),
           warnings};
 }
 
@@ -194,25 +203,25 @@ void bind_planning(nb::module_& module) {
   });
   module.def("plan", [](const std::string& task, const Names& models, const std::string& algorithm,
                         std::uint64_t seed, int num_threads, double time_limit_seconds,
-                        bool with_bound) {
+                        std::int64_t steps, bool with_bound) {
     return without_gil([&] {
-      return plan(task, models, algorithm, planner_options(seed, num_threads, time_limit_seconds),
-                  with_bound);
+      return plan(task, models, algorithm,
+                  planner_options(seed, num_threads, time_limit_seconds, steps), with_bound);
     });
   });
   module.def("price", [](const std::string& plan, const Names& models) {
     return without_gil([&] { return price(plan, models); });
   });
-  module.def("compare",
-             [](const std::vector<std::pair<std::string, std::string>>& tasks, const Names& models,
-                const Names& algorithms, std::uint64_t seed, int num_threads,
-                double time_limit_seconds, std::int64_t arena_bytes) {
-               return without_gil([&] {
-                 return compare(tasks, models, algorithms,
-                                planner_options(seed, num_threads, time_limit_seconds),
-                                arena_bytes);
-               });
-             });
+  module.def("compare", [](const std::vector<std::pair<std::string, std::string>>& tasks,
+                           const Names& models, const Names& algorithms, std::uint64_t seed,
+                           int num_threads, double time_limit_seconds, std::int64_t steps,
+                           std::int64_t arena_bytes, const std::string& reference) {
+    return without_gil([&] {
+      return compare(tasks, models, algorithms,
+                     planner_options(seed, num_threads, time_limit_seconds, steps), arena_bytes,
+                     reference);
+    });
+  });
   module.def("evaluate", [](const std::string& plan, const Names& models, std::int64_t arena_bytes,
                             int num_threads, std::uint64_t seed) {
     return without_gil([&] { return evaluate(plan, models, arena_bytes, num_threads, seed); });

@@ -24,6 +24,7 @@ def plan(
     seed: int,
     num_threads: int,
     time_limit_seconds: float,
+    steps: int,
     with_bound: bool,
 ) -> tuple[str, list[str]]: ...
 def price(plan: str, models: Sequence[str]) -> tuple[str, list[str]]: ...
@@ -34,7 +35,9 @@ def compare(
     seed: int,
     num_threads: int,
     time_limit_seconds: float,
+    steps: int,
     arena_bytes: int,
+    reference: str,
 ) -> str: ...
 def evaluate(
     plan: str, models: Sequence[str], arena_bytes: int, num_threads: int, seed: int

@@ -26,12 +26,14 @@ def plan(
     seed: int = 0,
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
+    steps: int = 0,
     lower_bound: bool = True,
 ) -> Plan:
     """The plan of lowest predicted cost that the algorithm finds.
 
     `models` are names of `list_models()` or files, at most one for computation and one for
-    communication. `num_threads` 0 is one per core; the plan does not depend on it. Raises
+    communication. `num_threads` 0 is one per core; the plan does not depend on it. `steps` are the
+    neighbours that the improvement tries; 0: as many as follow from the time limit. Raises
     InfeasibleError, which says what would do, if no plan fits into memory; InputError for a task
     that is none; and warns (ExtrapolationWarning) where a model is used outside of its range.
     """
@@ -42,6 +44,7 @@ def plan(
         seed,
         num_threads,
         time_limit_seconds,
+        steps,
         lower_bound,
     )
     _warn(reasons)
@@ -68,6 +71,8 @@ class ComparisonEntry:
     measured_ms: float | None = None
     measured_compute_ms: float | None = None
     compute_mape: float | None = None
+    device_columns: Sequence[int] = ()
+    device_compute_ms: Sequence[float] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,11 @@ class ComparisonSummary:
     mean_measured_ms: float | None = None
     mean_measured_compute_ms: float | None = None
     measured_wins: int | None = None
+    #: Mean of |predicted / measured - 1|.
+    mean_gap: float | None = None
+    #: Cost over that of the reference's plan, over the tasks that both solved.
+    mean_ratio: float | None = None
+    worst_ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -102,10 +112,13 @@ def compare(
     seed: int = 0,
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
+    steps: int = 0,
+    reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
 ) -> Comparison:
-    """Runs the algorithms (all, if none is named) on the tasks.
+    """Runs the algorithms (all, if none is named) on the tasks; ratios are to the algorithm
+    `reference`.
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory.
@@ -118,7 +131,9 @@ def compare(
         seed,
         num_threads,
         time_limit_seconds,
+        steps,
         arena_bytes if measure else 0,
+        reference,
     )
     found = json.loads(text)
     return Comparison(

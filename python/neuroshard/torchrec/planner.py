@@ -45,12 +45,14 @@ logger = logging.getLogger(__name__)
 
 #: Cost models by compute device; those of GPUs are estimates from data sheets.
 DEFAULT_MODELS = {
-    "cpu": (),
+    "cpu": ("fbgemm-cpu-xeon",),
     "cuda": ("analytic-a100-80gb", "a100-nvswitch"),
 }
 
-#: Without a time limit the plan depends on its inputs alone, so that no clock can make it differ.
-_NO_LIMIT_SECONDS = 1e9
+#: Neighbours that the improvement tries: a number, not a time, so that no clock can make plans
+#: of the same inputs differ.
+_STEPS = 30_000
+_NO_LIMIT_SECONDS = 1e7
 
 
 class NeuroShardPlanner(EmbeddingShardingPlanner):
@@ -291,6 +293,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 seed=self._seed,
                 num_threads=self._num_threads,
                 time_limit_seconds=float(self._timeout_seconds or _NO_LIMIT_SECONDS),
+                steps=_STEPS,
                 lower_bound=False,
             )
         except InfeasibleError as error:
