@@ -13,7 +13,7 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 
 CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc' '*.cu' '*.cuh'
 
-.PHONY: help plan test tsan bench fuzz portable format format-check tidy install clean setup setup-tests
+.PHONY: help plan test test-torchrec python tsan bench fuzz portable format format-check tidy install clean setup setup-tests
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -22,8 +22,14 @@ plan: build/release/build.ninja ## build the executable and plan the DLRM-DCNv2 
 	@cmake --build build/release --target neuroshard_cli
 	$(NEUROSHARD) $(PLAN)
 
-test: build/dev/build.ninja build/portable/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan
-	@scripts/run_tests.sh dev asan
+test: build/dev/build.ninja build/portable/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan, and the Python package's
+	@scripts/run_tests.sh dev asan python
+
+test-torchrec: build/dev/build.ninja ## the tests with PyTorch, FBGEMM and TorchRec, in build/torchrec
+	@scripts/run_tests.sh torchrec
+
+python: build/release/build.ninja ## build the Python package into a virtual environment, build/python
+	@scripts/python_env.sh release
 
 tsan: build/tsan/build.ninja ## all tests under ThreadSanitizer
 	@scripts/run_tests.sh tsan
@@ -72,5 +78,5 @@ build/%/build.ninja: CMakePresets.json
 	cmake --preset $*
 	@touch $@
 
-build/release/build.ninja: | setup
+build/release/build.ninja python: | setup
 build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja: | setup-tests

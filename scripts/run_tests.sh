@@ -1,7 +1,9 @@
 #!/bin/bash
 # Builds and runs the tests in the build folders of the given presets, which are configured, and
-# closes with the sum of what ctest counted:
+# closes with the sum of what was counted:
 #   scripts/run_tests.sh dev asan
+#   scripts/run_tests.sh python      those of the Python package, built in build/dev
+#   scripts/run_tests.sh torchrec    likewise those with PyTorch, FBGEMM and TorchRec
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,9 +14,45 @@ count() {
   echo "${number:?$2: expected attribute $1}"
 }
 
+# Adds a suite's $1 tests, $2 of which failed and $3 did not run, to the sum.
+add() {
+  failed=$((failed + $2))
+  skipped=$((skipped + $3))
+  passed=$((passed + $1 - $2 - $3))
+}
+
+# The tests in folder $1 with the Python of environment $2.
+python_suite() {
+  local results=$2/test_results.xml
+  rm -f "$results"
+  "$2/bin/python" -m pytest "$1" --junitxml="$results" || status=1
+  # shellcheck disable=SC2046
+  add $("$2/bin/python" - "$results" <<'EOF'
+import sys
+from xml.etree import ElementTree
+
+suite = ElementTree.parse(sys.argv[1]).getroot().find("testsuite")
+print(suite.get("tests"), int(suite.get("failures")) + int(suite.get("errors")), suite.get("skipped"))
+EOF
+  )
+}
+
 passed=0 failed=0 skipped=0 status=0
 for preset in "$@"; do
   SECONDS=0
+  case "$preset" in
+    python) scripts/python_env.sh dev ;;
+    torchrec) scripts/python_env.sh dev --torchrec ;;
+  esac
+  case "$preset" in
+    python | torchrec)
+      echo "$preset: built in $SECONDS s"
+      SECONDS=0
+      python_suite "tests/$preset" "build/$preset"
+      echo "$preset: run in $SECONDS s"
+      continue
+      ;;
+  esac
   cmake --build "build/$preset" --target neuroshard_tests
   echo "$preset: built in $SECONDS s"
 
@@ -29,11 +67,8 @@ for preset in "$@"; do
   # Of the whole suite, in the file's second tag; a test that is disabled counts as skipped.
   suite=build/$preset/test_suite.txt
   sed -n '/<testsuite/,/>/p' "$results" | tr '\n\t' '  ' | sed 's/>.*/>/' >"$suite"
-  failures=$(count failures "$suite")
   not_run=$(($(count skipped "$suite") + $(count disabled "$suite")))
-  failed=$((failed + failures))
-  skipped=$((skipped + not_run))
-  passed=$((passed + $(count tests "$suite") - failures - not_run))
+  add "$(count tests "$suite")" "$(count failures "$suite")" "$not_run"
 done
 
 if [ "$skipped" -gt 0 ]; then

@@ -63,9 +63,9 @@ std::vector<Option> options_of(const Task& task, const Table& table, std::int64_
                       rating(table, columns)};
   };
   options.push_back({shard(0, table.embedding_dim)});
-  if (!can_cut(table.embedding_dim)) return options;
+  if (!can_cut(table, table.embedding_dim)) return options;
   const std::int64_t grains = table.embedding_dim / kColumnGranularity;
-  const std::int64_t least = std::max(min_columns, kColumnGranularity);
+  const std::int64_t least = std::max(min_columns, narrowest_cut(table));
   for (std::int64_t parts = 2; grains / parts * kColumnGranularity >= least; parts *= 2) {
     Option option;
     for (std::int64_t i = 0; i < parts; ++i) {

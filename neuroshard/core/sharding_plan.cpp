@@ -57,6 +57,9 @@ std::vector<std::string> shard_violations(const Task& task, const Shard& shard, 
     found.push_back(
         fmt::format("{}: expected cuts of \"{}\" at multiples of {} columns, got {} from {}", place,
                     table.name, kColumnGranularity, shard.num_columns, shard.column_offset));
+  } else if (!whole && shard.num_columns < narrowest_cut(table)) {
+    found.push_back(fmt::format("{}: expected pieces of \"{}\" of at least {} columns, got {}",
+                                place, table.name, narrowest_cut(table), shard.num_columns));
   }
   return found;
 }

@@ -28,6 +28,18 @@ struct Shard {
   return embedding_dim % kColumnGranularity == 0 && embedding_dim >= 2 * kColumnGranularity;
 }
 
+/// The fewest columns that a piece of a table which is cut may have.
+[[nodiscard]] constexpr std::int64_t narrowest_cut(const Table& table) {
+  const std::int64_t least = table.min_shard_columns + kColumnGranularity - 1;
+  return least < 2 * kColumnGranularity ? kColumnGranularity
+                                        : least / kColumnGranularity * kColumnGranularity;
+}
+
+/// True if a piece of so many columns may be cut in two.
+[[nodiscard]] constexpr bool can_cut(const Table& table, std::int64_t num_columns) {
+  return can_cut(table.embedding_dim) && num_columns >= 2 * narrowest_cut(table);
+}
+
 /// Bytes of one row of a piece: its weights and its share of the optimizer's state (none for SGD;
 /// row-wise Adagrad keeps one fp32 per row of each column piece).
 [[nodiscard]] constexpr std::int64_t row_bytes(const Table& table, std::int64_t num_columns,
@@ -36,10 +48,11 @@ struct Shard {
          (optimizer == Optimizer::rowwise_adagrad ? 4 : 0);
 }
 
-/// Bytes of a piece on its device.
+/// Bytes of a piece on its device, with what it takes beyond its rows.
 [[nodiscard]] constexpr std::int64_t shard_bytes(const Table& table, std::int64_t num_columns,
                                                  Optimizer optimizer) {
-  return table.num_embeddings * row_bytes(table, num_columns, optimizer);
+  return table.num_embeddings * row_bytes(table, num_columns, optimizer) +
+         table.extra_bytes_per_shard + table.extra_bytes_per_column * num_columns;
 }
 
 /// Predicted (or measured) cost of one device in one iteration, milliseconds.

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 
@@ -105,6 +106,16 @@ void validate(const Table& table, const std::string& place) {
     validate_histogram(*table.reuse_histogram, place + ".reuse_histogram");
   }
   if (table.index_distribution) validate_distribution(table, place + ".index_distribution");
+  require(table.min_shard_columns >= 0 && table.min_shard_columns <= kMaxEmbeddingDim,
+          place + ".min_shard_columns",
+          fmt::format("an integer between 0 and {}", kMaxEmbeddingDim),
+          fmt::format("{}", table.min_shard_columns));
+  for (const auto& [field, bytes] :
+       {std::pair{".extra_bytes_per_shard", table.extra_bytes_per_shard},
+        {".extra_bytes_per_column", table.extra_bytes_per_column}}) {
+    require(bytes >= 0 && bytes <= kMaxExtraBytes, place + field,
+            fmt::format("an integer between 0 and {}", kMaxExtraBytes), fmt::format("{}", bytes));
+  }
 }
 
 }  // namespace neuroshard

@@ -54,6 +54,13 @@ struct Table {
   DataType data_type = DataType::fp32;
   std::optional<ReuseHistogram> reuse_histogram;
   std::optional<IndexDistribution> index_distribution;
+  /// No piece of the table is narrower; a table of fewer than twice so many columns stays whole.
+  /// 0: whatever cuts at multiples of 4 columns leave.
+  std::int64_t min_shard_columns = 0;
+  /// Memory that every piece takes beyond weights and optimizer state (its indices, for example),
+  /// and that each of its columns takes (the pooled output, for example).
+  std::int64_t extra_bytes_per_shard = 0;
+  std::int64_t extra_bytes_per_column = 0;
 };
 
 /// Throws InputError ("place.field: expected ..., got ...") unless every number is in range.
@@ -64,5 +71,6 @@ inline constexpr std::int64_t kMaxEmbeddings = std::int64_t{1} << 42;
 inline constexpr std::int64_t kMaxEmbeddingDim = 65'536;
 inline constexpr double kMaxPoolingFactor = 1e6;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 30;
+inline constexpr std::int64_t kMaxExtraBytes = std::int64_t{1} << 44;
 
 }  // namespace neuroshard

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/analytic_communication.h"
@@ -138,7 +139,12 @@ void add_model(CostModels& models, const std::string& name, const Topology& topo
 
 std::vector<std::string> model_folders() {
   std::vector<std::string> folders;
-  if (const char* folder = std::getenv("NEUROSHARD_MODELS")) folders.emplace_back(folder);
+  if (const char* given = std::getenv("NEUROSHARD_MODELS")) {
+    std::istringstream list(given);
+    for (std::string folder; std::getline(list, folder, ':');) {
+      if (!folder.empty()) folders.push_back(folder);
+    }
+  }
   folders.emplace_back(NEUROSHARD_SOURCE_MODEL_DIR);
   folders.emplace_back(NEUROSHARD_INSTALL_MODEL_DIR);
   return folders;

@@ -29,8 +29,8 @@ struct ModelEntry {
 /// The model used where none is asked for: measured on the machine that this project ships data of.
 inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";
 
-/// Folders with shipped models, in the order in which they are searched: $NEUROSHARD_MODELS, the
-/// source tree, the installation.
+/// Folders with shipped models, in the order in which they are searched: those in
+/// $NEUROSHARD_MODELS (separated by colons), the source tree, the installation.
 [[nodiscard]] std::vector<std::string> model_folders();
 
 /// All models that can be asked for by name.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/file.h"
@@ -36,9 +38,18 @@ IndexDistribution index_distribution_from_json(const JsonReader& reader) {
   return distribution;
 }
 
+/// Fields that are 0 where they are not given, and not written then.
+template <typename T>
+auto optional_integers(T& table) {
+  return std::array{std::pair{"min_shard_columns", &table.min_shard_columns},
+                    std::pair{"extra_bytes_per_shard", &table.extra_bytes_per_shard},
+                    std::pair{"extra_bytes_per_column", &table.extra_bytes_per_column}};
+}
+
 Table table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "embedding_dim", "pooling_factor", "data_type",
-                       "reuse_histogram", "index_distribution"});
+                       "reuse_histogram", "index_distribution", "min_shard_columns",
+                       "extra_bytes_per_shard", "extra_bytes_per_column"});
   Table table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
@@ -52,6 +63,9 @@ Table table_from_json(const JsonReader& reader) {
   }
   if (const auto distribution = reader.optional_field("index_distribution")) {
     table.index_distribution = index_distribution_from_json(*distribution);
+  }
+  for (const auto& [name, number] : optional_integers(table)) {
+    if (const auto field = reader.optional_field(name)) *number = field->integer();
   }
   return table;
 }
@@ -107,6 +121,9 @@ Json to_json(const Table& table) {
   if (table.reuse_histogram)
     json.set("reuse_histogram", reuse_histogram_to_json(*table.reuse_histogram));
   if (table.index_distribution) json.set("index_distribution", to_json(*table.index_distribution));
+  for (const auto& [name, number] : optional_integers(table)) {
+    if (*number != 0) json.set(name, *number);
+  }
   return json;
 }
 

@@ -127,14 +127,18 @@ class Annealing {
 
   /// All columns of a piece, or some.
   std::int64_t random_columns(const ColumnAssignment::Holding& holding, double whole) {
-    const std::int64_t quanta = holding.num_columns / kColumnGranularity;
     if (!is_cuttable(holding) || random_.uniform() < whole) return holding.num_columns;
-    return random_.integer(1, quanta - 1) * kColumnGranularity;
+    const std::int64_t least = narrowest_cut(table_of(holding)) / kColumnGranularity;
+    const std::int64_t quanta = holding.num_columns / kColumnGranularity;
+    return random_.integer(least, quanta - least) * kColumnGranularity;
+  }
+
+  [[nodiscard]] const Table& table_of(const ColumnAssignment::Holding& holding) const {
+    return simulator_.task().tables[holding.table];
   }
 
   [[nodiscard]] bool is_cuttable(const ColumnAssignment::Holding& holding) const {
-    return holding.num_columns >= 2 * kColumnGranularity &&
-           can_cut(simulator_.task().tables[holding.table].embedding_dim);
+    return can_cut(table_of(holding), holding.num_columns);
   }
 
   /// The fewest columns of a piece that have to leave the device for `bytes` to be freed; more than
@@ -142,12 +146,14 @@ class Annealing {
   [[nodiscard]] std::int64_t columns_that_free(const ColumnAssignment::Holding& holding,
                                                std::int64_t bytes, int device) const {
     if (is_cuttable(holding)) {
-      const Table& table = simulator_.task().tables[holding.table];
+      const Table& table = table_of(holding);
       const std::int64_t per_quantum =
-          table.num_embeddings * element_bytes(table.data_type) * kColumnGranularity;
-      const std::int64_t columns =
-          (std::max<std::int64_t>(bytes, 1) + per_quantum - 1) / per_quantum * kColumnGranularity;
-      if (columns < holding.num_columns) return columns;
+          kColumnGranularity *
+          (table.num_embeddings * element_bytes(table.data_type) + table.extra_bytes_per_column);
+      const std::int64_t columns = std::max(
+          (std::max<std::int64_t>(bytes, 1) + per_quantum - 1) / per_quantum * kColumnGranularity,
+          narrowest_cut(table));
+      if (columns <= holding.num_columns - narrowest_cut(table)) return columns;
     }
     const std::int64_t freed =
         -assignment_.memory_change(holding.table, -holding.num_columns, device);

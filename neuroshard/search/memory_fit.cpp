@@ -14,6 +14,7 @@
 
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/search/exact_memory_fit.h"
 
 namespace neuroshard {
 
@@ -29,7 +30,7 @@ std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
 
 /// The narrowest piece of a table.
 std::int64_t narrowest(const Table& table) {
-  return can_cut(table.embedding_dim) ? kColumnGranularity : table.embedding_dim;
+  return can_cut(table, table.embedding_dim) ? narrowest_cut(table) : table.embedding_dim;
 }
 
 std::int64_t narrowest_bytes(const Task& task, const Table& table) {
@@ -40,12 +41,13 @@ std::int64_t narrowest_bytes(const Task& task, const Table& table) {
 std::int64_t widest_piece(const Table& table, std::int64_t limit, std::int64_t bytes,
                           Optimizer optimizer) {
   if (shard_bytes(table, limit, optimizer) <= bytes) return limit;
-  if (!can_cut(table.embedding_dim)) return 0;
-  const std::int64_t of_optimizer = shard_bytes(table, 0, optimizer);
-  if (bytes < of_optimizer) return 0;
+  if (!can_cut(table, table.embedding_dim)) return 0;
+  const std::int64_t of_no_column = shard_bytes(table, 0, optimizer);
+  if (bytes < of_no_column) return 0;
+  const std::int64_t per_column = shard_bytes(table, 1, optimizer) - of_no_column;
   const std::int64_t columns =
-      (bytes - of_optimizer) / (table.num_embeddings * element_bytes(table.data_type));
-  return columns / kColumnGranularity * kColumnGranularity;
+      (bytes - of_no_column) / per_column / kColumnGranularity * kColumnGranularity;
+  return columns < narrowest_cut(table) ? 0 : columns;
 }
 
 enum class Order {
@@ -174,11 +176,12 @@ class Filling {
   bool cut(const Piece& piece) {
     const Table& table = task_.tables[piece.table];
     if (strategy_.cutting == Cutting::none) return false;
-    if (!can_cut(table.embedding_dim) || piece.columns < 2 * kColumnGranularity) return false;
+    if (!can_cut(table, piece.columns)) return false;
     std::int64_t first = piece.columns / 2 / kColumnGranularity * kColumnGranularity;
     if (strategy_.cutting == Cutting::fill) {
       first = widest_piece(table, piece.columns, rooms_.largest(), task_.optimizer);
       if (first == 0) return false;
+      first = std::min(first, piece.columns - narrowest_cut(table));
       place({0, piece.table, first});
     } else {
       push(piece.table, first);
@@ -222,6 +225,15 @@ std::vector<Shard> fill_disturbed(const Task& task) {
   return {};
 }
 
+/// Decisions of the exact search before it gives up: some milliseconds.
+constexpr std::int64_t kExactNodes = 100'000;
+
+/// What disturbed orders find, or, where they do not and the task is small, trying all ways.
+std::vector<Shard> fill_stubbornly(const Task& task) {
+  std::vector<Shard> shards = fill_disturbed(task);
+  return shards.empty() ? fit_exactly(task, kExactNodes).shards : shards;
+}
+
 /// Pieces that a table is in at least, on devices of at most `bytes`; 1 if it fits on none.
 std::int64_t least_pieces(const Task& task, const Table& table, std::int64_t bytes) {
   const std::int64_t widest = widest_piece(table, table.embedding_dim, bytes, task.optimizer);
@@ -245,13 +257,14 @@ MemoryNeeds sizes(const Task& task) {
   }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t state = shard_bytes(table, 0, task.optimizer);
     const std::int64_t pieces = least_pieces(task, table, needs.largest_device);
-    const std::int64_t all_state = pieces * state;
+    const std::int64_t per_piece = shard_bytes(table, 0, task.optimizer);
     needs.necessary_cuts += pieces - 1;
-    needs.optimizer_state = add_saturated(needs.optimizer_state, all_state);
-    const std::int64_t weights = shard_bytes(table, table.embedding_dim, task.optimizer) - state;
-    needs.needed = add_saturated(needs.needed, weights + all_state);
+    needs.optimizer_state =
+        add_saturated(needs.optimizer_state, pieces * (per_piece - table.extra_bytes_per_shard));
+    const std::int64_t columns =
+        shard_bytes(table, table.embedding_dim, task.optimizer) - per_piece;
+    needs.needed = add_saturated(needs.needed, columns + pieces * per_piece);
     const std::int64_t bytes = narrowest_bytes(task, table);
     if (bytes > needs.largest_piece) {
       needs.largest_piece = bytes;
@@ -274,7 +287,7 @@ bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
   if (certainly_infeasible(sizes(task))) return false;
   return std::any_of(kStrategies.begin(), kStrategies.end(),
                      [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); }) ||
-         !fill_disturbed(task).empty();
+         !fill_stubbornly(task).empty();
 }
 
 /// The smallest value in [lowest, highest], both at multiples of `step`, that is accepted, given
@@ -384,12 +397,13 @@ MemoryFit fit_memory(const Task& task) {
     const int cuts = static_cast<int>(shards.size() - task.tables.size());
     if (best.feasible && cuts >= best.num_cuts) return;
     best = {.feasible = true, .plan = {std::move(shards)}, .num_cuts = cuts};
+    sort_shards(best.plan);
   };
   for (const Strategy strategy : kStrategies) {
     keep_if_better(Filling(task, strategy).run());
     if (best.feasible && best.num_cuts == needs.necessary_cuts) break;
   }
-  if (!best.feasible) keep_if_better(fill_disturbed(task));
+  if (!best.feasible) keep_if_better(fill_stubbornly(task));
   return best;
 }
 

@@ -21,8 +21,9 @@ struct MemoryFit {
 /// then filling devices to the brim with columns of the table at hand, in several orders; takes
 /// the plan with the fewest cuts. Costs are not looked at. The task must be valid.
 /// A plan is found for certain if all tables, cut to 4 columns, leave room on every device for one
-/// more of the largest such piece; of small tasks with less to spare it misses a few in a hundred.
-/// About (tables + cuts) * log(devices) steps.
+/// more of the largest such piece, and no table says how narrow its pieces may be. Where the orders
+/// find none, every way is tried (exact_memory_fit.h), which small tasks are done with.
+/// About (tables + cuts) * log(devices) steps otherwise.
 [[nodiscard]] MemoryFit fit_memory(const Task& task);
 
 /// What a task needs and what there is, in bytes.

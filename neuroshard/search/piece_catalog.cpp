@@ -36,8 +36,9 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
 }
 
 bool PieceCatalog::can_halve(PieceType type) const {
-  const std::int64_t columns = facts_[type].num_columns;
-  return columns % kColumnGranularity == 0 && columns >= 2 * kColumnGranularity;
+  const Facts& facts = facts_[type];
+  return facts.num_columns % kColumnGranularity == 0 &&
+         can_cut(simulator_.task().tables[facts.table], facts.num_columns);
 }
 
 std::pair<PieceType, PieceType> PieceCatalog::halves(PieceType type) {

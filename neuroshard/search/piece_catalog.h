@@ -35,7 +35,7 @@ class PieceCatalog {
   [[nodiscard]] std::size_t state_size() const { return state_size_; }
   [[nodiscard]] std::size_t size() const { return facts_.size(); }
 
-  /// True if the piece can be halved into two pieces of at least 4 columns.
+  /// True if the piece can be halved into two pieces as wide as the table's must be.
   [[nodiscard]] bool can_halve(PieceType type) const;
   /// The wider and the narrower half (equal if the columns allow), added if new.
   std::pair<PieceType, PieceType> halves(PieceType type);

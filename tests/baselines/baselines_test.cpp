@@ -19,6 +19,7 @@ namespace {
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
+using testing_tasks::with_conditions;
 
 Simulator analytic(const Task& task) {
   return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
@@ -171,7 +172,8 @@ TEST(TorchRecLike, CutsWhereWholeTablesDoNotFit) {
 }
 
 RC_GTEST_PROP(BaselinesProperty, PlansAreValidPricedAndTheSameForTheSameSeed, ()) {
-  const Task task = *arbitrary_task(*rc::gen::element(0.8, 1.0, 1.3, 2.0));
+  Task task = *arbitrary_task(*rc::gen::element(0.8, 1.0, 1.3, 2.0));
+  if (*rc::gen::arbitrary<bool>()) task = with_conditions(std::move(task));
   const Simulator simulator = analytic(task);
   PlannerOptions options;
   options.seed = *rc::gen::arbitrary<std::uint64_t>();

@@ -84,6 +84,32 @@ TEST(Violations, TablesThatMustStayWhole) {
   EXPECT_TRUE(can_cut(12));
 }
 
+TEST(Violations, PiecesNarrowerThanTheTableAllows) {
+  Task task;
+  task.batch_size = 1;
+  task.tables = {make_table("a", 10, 64)};
+  task.tables[0].min_shard_columns = 30;  // 32, as cuts are at multiples of 4
+  task.topology = make_topology(2, 2, 1 << 20);
+  EXPECT_THAT(violations(task, {{{0, 0, 32, 0}, {0, 32, 32, 1}}}), IsEmpty());
+  EXPECT_THAT(violations(task, {{{0, 0, 28, 0}, {0, 28, 36, 1}}}),
+              ElementsAre("shards[0]: expected pieces of \"a\" of at least 32 columns, got 28"));
+  EXPECT_TRUE(can_cut(task.tables[0], 64));
+  task.tables[0].min_shard_columns = 33;
+  EXPECT_FALSE(can_cut(task.tables[0], 64));
+}
+
+TEST(Violations, MemoryCountsWhatPiecesTakeBeyondTheirRows) {
+  Task task;
+  task.batch_size = 1;
+  task.tables = {make_table("a", 10, 64)};
+  task.tables[0].extra_bytes_per_shard = 100;
+  task.tables[0].extra_bytes_per_column = 3;
+  task.topology = make_topology(2, 2, 1 << 20);
+  const ShardingPlan plan{{{0, 0, 24, 0}, {0, 24, 40, 1}}};
+  EXPECT_THAT(device_memory(task, plan),
+              ElementsAre(24 * 4 * 10 + 100 + 24 * 3, 40 * 4 * 10 + 100 + 40 * 3));
+}
+
 TEST(Violations, IndicesOutOfRange) {
   EXPECT_THAT(found({{2, 0, 16, 0}, {-1, 0, 1, 0}}),
               ElementsAre("shards[0].table: expected one of 2 tables, got index 2",

@@ -93,6 +93,17 @@ inline rc::Gen<Task> arbitrary_task(double slack) {
   });
 }
 
+/// The task with conditions on some of its tables: how narrow pieces may be, what they take
+/// beyond their rows.
+inline Task with_conditions(Task task) {
+  for (Table& table : task.tables) {
+    table.min_shard_columns = *rc::gen::element<std::int64_t>(0, 0, 4, 6, 16, 32, 1000);
+    table.extra_bytes_per_shard = *rc::gen::element<std::int64_t>(0, 1, 5000);
+    table.extra_bytes_per_column = *rc::gen::element<std::int64_t>(0, 1, 100);
+  }
+  return task;
+}
+
 /// A random plan that covers every column once; memory is not looked at.
 inline rc::Gen<ShardingPlan> arbitrary_plan(const Task& task) {
   return rc::gen::exec([&task] {

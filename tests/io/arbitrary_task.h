@@ -56,6 +56,11 @@ inline Table arbitrary_table(std::string name) {
     default:
       break;
   }
+  if (*rc::gen::arbitrary<bool>()) {
+    table.min_shard_columns = *rc::gen::inRange<std::int64_t>(0, kMaxEmbeddingDim + 1);
+    table.extra_bytes_per_shard = *rc::gen::inRange<std::int64_t>(0, kMaxExtraBytes + 1);
+    table.extra_bytes_per_column = *rc::gen::inRange<std::int64_t>(0, kMaxExtraBytes + 1);
+  }
   return table;
 }
 
@@ -111,6 +116,9 @@ inline void expect_same(const Table& a, const Table& b) {
   if (a.reuse_histogram) expect_same_bits(*a.reuse_histogram, *b.reuse_histogram);
   ASSERT_EQ(a.index_distribution.has_value(), b.index_distribution.has_value());
   if (a.index_distribution) expect_same(*a.index_distribution, *b.index_distribution);
+  EXPECT_EQ(a.min_shard_columns, b.min_shard_columns);
+  EXPECT_EQ(a.extra_bytes_per_shard, b.extra_bytes_per_shard);
+  EXPECT_EQ(a.extra_bytes_per_column, b.extra_bytes_per_column);
 }
 
 inline void expect_same(const Task& a, const Task& b) {

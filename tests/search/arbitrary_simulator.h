@@ -42,6 +42,12 @@ inline Task task_of_any_tightness() {
   return *arbitrary_task(*rc::gen::element(0.5, 0.67, 0.8, 0.9, 1.0, 1.5, 10.0));
 }
 
+/// Likewise, half of them with conditions on their tables.
+inline Task conditioned_task() {
+  Task task = task_of_any_tightness();
+  return *rc::gen::arbitrary<bool>() ? with_conditions(std::move(task)) : task;
+}
+
 inline Task one_host_task(std::vector<Table> tables, int num_devices, std::int64_t memory_bytes,
                           Optimizer optimizer = Optimizer::sgd) {
   Task task;

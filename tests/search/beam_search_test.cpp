@@ -18,6 +18,7 @@ namespace neuroshard {
 namespace {
 
 using testing_tasks::arbitrary_compute;
+using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -59,7 +60,7 @@ void expect_same(const PlanCost& a, const PlanCost& b) {
 }
 
 RC_GTEST_PROP(BeamSearchProperty, PlansAreValidPricedAndNoWorseThanTheUncutGreedy, ()) {
-  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
   const MemoryFit fit = fit_memory(simulator.task());
   RC_CLASSIFY(fit.feasible, "feasible");
   try {

@@ -13,6 +13,7 @@ namespace neuroshard {
 namespace {
 
 using testing_tasks::arbitrary_compute;
+using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -25,7 +26,7 @@ LocalSearchOptions short_search() {
 }
 
 RC_GTEST_PROP(LocalSearchProperty, PlansAreValidNoWorseAndTheSameOnAnyNumberOfThreads, ()) {
-  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
   const MemoryFit fit = fit_memory(simulator.task());
   RC_PRE(fit.feasible);
   LocalSearchOptions options = short_search();

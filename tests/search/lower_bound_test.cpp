@@ -17,13 +17,14 @@ namespace {
 
 using testing_networks::random_model;
 using testing_tasks::arbitrary_compute;
+using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
 
 RC_GTEST_PROP(LowerBoundProperty, NoPlannerIsPredictedToDoBetter, ()) {
-  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
   const double bound = lower_bound_ms(simulator);
   RC_ASSERT(bound >= 0.0);
   for (const auto& planner : make_planners()) {

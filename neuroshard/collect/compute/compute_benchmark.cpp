@@ -270,15 +270,20 @@ std::unique_ptr<PreparedSet> ComputeBenchmark::prepare_set(PieceSet set, std::in
   return std::make_unique<CpuPreparedSet>(*this, prepare(std::move(set), batch_size, optimizer));
 }
 
+Json cpu_hardware_json() {
+  const HardwareInfo info = cpu_info();
+  return Json::Object{{"kind", "cpu"},
+                      {"name", info.name},
+                      {"num_cores", info.num_cores},
+                      {"l2_bytes", info.l2_bytes},
+                      {"l3_bytes", info.l3_bytes},
+                      {"memory_bytes", info.memory_bytes}};
+}
+
 ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options, int in_flight) {
   const HardwareInfo info = cpu_info();
   BackendDescription description;
-  description.hardware = Json::Object{{"kind", "cpu"},
-                                      {"name", info.name},
-                                      {"num_cores", info.num_cores},
-                                      {"l2_bytes", info.l2_bytes},
-                                      {"l3_bytes", info.l3_bytes},
-                                      {"memory_bytes", info.memory_bytes}};
+  description.hardware = cpu_hardware_json();
   description.operator_info =
       Json::Object{{"name", kOperatorName},
                    {"version", kOperatorVersion},

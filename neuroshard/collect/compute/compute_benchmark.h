@@ -83,6 +83,9 @@ class ComputeBenchmark final : public ComputeBackend {
   std::vector<std::vector<IndexBatch>> spare_batches_;
 };
 
+/// The machine that this runs on, as it stands in the header of files measured on its CPU.
+[[nodiscard]] Json cpu_hardware_json();
+
 /// What this machine is and what is measured on it; its description names the threads and the
 /// number of sets in flight.
 [[nodiscard]] ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options,

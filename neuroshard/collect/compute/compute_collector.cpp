@@ -66,10 +66,11 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                       {"held_out_share", options.held_out_share}};
 }
 
-ComputeCostsHeader make_header(const Collection& options, const BackendDescription& backend) {
+ComputeCostsHeader make_header(const Collection& options,
+                               const MeasuredOperator& measured_operator) {
   ComputeCostsHeader header;
-  header.hardware = backend.hardware;
-  header.operator_info = backend.operator_info;
+  header.hardware = measured_operator.hardware;
+  header.operator_info = measured_operator.operator_info;
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
   header.sampling = options.sampling;
@@ -178,16 +179,20 @@ std::int64_t share_of_samples(const ProcessGroup& group, std::int64_t count) {
 }
 
 /// Measures what the file does not have yet.
-std::int64_t collect(const Collection& collection, const ComputeBackendFactory& backend,
+std::int64_t collect(const Collection& collection, const MeasuredOperator& measured_operator,
                      const std::string& path,
                      const std::function<void(const CollectionProgress&)>& on_progress) {
   using Clock = std::chrono::steady_clock;
-  const ComputeCostsHeader header = make_header(collection, backend.description);
+  const ComputeCostsHeader header = make_header(collection, measured_operator);
   // A run that cannot measure must not begin a file: with other options it could not be continued.
   (void)collection.pieces_of(0);
-  std::unique_ptr<ComputeBackend> benchmark;  // its memory is only touched if there is work
+  bool prepared = false;
+  const auto prepare = [&] {
+    if (!prepared) measured_operator.prepare();
+    prepared = true;
+  };
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) benchmark = backend.make();
+  if (!std::filesystem::exists(path, ignored)) prepare();
   ComputeCostsWriter writer(path, header);
   const std::int64_t num_samples = collection.num_samples;
   const ProcessGroup& group = collection.group;
@@ -199,18 +204,15 @@ std::int64_t collect(const Collection& collection, const ComputeBackendFactory& 
   };
   skip_done();
   if (next_index >= num_samples) return 0;
-  if (!benchmark) benchmark = backend.make();
+  prepare();
 
   std::unordered_map<std::int64_t, std::vector<SampledPiece>> in_flight;
-  const auto next = [&]() -> std::optional<PieceSet> {
+  const auto next = [&]() -> std::optional<SampledSet> {
     skip_done();
     if (next_index >= num_samples) return std::nullopt;
     const std::int64_t index = std::exchange(next_index, next_index + group.size);
-    PieceSet set{index, {}, random_for(collection.seed, index, kBatchStream)};
-    for (const SampledPiece& piece : in_flight[index] = collection.pieces_of(index)) {
-      set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
-    }
-    return set;
+    in_flight[index] = collection.pieces_of(index);
+    return SampledSet{index, in_flight[index], random_for(collection.seed, index, kBatchStream)};
   };
   std::int64_t measured = 0;
   const Clock::time_point start = Clock::now();
@@ -229,10 +231,47 @@ std::int64_t collect(const Collection& collection, const ComputeBackendFactory& 
         static_cast<double>(std::max<std::int64_t>(requested - progress.done, 0));
     if (on_progress) on_progress(progress);
   };
-  benchmark->measure(next, collection.in_flight, collection.batch_size, collection.optimizer,
-                     on_done);
+  measured_operator.measure(next, on_done);
   writer.sync();
   return measured;
+}
+
+/// The fused operator (collect/compute/embedding_operator.h) on a CPU or a GPU.
+std::int64_t collect(const Collection& collection, const ComputeBackendFactory& factory,
+                     const std::string& path,
+                     const std::function<void(const CollectionProgress&)>& on_progress) {
+  std::unique_ptr<ComputeBackend> backend;  // its memory is only touched if there is work
+  MeasuredOperator ours;
+  ours.hardware = factory.description.hardware;
+  ours.operator_info = factory.description.operator_info;
+  ours.prepare = [&] { backend = factory.make(); };
+  ours.measure = [&](const auto& next, const auto& on_done) {
+    const auto next_set = [&]() -> std::optional<PieceSet> {
+      const std::optional<SampledSet> sampled = next();
+      if (!sampled) return std::nullopt;
+      PieceSet set{sampled->index, {}, sampled->random};
+      for (const SampledPiece& piece : sampled->pieces) {
+        set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
+      }
+      return set;
+    };
+    backend->measure(next_set, collection.in_flight, collection.batch_size, collection.optimizer,
+                     on_done);
+  };
+  return collect(collection, ours, path, on_progress);
+}
+
+Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_samples) {
+  validate(sampling);
+  return {.sampling = sampling_json(sampling),
+          .tables = sampling.tables,
+          .pieces_of = [&sampling](std::int64_t index) { return sample_pieces(sampling, index); },
+          .num_samples = num_samples,
+          .batch_size = sampling.batch_size,
+          .optimizer = sampling.optimizer,
+          .seed = sampling.seed,
+          .in_flight = sampling.in_flight,
+          .group = sampling.group};
 }
 
 }  // namespace
@@ -241,25 +280,22 @@ std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
-  validate(sampling);
-  return collect({.sampling = sampling_json(sampling),
-                  .tables = sampling.tables,
-                  .pieces_of = [&](std::int64_t index) { return sample_pieces(sampling, index); },
-                  .num_samples = num_samples,
-                  .batch_size = sampling.batch_size,
-                  .optimizer = sampling.optimizer,
-                  .seed = sampling.seed,
-                  .in_flight = sampling.in_flight,
-                  .group = sampling.group},
-                 backend, path, on_progress);
+  return collect(drawn(sampling, num_samples), backend, path, on_progress);
 }
 
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
-  return collect_compute_costs(sampling, cpu_backend(benchmark, sampling.in_flight), num_samples,
-                               path, on_progress);
+  return collect(drawn(sampling, num_samples), cpu_backend(benchmark, sampling.in_flight), path,
+                 on_progress);
+}
+
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const MeasuredOperator& measured_operator,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  return collect(drawn(sampling, num_samples), measured_operator, path, on_progress);
 }
 
 std::int64_t collect_compute_costs(

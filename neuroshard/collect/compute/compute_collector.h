@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/compute_benchmark.h"
 #include "neuroshard/collect/compute/process_group.h"
+#include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json.h"
 
@@ -62,6 +64,27 @@ struct CollectionProgress {
   double seconds_left = 0.0;  ///< estimate
 };
 
+/// A set of the seeded sequence that is to be measured.
+struct SampledSet {
+  std::int64_t index = 0;
+  std::vector<SampledPiece> pieces;
+  Random random;  ///< its batch is drawn from this
+};
+
+/// The operator that is measured, and the loop that measures it.
+struct MeasuredOperator {
+  Json hardware = Json::Object{};       ///< as in the file's header
+  Json operator_info = Json::Object{};  ///< likewise
+  /// Called once if there is anything to measure, before a new file is begun: what cannot be had
+  /// (memory, above all) is missed now.
+  std::function<void()> prepare;
+  /// Measures what `next` gives until that is nothing, and calls `on_done` as each set is done, in
+  /// any order.
+  std::function<void(const std::function<std::optional<SampledSet>()>& next,
+                     const std::function<void(const PieceSetResult&)>& on_done)>
+      measure;
+};
+
 /// Sets that are given, not drawn: sample number i is set i.
 struct GivenPieceSets {
   Json origin = Json::Object{};  ///< what the sets follow from, recorded as the file's "sampling"
@@ -85,6 +108,12 @@ std::int64_t collect_compute_costs(
 /// On this machine's CPU.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
+    std::int64_t num_samples, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+/// The same with an operator that the caller has.
+std::int64_t collect_compute_costs(
+    const ComputeSamplingOptions& sampling, const MeasuredOperator& measured_operator,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress);
 

@@ -1,0 +1,88 @@
+"""How long TorchRec's planner and NeuroShard's take, from tens to thousands of tables.
+
+    python examples/torchrec_planning_time.py 50x4 200x8 1000x32 5000x128
+
+TorchRec's planner stops at --timeout seconds with the best plan that it has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import random
+import time
+import warnings
+
+import torch
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.modules.embedding_configs import EmbeddingBagConfig
+from torchrec.modules.embedding_modules import EmbeddingBagCollection
+
+from neuroshard.torchrec import NeuroShardPlanner
+
+
+def make_problem(num_tables: int) -> tuple[EmbeddingBagCollection, dict]:
+    """Tables of mixed sizes and constraints with their pooling factors."""
+    generator = random.Random(num_tables)
+    tables = []
+    constraints = {}
+    for number in range(num_tables):
+        name = f"t{number}"
+        tables.append(
+            EmbeddingBagConfig(
+                name=name,
+                num_embeddings=round(10 ** generator.uniform(3, 6.5)),
+                embedding_dim=generator.choice([16, 32, 64, 128]),
+                feature_names=[f"f{number}"],
+            )
+        )
+        constraints[name] = ParameterConstraints(
+            pooling_factors=[generator.choice([1.0, 3.0, 10.0, 30.0])],
+            sharding_types=["table_wise", "column_wise"],
+            min_partition=16,
+        )
+    return EmbeddingBagCollection(device=torch.device("meta"), tables=tables), constraints
+
+
+def main() -> None:
+    """Prints a line per size."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("sizes", nargs="+", help="tables x devices, as 200x8")
+    parser.add_argument("--timeout", type=int, default=600, help="of TorchRec's planner, seconds")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    print("tables  devices  TorchRec s  NeuroShard s  ratio")
+    for size in options.sizes:
+        num_tables, num_devices = (int(part) for part in size.split("x"))
+        collection, constraints = make_problem(num_tables)
+        seconds = []
+        for kind in (EmbeddingShardingPlanner, NeuroShardPlanner):
+            planner = kind(
+                topology=Topology(
+                    world_size=num_devices,
+                    local_world_size=min(8, num_devices),
+                    compute_device="cuda",
+                    hbm_cap=80 << 30,
+                ),
+                batch_size=512,
+                constraints=constraints,
+                storage_reservation=FixedPercentageStorageReservation(percentage=0.1),
+                debug=False,
+                timeout_seconds=options.timeout if kind is EmbeddingShardingPlanner else None,
+            )
+            start = time.perf_counter()
+            planner.plan(collection, [EmbeddingBagCollectionSharder()])
+            seconds.append(time.perf_counter() - start)
+        print(
+            f"{num_tables:6}  {num_devices:7}  {seconds[0]:10.2f}  {seconds[1]:12.2f}"
+            f"  {seconds[0] / seconds[1]:5.1f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

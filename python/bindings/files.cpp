@@ -1,0 +1,105 @@
+// Bindings of io and the catalogs: tasks, plans, models and workloads.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <string>
+#include <vector>
+
+#include "module.h"
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/io/file.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/io/task_io.h"
+#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/workload_catalog.h"
+
+namespace neuroshard::python {
+
+namespace {
+
+/// What errors call a text that comes from Python.
+constexpr const char* kTask = "task";
+constexpr const char* kPlan = "plan";
+
+std::string models() {
+  Json::Array entries;
+  for (const ModelEntry& entry : list_models()) {
+    entries.push_back(Json::Object{{"name", entry.name},
+                                   {"kind", entry.kind},
+                                   {"is_estimate", entry.is_estimate},
+                                   {"origin", entry.origin}});
+  }
+  return to_line(entries);
+}
+
+std::string workloads() {
+  Json::Array entries;
+  for (const WorkloadInfo& info : list_workloads()) {
+    entries.push_back(Json::Object{{"name", info.name},
+                                   {"source", info.source},
+                                   {"num_tables", info.num_tables},
+                                   {"batch_size", info.batch_size},
+                                   {"optimizer", to_string(info.optimizer)},
+                                   {"is_seeded", info.is_seeded}});
+  }
+  return to_line(entries);
+}
+
+/// A workload as a task on one device, whose memory is the largest there is.
+std::string workload_task(const std::string& name, std::uint64_t seed) {
+  Workload workload = find_workload(name, seed);
+  Task task;
+  task.batch_size = workload.batch_size;
+  task.optimizer = workload.optimizer;
+  task.tables = std::move(workload.tables);
+  task.topology.memory_bytes = {std::int64_t{1} << 60};
+  return to_line(to_json(task));
+}
+
+/// The reuse histogram of every table of a task, at its batch size.
+std::vector<std::vector<double>> reuse_histograms(const std::string& text) {
+  const Task task = parse_task(text, kTask);
+  std::vector<std::vector<double>> histograms;
+  for (const Table& table : task.tables) {
+    const ReuseHistogram histogram = reuse_histogram(table, task.batch_size);
+    histograms.emplace_back(histogram.begin(), histogram.end());
+  }
+  return histograms;
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) {
+  module.def("check_task", [](const std::string& text) {
+    return without_gil([&] { return to_line(to_json(parse_task(text, kTask))); });
+  });
+  module.def("read_task", [](const std::string& path) {
+    return without_gil([&] { return to_line(to_json(read_task(path))); });
+  });
+  module.def("write_task", [](const std::string& text, const std::string& path) {
+    without_gil([&] { write_task(parse_task(text, kTask), path); });
+  });
+  module.def("read_plan", [](const std::string& path) {
+    return without_gil([&] { return plan_text(read_plan(path)); });
+  });
+  module.def("write_plan", [](const std::string& text, const std::string& path) {
+    without_gil([&] { write_plan(parse_plan(text, kPlan), path); });
+  });
+  module.def("plan_violations", [](const std::string& text) {
+    return without_gil([&] {
+      const PlanDocument document = parse_plan(text, kPlan);
+      return violations(document.task, document.plan);
+    });
+  });
+  module.def("list_models", [] { return without_gil(models); });
+  module.def("list_workloads", [] { return without_gil(workloads); });
+  module.def("workload_task", [](const std::string& name, std::uint64_t seed) {
+    return without_gil([&] { return workload_task(name, seed); });
+  });
+  module.def("reuse_histograms", [](const std::string& text) {
+    return without_gil([&] { return reuse_histograms(text); });
+  });
+}
+
+}  // namespace neuroshard::python

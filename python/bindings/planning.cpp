@@ -1,0 +1,231 @@
+// Bindings of search, baselines and evaluate.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "module.h"
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/io/task_io.h"
+#include "neuroshard/search/lower_bound.h"
+
+namespace neuroshard::python {
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+/// A task with the models that price its plans.
+struct Priced {
+  CostModels models;
+  Simulator simulator;
+
+  Priced(const Task& task, const Names& names)
+      : models(load_cost_models(names, task.topology)),
+        simulator(task, models.compute, models.communication) {}
+
+  [[nodiscard]] Json models_json() const {
+    return Json::Object{
+        {"compute", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
+        {"communication",
+         to_json(ModelReference{models.communication->name(), models.communication_sha256})}};
+  }
+
+  /// Why predictions are extrapolations, one sentence per model and reason.
+  [[nodiscard]] Names warnings() const {
+    Names found;
+    for (const std::string& reason : models.compute->outside_range(simulator.task())) {
+      found.push_back(models.compute->name() + ": " + reason);
+    }
+    for (const std::string& reason : models.communication->outside_range(simulator.task())) {
+      found.push_back(models.communication->name() + ": " + reason);
+    }
+    return found;
+  }
+};
+
+using TextAndWarnings = std::pair<std::string, Names>;
+
+PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_limit_seconds,
+                               std::int64_t steps) {
+  PlannerOptions options;
+  options.steps = steps;
+  options.seed = seed;
+  options.num_threads = num_threads;
+  options.time_limit_seconds = time_limit_seconds;
+  return options;
+}
+
+TextAndWarnings plan(const std::string& text, const Names& models, const std::string& algorithm,
+                     const PlannerOptions& options, bool with_bound) {
+  const Task task = parse_task(text, "task");
+  const std::unique_ptr<Planner> planner = find_planner(algorithm);
+  const Priced priced(task, models);
+  const PlanningResult result = planner->plan(priced.simulator, options);
+  Json search = Json::Object{{"algorithm", algorithm},
+                             {"seed", options.seed},
+                             {"plans_priced", result.stats.plans_priced},
+                             {"states_expanded", result.stats.states_expanded},
+                             {"head_evaluations", result.stats.head_evaluations},
+                             {"pieces_encoded", result.stats.pieces_encoded},
+                             {"wall_ms", result.stats.wall_ms}};
+  if (with_bound) search.set("lower_bound_ms", lower_bound_ms(priced.simulator));
+  return {plan_text({task, result.plan, result.predicted, priced.models_json(), std::move(search)}),
+          priced.warnings()};
+}
+
+/// The document's plan; throws as `neuroshard evaluate` does if it breaks a rule.
+PlanDocument valid_plan(const std::string& text) {
+  PlanDocument document = parse_plan(text, "plan");
+  const Names found = violations(document.task, document.plan);
+  if (!found.empty()) throw InfeasibleError("plan: not valid: " + found.front());
+  return document;
+}
+
+TextAndWarnings price(const std::string& text, const Names& models) {
+  PlanDocument document = valid_plan(text);
+  const Priced priced(document.task, models);
+  document.predicted = priced.simulator.cost(document.plan);
+  document.model = priced.models_json();
+  return {plan_text(document), priced.warnings()};
+}
+
+Json summary_json(const ComparisonSummary& summary) {
+  Json json = Json::Object{{"algorithm", summary.algorithm},
+                           {"tasks", summary.tasks},
+                           {"solved", summary.solved},
+                           {"common", summary.common},
+                           {"wins", summary.wins},
+                           {"mean_predicted_ms", summary.mean_predicted_ms},
+                           {"mean_wall_ms", summary.mean_wall_ms}};
+  if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
+  if (summary.mean_measured_compute_ms) {
+    json.set("mean_measured_compute_ms", *summary.mean_measured_compute_ms);
+  }
+  if (summary.measured_wins) json.set("measured_wins", *summary.measured_wins);
+  if (summary.mean_gap) json.set("mean_gap", *summary.mean_gap);
+  if (summary.mean_ratio) json.set("mean_ratio", *summary.mean_ratio);
+  if (summary.worst_ratio) json.set("worst_ratio", *summary.worst_ratio);
+  return json;
+}
+
+std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
+                    const Names& models, const Names& algorithms, const PlannerOptions& options,
+                    std::int64_t arena_bytes, const std::string& reference) {
+  std::vector<std::unique_ptr<Planner>> planners;
+  for (const std::string& name : algorithms) planners.push_back(find_planner(name));
+  if (planners.empty()) planners = make_planners();
+  std::optional<ComputeBenchmark> benchmark;
+  if (arena_bytes > 0) {
+    ComputeBenchmarkOptions settings;
+    settings.arena_bytes = arena_bytes;
+    settings.num_threads = options.num_threads;
+    benchmark.emplace(settings);
+  }
+  std::vector<ComparisonTask> simulated;
+  for (const auto& [name, text] : tasks) {
+    const Task task = parse_task(text, name);
+    simulated.push_back({name, std::make_shared<Simulator>(Priced(task, models).simulator)});
+  }
+  std::vector<ComparisonEntry> entries;
+  for (std::vector<ComparisonEntry>& of_task :
+       compare_on_tasks(simulated, planners, options, benchmark ? &*benchmark : nullptr)) {
+    std::move(of_task.begin(), of_task.end(), std::back_inserter(entries));
+  }
+  Json::Array entry_array;
+  for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
+  Json::Array summaries;
+  for (const ComparisonSummary& summary : summarize(entries, reference)) {
+    summaries.push_back(summary_json(summary));
+  }
+  return to_line(
+      Json::Object{{"entries", std::move(entry_array)}, {"summary", std::move(summaries)}});
+}
+
+Json cost_json(const PlanCost& cost) {
+  Json::Array devices;
+  for (const DeviceCost& device : cost.devices) {
+    devices.push_back(Json::Object{{"compute_ms", device.compute_ms},
+                                   {"forward_comm_ms", device.forward_comm_ms},
+                                   {"backward_comm_ms", device.backward_comm_ms},
+                                   {"memory_bytes", device.memory_bytes},
+                                   {"num_columns", device.num_columns}});
+  }
+  return Json::Object{{"cost_ms", cost.cost_ms}, {"devices", std::move(devices)}};
+}
+
+TextAndWarnings evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
+                         int num_threads, std::uint64_t seed) {
+  const PlanDocument document = valid_plan(text);
+  const Priced priced(document.task, models);
+  Names warnings = priced.warnings();
+  // Before threads are pinned to cores, which the process then seems to have fewer of.
+  const std::string difference = measurement_difference(priced.simulator.compute());
+  if (!difference.empty()) {
+    warnings.push_back(priced.simulator.compute().name() + ": measured on " + difference);
+  }
+  ComputeBenchmarkOptions settings;
+  settings.arena_bytes = arena_bytes;
+  settings.num_threads = num_threads;
+  settings.data_type = arena_data_type(document.task);
+  ComputeBenchmark benchmark(settings);
+  const SimulatedPlan simulated{&priced.simulator, &document.plan};
+  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, benchmark, seed).front();
+  return {to_line(Json::Object{
+              {"predicted", cost_json(evaluation.predicted)},
+              {"measured", cost_json(evaluation.measured)},
+              {"interval", Json::Array(evaluation.interval.begin(), evaluation.interval.end())},
+              {"compute_mape", evaluation.compute_mape},
+              {"compute_tau", evaluation.compute_tau}}),
+          warnings};
+}
+
+}  // namespace
+
+void bind_planning(nb::module_& module) {
+  module.def("list_algorithms", [] {
+    Names names;
+    for (const auto& planner : make_planners()) names.emplace_back(planner->name());
+    return names;
+  });
+  module.def("plan", [](const std::string& task, const Names& models, const std::string& algorithm,
+                        std::uint64_t seed, int num_threads, double time_limit_seconds,
+                        std::int64_t steps, bool with_bound) {
+    return without_gil([&] {
+      return plan(task, models, algorithm,
+                  planner_options(seed, num_threads, time_limit_seconds, steps), with_bound);
+    });
+  });
+  module.def("price", [](const std::string& plan, const Names& models) {
+    return without_gil([&] { return price(plan, models); });
+  });
+  module.def("compare", [](const std::vector<std::pair<std::string, std::string>>& tasks,
+                           const Names& models, const Names& algorithms, std::uint64_t seed,
+                           int num_threads, double time_limit_seconds, std::int64_t steps,
+                           std::int64_t arena_bytes, const std::string& reference) {
+    return without_gil([&] {
+      return compare(tasks, models, algorithms,
+                     planner_options(seed, num_threads, time_limit_seconds, steps), arena_bytes,
+                     reference);
+    });
+  });
+  module.def("evaluate", [](const std::string& plan, const Names& models, std::int64_t arena_bytes,
+                            int num_threads, std::uint64_t seed) {
+    return without_gil([&] { return evaluate(plan, models, arena_bytes, num_threads, seed); });
+  });
+}
+
+}  // namespace neuroshard::python

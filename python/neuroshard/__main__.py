@@ -1,0 +1,5 @@
+"""`python -m neuroshard ...` is the command `neuroshard ...`."""
+
+from .executable import main
+
+main()

@@ -1,0 +1,29 @@
+"""The exceptions of the package; their texts are those of the library and of the command line."""
+
+
+class NeuroShardError(Exception):
+    """Base of every error that is raised on purpose; `exit_code` is the command line's."""
+
+    exit_code = 3
+
+
+class InputError(NeuroShardError, ValueError):
+    """Bad input, in one line: place, what was expected, what was found."""
+
+    exit_code = 2
+
+
+class InfeasibleError(NeuroShardError):
+    """The question was understood and the answer is no, e.g. no plan fits into memory."""
+
+    exit_code = 1
+
+
+class MachineError(NeuroShardError, RuntimeError):
+    """The machine failed: out of memory, full disk, device error."""
+
+    exit_code = 3
+
+
+class ExtrapolationWarning(UserWarning):
+    """A cost model is asked for what it was not trained on."""

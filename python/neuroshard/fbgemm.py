@@ -1,0 +1,161 @@
+"""FBGEMM's table-batched embedding, the operator that TorchRec runs, on sets of table pieces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fbgemm_gpu
+import torch
+from fbgemm_gpu.split_embedding_configs import EmbOptimType, SparseType
+from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
+    BoundsCheckMode,
+    EmbeddingLocation,
+    PoolingMode,
+)
+from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+    ComputeDevice,
+    SplitTableBatchedEmbeddingBagsCodegen,
+)
+
+from .errors import InputError, MachineError
+
+#: As it stands in the header of measured costs.
+OPERATOR_NAME = "fbgemm-split-tbe"
+OPERATOR_VERSION = getattr(fbgemm_gpu, "__version__", "unknown")
+
+_OPTIMIZERS = {
+    "sgd": EmbOptimType.EXACT_SGD,
+    "rowwise_adagrad": EmbOptimType.EXACT_ROWWISE_ADAGRAD,
+}
+_PRECISIONS = {"fp32": SparseType.FP32, "fp16": SparseType.FP16}
+_DTYPES = {"fp32": torch.float32, "fp16": torch.float16}
+
+#: Small enough that weights and optimizer state stay what they are however long it runs.
+_LEARNING_RATE = 1e-7
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Columns of a table and one batch of lookups in it."""
+
+    num_embeddings: int
+    num_columns: int
+    indices: torch.Tensor
+    #: batch_size + 1 offsets, the first 0.
+    offsets: torch.Tensor
+
+
+class Arena:
+    """Memory that all tables lie in, one set after the other: the values in a table do not change
+    its cost, and a set of several GiB would take longer to make than to measure."""
+
+    def __init__(self, memory_bytes: int, data_type: str, device: torch.device) -> None:
+        self.data_type = data_type
+        self.device = device
+        dtype = _DTYPES[data_type]
+        try:
+            self.weights = torch.empty(memory_bytes // dtype.itemsize, dtype=dtype, device=device)
+            # Row-wise state: at most one float per four columns, the narrowest piece.
+            self.state = torch.zeros(self.weights.numel() // 4, device=device)
+            step = 1 << 24
+            for first in range(0, self.weights.numel(), step):
+                self.weights[first : first + step].uniform_(-0.05, 0.05)
+        except (MemoryError, RuntimeError) as error:
+            raise MachineError(f"memory: expected {memory_bytes} bytes, got {error}") from error
+
+    def place(self, buffer: torch.Tensor, size: int, seed: int) -> torch.Tensor:
+        """A part of a buffer at a place of its own, at a multiple of 64 elements."""
+        room = (buffer.numel() - size) // 64
+        if room < 0:
+            raise MachineError(f"memory: expected room for {size} values, got {buffer.numel()}")
+        first = seed % (room + 1) * 64
+        return buffer[first : first + size]
+
+
+class Operator:
+    """One fused operator over all pieces of a set, with its batch, ready to run."""
+
+    def __init__(
+        self, pieces: Sequence[Piece], arena: Arena, optimizer: str, seed: int = 0
+    ) -> None:
+        on_cpu = arena.device.type == "cpu"
+        location = EmbeddingLocation.HOST if on_cpu else EmbeddingLocation.DEVICE
+        compute = ComputeDevice.CPU if on_cpu else ComputeDevice.CUDA
+        for piece in pieces:
+            if piece.num_columns % 4:
+                raise InputError(
+                    f"columns: expected a multiple of 4, as FBGEMM does, got {piece.num_columns}"
+                )
+        values = sum(piece.num_embeddings * piece.num_columns for piece in pieces)
+        rows = sum(piece.num_embeddings for piece in pieces)
+        weights = arena.place(arena.weights, values, seed)
+        state = arena.place(arena.state, rows, seed) if optimizer == "rowwise_adagrad" else None
+        extra: dict[str, Any] = {}
+        if on_cpu:
+            extra["preallocated_host_buffers"] = {"weights": weights}
+            if state is not None:
+                extra["preallocated_host_buffers"]["momentum1"] = state
+        self._module = SplitTableBatchedEmbeddingBagsCodegen(
+            [(piece.num_embeddings, piece.num_columns, location, compute) for piece in pieces],
+            optimizer=_OPTIMIZERS[optimizer],
+            learning_rate=_LEARNING_RATE,
+            weights_precision=_PRECISIONS[arena.data_type],
+            output_dtype=SparseType.FP32,
+            pooling_mode=PoolingMode.SUM,
+            bounds_check_mode=BoundsCheckMode.NONE,
+            device=arena.device,
+            **extra,
+        )
+        if not on_cpu:  # its own are given back
+            self._module.weights_dev = torch.nn.Parameter(weights)
+            if state is not None:
+                self._module.momentum1_dev = state
+        self.device = arena.device
+        self.batch_size = pieces[0].offsets.numel() - 1
+        self.num_columns = sum(piece.num_columns for piece in pieces)
+        self._indices = torch.cat([piece.indices for piece in pieces]).to(arena.device)
+        starts = [0]
+        for piece in pieces:
+            starts.append(starts[-1] + piece.indices.numel())
+        offsets = [piece.offsets[:-1] + start for piece, start in zip(pieces, starts)]
+        self._offsets = torch.cat([*offsets, torch.tensor([starts[-1]])]).to(arena.device)
+        self._output: torch.Tensor | None = None
+        self._gradient = torch.full(
+            (1, 1), 1e-3, device=arena.device
+        ).expand(self.batch_size, self.num_columns).contiguous()
+        # What a pass touches at most: each looked-up row, and the indices.
+        width = arena.weights.element_size()
+        self.bytes_touched = sum(
+            min(piece.indices.numel(), piece.num_embeddings) * piece.num_columns * width
+            + piece.indices.numel() * 8
+            for piece in pieces
+        )
+
+    def forward(self) -> torch.Tensor:
+        """Pools; the output is kept for `backward`."""
+        self._output = self._module(self._indices, self._offsets)
+        return self._output
+
+    def backward(self) -> None:
+        """Backward with the optimizer's update of the last forward pass."""
+        assert self._output is not None, "backward comes after forward"
+        self._output.backward(self._gradient)
+        self._output = None
+
+    def time_ms(self, run: Callable[[], object]) -> float:
+        """What a pass takes, on a GPU until it is through."""
+        if self.device.type == "cpu":
+            start = time.perf_counter()
+            run()
+            return 1e3 * (time.perf_counter() - start)
+        begin = torch.cuda.Event(enable_timing=True)
+        end = torch.cuda.Event(enable_timing=True)
+        torch.cuda.synchronize(self.device)
+        begin.record()
+        run()
+        end.record()
+        torch.cuda.synchronize(self.device)
+        return float(begin.elapsed_time(end))

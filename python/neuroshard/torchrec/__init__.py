@@ -1,0 +1,18 @@
+"""Plans for TorchRec: `NeuroShardPlanner` stands where `EmbeddingShardingPlanner` stands.
+
+    from neuroshard.torchrec import NeuroShardPlanner
+
+    planner = NeuroShardPlanner(topology=topology, batch_size=512, constraints=constraints)
+    plan = planner.collective_plan(model, sharders, dist.GroupMember.WORLD)
+    model = DistributedModelParallel(model, plan=plan, sharders=sharders)
+
+Needs PyTorch, FBGEMM and TorchRec of one release (`versions.py`).
+"""
+
+from .versions import check_versions
+
+check_versions()
+
+from .planner import NeuroShardPlanner  # noqa: E402
+
+__all__ = ["NeuroShardPlanner"]

@@ -1,0 +1,415 @@
+"""The planner: TorchRec's options in, the search of the library, TorchRec's plan out."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch.distributed as dist
+from torch import nn
+from torchrec.distributed.embedding_types import EmbeddingComputeKernel
+from torchrec.distributed.planner.planners import EmbeddingShardingPlanner, to_sharding_plan
+from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
+from torchrec.distributed.planner.stats import EmbeddingStats
+from torchrec.distributed.planner.types import (
+    Enumerator,
+    ParameterConstraints,
+    PlannerError,
+    PlannerErrorType,
+    ShardingOption,
+    StorageReservation,
+    Topology,
+)
+from torchrec.distributed.types import ModuleSharder, ShardingPlan
+from torchrec.modules.embedding_modules import EmbeddingBagCollection
+
+from .. import planning
+from ..errors import InfeasibleError, InputError
+from ..statistics import TableStatistics
+from ..types import Plan, Task
+from ..types import Topology as Devices
+from .enumeration import GivenOptions, GivenReservation, OptionEnumerator, sharded_modules
+from .tables import (
+    COLUMN_WISE,
+    TABLE_WISE,
+    PlannedTable,
+    check_constraints,
+    reason_to_leave,
+    to_table,
+)
+
+logger = logging.getLogger(__name__)
+
+#: Cost models by compute device; those of GPUs are estimates from data sheets.
+DEFAULT_MODELS = {
+    "cpu": ("fbgemm-cpu-xeon",),
+    "cuda": ("analytic-a100-80gb", "a100-nvswitch"),
+}
+
+#: Neighbours that the improvement tries: a number, not a time, so that no clock can make plans
+#: of the same inputs differ.
+_STEPS = 30_000
+_NO_LIMIT_SECONDS = 1e7
+
+
+class NeuroShardPlanner(EmbeddingShardingPlanner):
+    """Stands where TorchRec's `EmbeddingShardingPlanner` stands, with its constructor arguments.
+
+    Places the tables of every `EmbeddingBagCollection` (weighted ones too) table-wise and
+    column-wise, by predicted cost. Tables that may be sharded in neither way, other modules, and
+    kernels other than `fused` are left to TorchRec's own planner, which `proposer`, `partitioner`
+    and `performance_model` are for, and come first: what they take is not ours to give.
+    `left_to_torchrec` says which and why after `plan`, and so does the log.
+
+    Constraints, the topology's memory and the storage reservation are kept by TorchRec's own
+    storage estimator: a plan that comes back fits by its account.
+
+    Beyond TorchRec's arguments:
+        models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
+            model of FBGEMM's operator, on GPUs an estimate from data sheets; measure your own
+            (`python -m neuroshard.collect`).
+        statistics: how tables are used, by table name (`neuroshard.statistics`); default: the
+            constraints' pooling factors, and every row equally likely.
+        optimizer: "sgd" or "rowwise_adagrad"; default: what the sharders' fused parameters or the
+            tables say.
+        interconnect: a network that the communication model knows.
+        seed, num_threads: of the search; the plan does not depend on the threads.
+    """
+
+    def __init__(
+        self,
+        topology: Topology | None = None,
+        batch_size: int | None = None,
+        enumerator: Enumerator | None = None,
+        storage_reservation: StorageReservation | None = None,
+        proposer: Any = None,
+        partitioner: Any = None,
+        performance_model: Any = None,
+        stats: Any = None,
+        constraints: dict[str, ParameterConstraints] | None = None,
+        debug: bool = True,
+        callbacks: Any = None,
+        timeout_seconds: int | None = None,
+        *,
+        models: Sequence[str] | None = None,
+        statistics: Mapping[str, TableStatistics] | None = None,
+        optimizer: str | None = None,
+        interconnect: str = "",
+        seed: int = 0,
+        num_threads: int = 0,
+    ) -> None:
+        check_constraints(constraints or {})
+        super().__init__(
+            topology=topology,
+            batch_size=batch_size,
+            enumerator=enumerator,
+            storage_reservation=storage_reservation,
+            proposer=proposer,
+            partitioner=partitioner,
+            performance_model=performance_model,
+            stats=stats if stats is not None else EmbeddingStats(),
+            constraints=constraints,
+            debug=debug,
+            callbacks=callbacks,
+            timeout_seconds=timeout_seconds,
+        )
+        if enumerator is None:
+            self._enumerator = OptionEnumerator(
+                topology=self._topology, batch_size=self._batch_size, constraints=constraints
+            )
+        self._models = models
+        self._statistics = dict(statistics or {})
+        self._optimizer = optimizer
+        self._interconnect = interconnect
+        self._seed = seed
+        self._num_threads = num_threads
+        self._in_collective = False
+        #: Of the last `plan`: our part as a plan of the library, with its predicted cost.
+        self.neuroshard_plan: Plan | None = None
+        #: Of the last `plan`: tables that TorchRec's planner placed, and why.
+        self.left_to_torchrec: dict[str, str] = {}
+
+    def collective_plan(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]] | None = None,
+        pg: dist.ProcessGroup | None = None,
+    ) -> ShardingPlan:
+        """Plans on rank 0 of the process group and broadcasts the plan."""
+        self._in_collective = True
+        try:
+            return super().collective_plan(module, sharders, pg)
+        finally:
+            self._in_collective = False
+
+    def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
+        """The plan for a module. In a process group of several ranks, use `collective_plan`."""
+        if not self._in_collective and dist.is_initialized() and dist.get_rank() != 0:
+            raise InputError(
+                "plan: expected collective_plan, which plans on rank 0 and broadcasts, "
+                f"got a plan of its own on rank {dist.get_rank()}"
+            )
+        start = time.perf_counter()
+        reserved = self._storage_reservation.reserve(
+            topology=self._topology,
+            batch_size=self._batch_size,
+            module=module,
+            sharders=sharders,
+            constraints=self._constraints,
+        )
+        ours, others = self._divided(module, sharders)
+        self._check_statistics(ours)
+        options = self._placed_by_torchrec(module, sharders, others, reserved)
+        if ours:
+            options += self._placed_by_us(ours, options, sharders, reserved)
+        if not options:
+            return ShardingPlan({})
+        for callback in self._callbacks:
+            options = callback(options)
+        self._best_plan = options
+        result = to_sharding_plan(options, self._topology)
+        for stats in self._stats:
+            stats.log(
+                sharding_plan=result,
+                topology=self._topology,
+                batch_size=self._batch_size,
+                storage_reservation=self._storage_reservation,
+                num_proposals=self._num_proposals,
+                num_plans=self._num_plans,
+                run_time=time.perf_counter() - start,
+                best_plan=options,
+                constraints=self._constraints,
+                sharders=sharders,
+                debug=self._debug,
+            )
+        return result
+
+    def _divided(
+        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> tuple[list[PlannedTable], list[ShardingOption]]:
+        """Tables that we place, and the options of those that TorchRec's planner does."""
+        tables_of_others = {
+            name
+            for child, sharder in sharded_modules(module, sharders)
+            if not isinstance(child, EmbeddingBagCollection)
+            for name in sharder.shardable_parameters(child)
+        }
+        if isinstance(self._enumerator, OptionEnumerator):
+            self._enumerator.tables_of_others = tables_of_others
+        try:
+            options = self._enumerator.enumerate(module=module, sharders=sharders)
+        except RuntimeError as error:  # sharding types and kernels of which nothing is left
+            raise InputError(f"constraints: {error}") from error
+        by_table: dict[str, list[ShardingOption]] = defaultdict(list)
+        for option in options:
+            by_table[option.fqn].append(option)
+        ours = []
+        others = []
+        self.left_to_torchrec = {}
+        for fqn, choices in by_table.items():
+            column_like = [
+                option
+                for option in choices
+                if option.sharding_type in (TABLE_WISE, COLUMN_WISE)
+                and option.compute_kernel == EmbeddingComputeKernel.FUSED.value
+            ]
+            reason = (
+                reason_to_leave(
+                    column_like[0], isinstance(choices[0].module[1], EmbeddingBagCollection)
+                )
+                if column_like
+                else "may be neither table-wise nor column-wise with the fused kernel"
+            )
+            if reason:
+                others += choices
+                self.left_to_torchrec[fqn] = reason
+            else:
+                types = {option.sharding_type for option in column_like}
+                ours.append(PlannedTable(column_like[0], sorted(types)))
+        for fqn, reason in self.left_to_torchrec.items():
+            logger.info("left to TorchRec's planner: %s: %s", fqn, reason)
+        return ours, others
+
+    def _check_statistics(self, ours: Sequence[PlannedTable]) -> None:
+        known = {planned.option.name for planned in ours}
+        known |= {fqn.rsplit(".", 1)[-1] for fqn in self.left_to_torchrec}
+        for name in self._statistics:
+            if name not in known:
+                raise InputError(f"statistics: expected tables of the module, got {name!r}")
+        samples = self._batch_size * self._topology.world_size
+        for name, of_table in self._statistics.items():
+            if of_table.batch_size != samples:
+                raise InputError(
+                    f"statistics[{name!r}].batch_size: expected {samples} "
+                    f"({self._batch_size} x {self._topology.world_size} ranks), "
+                    f"got {of_table.batch_size}"
+                )
+
+    def _placed_by_torchrec(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        others: list[ShardingOption],
+        reserved: Topology,
+    ) -> list[ShardingOption]:
+        self._num_proposals = 0
+        self._num_plans = 0
+        if not others:
+            return []
+        self._enumerator.populate_estimates(others)
+        planner = EmbeddingShardingPlanner(
+            topology=self._topology,
+            batch_size=self._batch_size,
+            enumerator=GivenOptions(others, self._enumerator),
+            storage_reservation=GivenReservation(reserved),
+            proposer=self._proposers,
+            partitioner=self._partitioner,
+            performance_model=self._perf_model,
+            stats=[],
+            constraints=self._constraints,
+            debug=False,
+            timeout_seconds=self._timeout_seconds,
+        )
+        planner.plan(module, [])  # without sharders it does not ask for the tables that are ours
+        self._num_proposals = planner._num_proposals
+        self._num_plans = planner._num_plans
+        return list(planner._best_plan)
+
+    def _placed_by_us(
+        self,
+        ours: Sequence[PlannedTable],
+        taken_by: Sequence[ShardingOption],
+        sharders: Sequence[ModuleSharder[nn.Module]],
+        reserved: Topology,
+    ) -> list[ShardingOption]:
+        task = self._task(ours, taken_by, sharders, reserved)
+        try:
+            found = planning.plan(
+                task,
+                models=self._model_names(),
+                seed=self._seed,
+                num_threads=self._num_threads,
+                time_limit_seconds=float(self._timeout_seconds or _NO_LIMIT_SECONDS),
+                steps=_STEPS,
+                lower_bound=False,
+            )
+        except InfeasibleError as error:
+            raise PlannerError(
+                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(error)
+            ) from error
+        self.neuroshard_plan = found
+        self._num_proposals += found.search["plans_priced"]
+        self._num_plans += found.search["plans_priced"]
+        pieces = defaultdict(list)
+        for shard in found.shards:
+            pieces[shard.table].append((shard.column_offset, shard.num_columns, shard.device))
+        options = [planned.with_shards(pieces[planned.fqn]) for planned in ours]
+        self._enumerator.populate_estimates(options)
+        room = free_storage([*taken_by, *options], reserved)
+        for rank, bytes_ in enumerate(room):
+            if bytes_ < 0:
+                raise PlannerError(
+                    error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
+                    message=f"device {rank}: its tables exceed its memory by {-bytes_} bytes",
+                )
+        return options
+
+    def _task(
+        self,
+        ours: Sequence[PlannedTable],
+        taken_by: Sequence[ShardingOption],
+        sharders: Sequence[ModuleSharder[nn.Module]],
+        reserved: Topology,
+    ) -> Task:
+        room = free_storage(taken_by, reserved)
+        for rank, bytes_ in enumerate(room):
+            if bytes_ < 1:
+                raise PlannerError(
+                    error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
+                    message=f"device {rank}: the reservation and what is left to TorchRec's "
+                    f"planner leave no memory: {bytes_} bytes",
+                )
+        optimizer = self._optimizer or optimizer_of(ours, sharders)
+        constraints = self._constraints or {}
+        tables = [
+            to_table(
+                planned,
+                constraints.get(planned.option.name),
+                self._statistics.get(planned.option.name),
+                self._batch_size,
+                self._storage_bytes,
+                optimizer == "rowwise_adagrad",
+            )
+            for planned in ours
+        ]
+        world_size = self._topology.world_size
+        return Task(
+            tables=tables,
+            topology=Devices(
+                world_size=world_size,
+                local_world_size=self._topology.local_world_size,
+                memory_bytes=room,
+                interconnect=self._interconnect,
+            ),
+            batch_size=self._batch_size * world_size,
+            optimizer=optimizer,
+        )
+
+    def _storage_bytes(self, option: ShardingOption) -> list[int]:
+        """What TorchRec's storage estimator says of each shard."""
+        estimators = [
+            estimator
+            for estimator in getattr(self._enumerator, "_estimators", [])
+            if isinstance(estimator, EmbeddingStorageEstimator)
+        ]
+        if estimators:
+            estimators[-1].estimate([option], self._sharder_data())
+        else:
+            self._enumerator.populate_estimates([option])
+        device = self._topology.compute_device
+        return [bytes_on(shard.storage, device) for shard in option.shards]
+
+    def _sharder_data(self) -> Any:
+        enumerator = self._enumerator
+        return getattr(enumerator, "_sharder_data_map", None) or enumerator._sharder_map
+
+    def _model_names(self) -> Sequence[str]:
+        if self._models is not None:
+            return self._models
+        return DEFAULT_MODELS.get(self._topology.compute_device, ())
+
+
+def bytes_on(storage: Any, compute_device: str) -> int:
+    """Of a storage, what is on the device itself: memory of the host if that is a CPU."""
+    return int(storage.ddr if compute_device == "cpu" else storage.hbm)
+
+
+def free_storage(options: Sequence[ShardingOption], topology: Topology) -> list[int]:
+    """Bytes that the options leave on each device."""
+    device = topology.compute_device
+    room = [bytes_on(hardware.storage, device) for hardware in topology.devices]
+    for option in options:
+        for shard in option.shards:
+            room[shard.rank] -= bytes_on(shard.storage, device)
+    return room
+
+
+def optimizer_of(
+    ours: Sequence[PlannedTable], sharders: Sequence[ModuleSharder[nn.Module]]
+) -> str:
+    """ "rowwise_adagrad" if any table keeps optimizer state, else "sgd": of the optimizers that
+    are measured, the one that is nearest."""
+    names = {
+        getattr(kind, "__name__", "")
+        for planned in ours
+        for kind in getattr(planned.option.tensor, "_optimizer_classes", [])[:1]
+    }
+    for sharder in sharders:
+        fused = getattr(sharder, "fused_params", None) or {}
+        if "optimizer" in fused:
+            names.add(str(getattr(fused["optimizer"], "name", fused["optimizer"])))
+    stateless = {"SGD", "EXACT_SGD", "SGD_", "NONE", ""}
+    return "rowwise_adagrad" if names - stateless else "sgd"

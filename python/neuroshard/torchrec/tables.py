@@ -1,0 +1,177 @@
+"""TorchRec's tables as the tables of a task, and pieces of ours as TorchRec's sharding options."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torchrec.distributed.embedding_types import EmbeddingComputeKernel
+from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
+from torchrec.distributed.types import ShardingType
+
+from ..errors import InputError
+from ..statistics import TableStatistics
+from ..types import Table
+
+TABLE_WISE = ShardingType.TABLE_WISE.value
+COLUMN_WISE = ShardingType.COLUMN_WISE.value
+FUSED = EmbeddingComputeKernel.FUSED.value
+
+_DATA_TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "fp16"}
+
+
+@dataclass
+class PlannedTable:
+    """A table that we place: TorchRec's option for it, and how it may be sharded."""
+
+    option: ShardingOption
+    #: Of table_wise and column_wise, those that are allowed.
+    sharding_types: Sequence[str]
+
+    @property
+    def fqn(self) -> str:
+        """Its name in the task: unique, which a table's own name need not be."""
+        return str(self.option.fqn)
+
+    def with_shards(self, pieces: Sequence[tuple[int, int, int | None]]) -> ShardingOption:
+        """TorchRec's option with pieces of (first column, columns, rank)."""
+        rows, _ = self.option.tensor.shape
+        whole = len(pieces) == 1 and TABLE_WISE in self.sharding_types
+        option = copy_of(self.option)
+        option.sharding_type = TABLE_WISE if whole else COLUMN_WISE
+        option.shards = [
+            Shard(size=[rows, columns], offset=[0, offset], rank=rank)
+            for offset, columns, rank in pieces
+        ]
+        return option
+
+
+def copy_of(option: ShardingOption) -> ShardingOption:
+    """The option with shards of its own; its tensor and module are shared, as in TorchRec."""
+    other = object.__new__(type(option))
+    other.__dict__.update(option.__dict__)
+    other.shards = [replace(shard) for shard in option.shards]
+    return other
+
+
+def reason_to_leave(option: ShardingOption, is_pooled_collection: bool) -> str:
+    """Why TorchRec's planner is to place this table; empty if ours is."""
+    if not is_pooled_collection:
+        return "not a table of an EmbeddingBagCollection"
+    if option.dependency is not None:
+        return "its place depends on that of others"
+    if option.tensor.dtype not in _DATA_TYPES:
+        return f"its values are {option.tensor.dtype}"
+    return ""
+
+
+def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
+    """Raises InputError for constraints that cannot be meant."""
+    known = {sharding_type.value for sharding_type in ShardingType}
+    kernels = {kernel.value for kernel in EmbeddingComputeKernel}
+    for name, constraint in constraints.items():
+        place = f"constraints[{name!r}]"
+        least = constraint.min_partition
+        if least is not None and least < 1:
+            raise InputError(f"{place}.min_partition: expected at least 1 column, got {least}")
+        for given, all_names, field in (
+            (constraint.sharding_types, known, "sharding_types"),
+            (constraint.compute_kernels, kernels, "compute_kernels"),
+        ):
+            for value in given or []:
+                if value not in all_names:
+                    raise InputError(
+                        f"{place}.{field}: expected some of {', '.join(sorted(all_names))}, "
+                        f"got {value!r}"
+                    )
+        factors = constraint.pooling_factors
+        if any(not math.isfinite(factor) or factor < 0 for factor in factors):
+            raise InputError(
+                f"{place}.pooling_factors: expected numbers of at least 0, got {factors}"
+            )
+        for field in ("num_poolings", "batch_sizes"):
+            values = getattr(constraint, field)
+            if values and len(values) != len(factors):
+                raise InputError(
+                    f"{place}.{field}: expected {len(factors)} of them, as many as "
+                    f"pooling_factors, got {len(values)}"
+                )
+
+
+def pooling_factor(
+    constraint: ParameterConstraints | None, option: ShardingOption, batch_size: int
+) -> float:
+    """Lookups in a table per sample of the batch, over all its features."""
+    lengths = list(option.input_lengths)
+    poolings = (constraint and constraint.num_poolings) or [1.0] * len(lengths)
+    batches = (constraint and constraint.batch_sizes) or [batch_size] * len(lengths)
+    lookups = sum(a * b * c for a, b, c in zip(lengths, poolings, batches))
+    # A table that is hardly looked up still is a table.
+    return max(float(lookups) / batch_size, 1e-6)
+
+
+def to_table(
+    planned: PlannedTable,
+    constraint: ParameterConstraints | None,
+    statistics: TableStatistics | None,
+    batch_size: int,
+    storage_bytes: Any,
+    rowwise_state: bool,
+) -> Table:
+    """The table of the task. `batch_size` is one rank's; `storage_bytes(option)` gives what
+    TorchRec's estimator says each shard of an option takes."""
+    rows, columns = planned.option.tensor.shape
+    element_bytes = planned.option.tensor.element_size()
+    least = (constraint and constraint.min_partition) or 0
+    if COLUMN_WISE not in planned.sharding_types:
+        least = columns
+    if statistics is None:
+        factor = pooling_factor(constraint, planned.option, batch_size)
+        histogram = None
+    else:
+        factor = statistics.pooling_factor
+        histogram = statistics.reuse_histogram
+    table = Table(
+        name=planned.fqn,
+        num_embeddings=rows,
+        embedding_dim=columns,
+        pooling_factor=factor,
+        data_type=_DATA_TYPES[planned.option.tensor.dtype],
+        reuse_histogram=histogram,
+        min_shard_columns=min(least, columns),
+    )
+    per_row = 4 if rowwise_state else 0
+    table.extra_bytes_per_shard, table.extra_bytes_per_column = extra_bytes(
+        planned, columns, storage_bytes, lambda width: rows * (width * element_bytes + per_row)
+    )
+    return table
+
+
+def extra_bytes(
+    planned: PlannedTable, columns: int, storage_bytes: Any, counted: Any
+) -> tuple[int, int]:
+    """Bytes per shard and per column that TorchRec's estimator has beyond `counted(columns)`.
+
+    The estimate of a shard is affine in its columns, up to rounding: two widths give it. What the
+    task counts may exceed it (the optimizer's state, of which TorchRec knows only where the
+    optimizer is fused into the backward pass); so the result is the least that is not negative
+    and, for no width up to the table's, below the difference.
+    """
+    narrow = max(1, columns // 2)
+    widths = [columns, narrow] if narrow < columns else [columns]
+    option = planned.with_shards([(0, width, None) for width in widths])
+    option.sharding_type = COLUMN_WISE
+    rounding = 4  # bytes: the estimator rounds four times
+    above = [
+        bytes_ + rounding - counted(width) for width, bytes_ in zip(widths, storage_bytes(option))
+    ]
+    if len(widths) == 1:
+        return max(0, above[0]), 0
+    slope = (above[0] - above[1]) / (columns - narrow)
+    constant = above[0] - slope * columns
+    if constant < 0:
+        return 0, max(0, math.ceil(above[0] / columns))
+    return math.ceil(constant) + 1, max(0, math.ceil(slope))

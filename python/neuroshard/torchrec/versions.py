@@ -1,0 +1,76 @@
+"""Which PyTorch, FBGEMM and TorchRec belong together, and what to say where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import metadata
+
+from ..errors import NeuroShardError
+
+#: The combination that everything here is tested with, as pip knows its parts.
+TESTED = {"torch": "2.13.0", "torchrec": "1.8.0", "fbgemm-gpu": "1.8.0"}
+
+_RECIPE = (
+    "pip install torch==2.13.0, then pip install --no-deps torchrec==1.8.0 and fbgemm-gpu==1.8.0 "
+    "(fbgemm-gpu-cpu==1.8.0 without CUDA)"
+)
+
+
+class VersionError(NeuroShardError, ImportError):
+    """PyTorch, FBGEMM or TorchRec is missing, or they are not of one release."""
+
+    exit_code = 2
+
+
+def installed_versions() -> dict[str, str]:
+    """Versions of what is installed; FBGEMM under the name of its CUDA package."""
+    found = {}
+    for package in ("torch", "torchrec", "fbgemm-gpu-cpu", "fbgemm-gpu"):
+        try:
+            found[package.removesuffix("-cpu")] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            pass
+    return found
+
+
+def release(version: str) -> tuple[int, int]:
+    """(2, 13) of "2.13.0+cpu"."""
+    major, minor = version.split("+")[0].split(".")[:2]
+    return int(major), int("".join(c for c in minor if c.isdigit()))
+
+
+def companion_of(torch: str) -> str:
+    """The release of FBGEMM and TorchRec that is built against a PyTorch: 1.8 for 2.13."""
+    major, minor = release(torch)
+    return f"{major - 1}.{minor - 5}"
+
+
+def mismatch(found: Mapping[str, str]) -> str:
+    """What is wrong with these versions, with the right ones; empty if nothing is.
+
+    FBGEMM is compiled against one PyTorch and must be its companion. TorchRec is Python code that
+    may be one release older or younger.
+    """
+    missing = [package for package in TESTED if package not in found]
+    if missing:
+        return f"expected PyTorch, FBGEMM and TorchRec, got no {', '.join(missing)}; {_RECIPE}"
+    companion = companion_of(found["torch"])
+    fbgemm, torchrec = release(found["fbgemm-gpu"]), release(found["torchrec"])
+    if fbgemm != release(companion):
+        return (
+            f"expected FBGEMM {companion} with PyTorch {found['torch']}, "
+            f"got {found['fbgemm-gpu']}; {_RECIPE}"
+        )
+    if torchrec[0] != 1 or abs(torchrec[1] - fbgemm[1]) > 1:
+        return (
+            f"expected TorchRec {companion} with PyTorch {found['torch']}, "
+            f"got {found['torchrec']}; {_RECIPE}"
+        )
+    return ""
+
+
+def check_versions() -> None:
+    """Raises VersionError unless what is installed belongs together."""
+    reason = mismatch(installed_versions())
+    if reason:
+        raise VersionError(f"neuroshard.torchrec: {reason}")

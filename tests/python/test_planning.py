@@ -1,0 +1,163 @@
+"""Planning through the bindings: the same plans and refusals as the executable's."""
+
+import dataclasses
+import subprocess
+import sys
+import threading
+import time
+import warnings
+
+import pytest
+
+import neuroshard
+from neuroshard import EXECUTABLE, MODEL_FOLDER, InfeasibleError, InputError, Plan, Table
+
+
+def test_the_executables_plan(task, tmp_path):
+    task.write(tmp_path / "task.json")
+    subprocess.run(
+        [EXECUTABLE, "plan", tmp_path / "task.json", "-o", tmp_path / "plan.json"],
+        check=True,
+        capture_output=True,
+    )
+    expected = Plan.read(tmp_path / "plan.json")
+    plan = neuroshard.plan(task)
+    assert plan.shards == expected.shards
+    assert plan.predicted == expected.predicted
+    assert plan.model == expected.model
+    assert plan.model["compute"]["sha256"] != ""
+    assert plan.search["lower_bound_ms"] == expected.search["lower_bound_ms"]
+    assert plan.violations() == []
+    assert plan.predicted.cost_ms == max(d.total_ms for d in plan.predicted.devices)
+
+
+def test_conditions_on_tables_are_kept(task):
+    task.tables = [
+        dataclasses.replace(table, min_shard_columns=32, extra_bytes_per_shard=1000)
+        for table in task.tables
+    ]
+    plan = neuroshard.plan(task)
+    widths = {shard.table: shard.num_columns for shard in plan.shards}
+    assert all(shard.num_columns >= 32 for shard in plan.shards)
+    assert widths["item"] == 32
+    weights = 64 * 100_000 * 4 + 32 * 200_000 * 4
+    state = sum(4 * (100_000 if s.table == "user" else 200_000) for s in plan.shards)
+    memory = sum(device.memory_bytes for device in plan.predicted.devices)
+    assert memory == weights + state + 1000 * len(plan.shards)
+
+
+def test_no_room(task, tmp_path):
+    task.topology.memory_bytes = 1 << 20
+    task.write(tmp_path / "task.json")
+    run = subprocess.run(
+        [EXECUTABLE, "plan", tmp_path / "task.json"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 1
+    with pytest.raises(InfeasibleError) as error:
+        neuroshard.plan(task)
+    assert f"neuroshard: {error.value}\n" == run.stderr
+    assert "would do" in str(error.value)
+
+
+def test_prices_follow_the_model(task):
+    plan = neuroshard.plan(task)
+    assert neuroshard.price(plan).predicted == plan.predicted
+    other = neuroshard.price(plan, models=["analytic-a100-80gb", "analytic-a100-nvswitch"])
+    assert other.shards == plan.shards
+    assert other.predicted.cost_ms < plan.predicted.cost_ms
+    plan.shards = plan.shards[1:]
+    with pytest.raises(InfeasibleError, match="plan: not valid"):
+        neuroshard.price(plan)
+
+
+def test_compare(task):
+    tighter = dataclasses.replace(
+        task, topology=dataclasses.replace(task.topology, memory_bytes=27 << 20)
+    )
+    result = neuroshard.compare(
+        {"roomy": task, "tight": tighter}, algorithms=["neuroshard", "greedy-size"]
+    )
+    assert [line.algorithm for line in result.summary] == ["neuroshard", "greedy-size"]
+    entry = {(e.task, e.algorithm): e for e in result.entries}
+    assert entry["roomy", "neuroshard"].predicted_ms == neuroshard.plan(task).predicted.cost_ms
+    best, greedy = result.summary
+    assert best.wins == best.tasks == 2
+    assert greedy.mean_predicted_ms >= best.mean_predicted_ms
+    with pytest.raises(InputError):
+        neuroshard.compare([task], algorithms=["no-such"])
+    assert {e.algorithm for e in neuroshard.compare([task]).entries} == set(
+        neuroshard.list_algorithms()
+    )
+
+
+def test_evaluate_measures(task):
+    plan = neuroshard.plan(task)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", neuroshard.ExtrapolationWarning)  # another machine
+        evaluation = neuroshard.evaluate(plan, arena_bytes=64 << 20)
+    assert evaluation.predicted == dataclasses.replace(
+        plan.predicted,
+        devices=[
+            dataclasses.replace(device, memory_bytes=predicted.memory_bytes)
+            for device, predicted in zip(plan.predicted.devices, evaluation.predicted.devices)
+        ],
+    )
+    assert all(device.compute_ms > 0 for device in evaluation.measured.devices)
+    assert len(evaluation.interval) == 2
+
+
+def test_extrapolation_warns():
+    task = neuroshard.Task([Table("t", 1000, 64, 1.0)], neuroshard.Topology(1, 1 << 30), 7)
+    with pytest.warns(neuroshard.ExtrapolationWarning, match="batch"):
+        neuroshard.plan(task)
+
+
+def test_other_threads_run_meanwhile():
+    workload = next(w for w in neuroshard.list_workloads() if w.name == "dlrm-2021")
+    topology = neuroshard.Topology(16, 64 << 30, local_world_size=4)
+    task = neuroshard.Task(workload.tables()[:200], topology, 4096)
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    start = time.perf_counter()
+    try:
+        neuroshard.plan(task, num_threads=1)
+        end = time.perf_counter()
+    finally:
+        done.set()
+        thread.join()
+    # With the GIL held through the search there would be none between its first and last tenth.
+    inside = [t for t in ticks if start + 0.1 * (end - start) < t < end - 0.1 * (end - start)]
+    assert end - start > 0.05
+    assert len(inside) > 5
+
+
+def test_models_and_workloads_are_in_the_package():
+    models = {model.name: model for model in neuroshard.list_models()}
+    assert not models["cpu-xeon-2core"].is_estimate
+    assert models["analytic-a100-80gb"].is_estimate
+    assert (MODEL_FOLDER / "cpu-xeon-2core.safetensors").exists()
+    dlrm = next(w for w in neuroshard.list_workloads() if w.name == "mlperf-dlrm-dcnv2")
+    tables = dlrm.tables()
+    assert len(tables) == dlrm.num_tables == 26
+    histograms = neuroshard.reuse_histograms(
+        neuroshard.Task(tables, neuroshard.Topology(1, 1 << 40), dlrm.batch_size)
+    )
+    assert all(sum(histogram) == pytest.approx(1.0) for histogram in histograms)
+
+
+def test_the_command_is_the_executable():
+    run = subprocess.run(
+        [sys.executable, "-m", "neuroshard", "model", "list"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "cpu-xeon-2core" in run.stdout

@@ -1,0 +1,127 @@
+"""FBGEMM's operator: the same results as PyTorch's, and costs in the collector's format."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import neuroshard
+from neuroshard import EXECUTABLE, collect
+from neuroshard.fbgemm import Arena, Operator, Piece
+
+
+def make_piece(rows, columns, batch, per_bag, seed):
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(0, 2 * per_bag + 1, (batch,), generator=generator)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    indices = torch.randint(0, rows, (int(offsets[-1]),), generator=generator)
+    return Piece(rows, columns, indices, offsets)
+
+
+@pytest.mark.parametrize("data_type", ["fp32", "fp16"])
+@pytest.mark.parametrize("optimizer", ["sgd", "rowwise_adagrad"])
+def test_what_is_timed_is_the_lookup_and_the_update(data_type, optimizer):
+    arena = Arena(1 << 20, data_type, torch.device("cpu"))
+    pieces = [make_piece(100, 16, 32, 3, 0), make_piece(50, 12, 32, 1, 1)]
+    before = arena.weights.clone()
+    operator = Operator(pieces, arena, optimizer, seed=5)
+    first = 5 % ((arena.weights.numel() - 100 * 16 - 50 * 12) // 64 + 1) * 64
+    output = operator.forward()
+    assert output.shape == (32, 28)
+    expected = []
+    at = first
+    for piece in pieces:
+        table = before[at : at + piece.num_embeddings * piece.num_columns].float()
+        at += table.numel()
+        expected.append(
+            torch.nn.functional.embedding_bag(
+                piece.indices,
+                table.view(piece.num_embeddings, piece.num_columns),
+                piece.offsets[:-1],
+                mode="sum",
+            )
+        )
+    torch.testing.assert_close(output.float(), torch.cat(expected, dim=1), atol=1e-3, rtol=1e-3)
+    operator.backward()
+    if optimizer == "rowwise_adagrad":  # its state has grown where rows were looked up
+        assert int((arena.state > 0).sum()) == sum(
+            piece.indices.unique().numel() for piece in pieces
+        )
+
+
+def collect_command(path, samples, *more):
+    return subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "neuroshard.collect", "--samples", samples),
+            *("--batch-size", "64", "--memory", "64MiB", "--in-flight", "4", "--tables", "1:4"),
+            *("--threads", "1", "--seed", "3", "-o", path, *more),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+
+
+def test_the_native_collectors_samples_and_format(tmp_path):
+    path = str(tmp_path / "costs.jsonl")
+    run = collect_command(path, "4")
+    assert run.returncode == 0, run.stderr
+    run = collect_command(path, "6")  # continues
+    assert run.stderr.endswith("2 samples measured\n")
+    header, *samples = [json.loads(line) for line in open(path)]
+    assert header["operator"]["name"] == "fbgemm-split-tbe"
+    assert sorted(sample["index"] for sample in samples) == list(range(6))
+
+    native = tmp_path / "native.jsonl"
+    subprocess.run(
+        [
+            *(EXECUTABLE, "collect", "compute", "--samples", "6", "--batch-size", "64"),
+            *("--memory", "64MiB", "--arena", "64MiB", "--tables", "1:4", "--seed", "3"),
+            *("--threads", "1", "--in-flight", "4", "-o", native),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    native_header, *native_samples = [json.loads(line) for line in open(native)]
+    for field in ("format", "hardware", "batch_size", "optimizer", "sampling", "tables"):
+        assert header[field] == native_header[field]
+    shards = {sample["index"]: sample["shards"] for sample in samples}
+    assert shards == {sample["index"]: sample["shards"] for sample in native_samples}
+
+    # Another operator may not continue the file.
+    run = collect_command(path, "7", "--optimizer", "rowwise_adagrad")
+    assert run.returncode == 2
+    assert "optimizer" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--workload", "no-such"], "--workload: expected one of"),
+        (["--device", "cuda"], "--device: expected cpu, as there is no CUDA device"),
+    ],
+)
+def test_refusals(tmp_path, more, text):
+    if "cuda" in more and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device")
+    run = collect_command(str(tmp_path / "costs.jsonl"), "1", *more)
+    assert run.returncode == 2
+    assert text in run.stderr
+    assert not (tmp_path / "costs.jsonl").exists()
+
+
+def test_columns_that_fbgemm_does_not_take():
+    arena = Arena(1 << 20, "fp32", torch.device("cpu"))
+    with pytest.raises(neuroshard.InputError, match="multiple of 4"):
+        Operator([make_piece(10, 6, 4, 1, 0)], arena, "sgd")
+    with pytest.raises(neuroshard.MachineError, match="expected room for"):
+        Operator([make_piece(1 << 20, 64, 4, 1, 0)], arena, "sgd")
+
+
+def test_sizes_and_ranges():
+    parsed = collect.parser().parse_args(["--memory", "3MiB", "--tables", "2:5", "-o", "x"])
+    assert (parsed.memory, parsed.tables) == (3 << 20, (2, 5))
+    assert collect.parser().parse_args(["--tables", "8", "-o", "x"]).tables == (8, 8)

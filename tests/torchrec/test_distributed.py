@@ -1,0 +1,120 @@
+"""Real training on two processes: both planners' plans, equal losses, one plan on all ranks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def torchrun(script, *arguments, check=True):
+    """Runs a script on two gloo processes."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", "2", script, *map(str, arguments)),
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=check,
+    )
+
+
+@pytest.mark.parametrize("tables", ["dcnv2", "generated"])
+def test_training_gives_equal_losses(tmp_path, tables):
+    torchrun(
+        ROOT / "examples" / "torchrec_dlrm.py",
+        *("--tables", tables, "--num-tables", 12, "--max-rows", 5000, "--batch-size", 32),
+        *("--steps", 6, "--warm-up", 2, "--num-batches", 2, "--json", tmp_path / "results.json"),
+    )
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["loss_difference"] <= 1e-4
+    for name in ("torchrec", "neuroshard"):
+        losses = results[name]["losses"]
+        assert len(losses) == 6
+        # The second half goes over the batches of the first again.
+        assert losses[4] < losses[0] and losses[5] < losses[1]
+        assert 0 < results[name]["embedding_ms"] < results[name]["step_ms"]
+
+
+PLAN_ON_ALL_RANKS = """
+import sys
+import torch
+import torch.distributed as dist
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.model_parallel import DistributedModelParallel
+from torchrec.modules.embedding_configs import EmbeddingBagConfig
+from torchrec.modules.embedding_modules import EmbeddingBagCollection
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
+
+import neuroshard
+from neuroshard import InputError
+from neuroshard.torchrec import NeuroShardPlanner
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner import Topology
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+collection = EmbeddingBagCollection(
+    device=torch.device("meta"),
+    is_weighted=True,
+    tables=[
+        EmbeddingBagConfig(
+            name=f"t{i}", num_embeddings=1000, embedding_dim=128, feature_names=[f"f{i}"]
+        )
+        for i in range(5)
+    ],
+)
+# Every rank has a seed of its own: only rank 0's may count.
+planner = NeuroShardPlanner(
+    topology=Topology(world_size=2, local_world_size=2, compute_device="cpu"),
+    storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
+    debug=False,
+    seed=rank,
+)
+sharders = [EmbeddingBagCollectionSharder()]
+plan = planner.collective_plan(collection, sharders, dist.GroupMember.WORLD)
+plans = [None, None]
+dist.all_gather_object(plans, str(plan))
+assert plans[0] == plans[1]
+assert (planner.neuroshard_plan is not None) == (rank == 0)
+try:
+    planner.plan(collection, sharders)
+    assert rank == 0
+except InputError as error:
+    assert rank == 1 and "collective_plan" in str(error), error
+
+# An odd number of equal tables: columns of one are on both ranks.
+widths = [
+    [shard.shard_sizes[1] for shard in parameter.sharding_spec.shards]
+    for parameter in plan.plan[""].values()
+]
+assert any(len(parts) > 1 for parts in widths), widths
+model = DistributedModelParallel(
+    module=collection, device=torch.device("cpu"), plan=plan, sharders=sharders
+)
+features = KeyedJaggedTensor(
+    keys=[f"f{i}" for i in range(5)],
+    values=torch.arange(30) * 7 % 1000,
+    lengths=torch.tensor([2, 1, 3] * 5),
+    weights=torch.linspace(0.5, 1.5, 30),
+)
+pooled = model(features)
+assert pooled.values().shape == (3, 5 * 128)
+pooled.values().sum().backward()
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+def test_one_plan_on_all_ranks(tmp_path):
+    script = tmp_path / "plan_on_all_ranks.py"
+    script.write_text(PLAN_ON_ALL_RANKS)
+    run = torchrun(script, check=False)
+    assert run.returncode == 0, run.stderr[-3000:]

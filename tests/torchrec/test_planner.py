@@ -1,0 +1,314 @@
+"""Plans through TorchRec's own types: constraints, memory by its estimator, what is left to it."""
+
+import logging
+import time
+import warnings
+
+import pytest
+import torch
+from conftest import make_collection, make_topology, shards_of
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner import EmbeddingShardingPlanner
+from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.modules.embedding_configs import DataType, EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingCollection
+
+from neuroshard import ExtrapolationWarning, InputError
+from neuroshard.statistics import TableStatistics
+from neuroshard.torchrec import NeuroShardPlanner
+
+pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
+SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 64)]
+NO_RESERVATION = FixedPercentageStorageReservation(percentage=0.0)
+
+
+def make_planner(topology, constraints=None, **options):
+    options.setdefault("storage_reservation", NO_RESERVATION)
+    options.setdefault("batch_size", 512)
+    return NeuroShardPlanner(topology=topology, constraints=constraints, debug=False, **options)
+
+
+def used_memory(planner, plan, topology, module, sharders, constraints=None):
+    """Bytes per rank by a storage estimator of TorchRec's that the planner never saw."""
+    enumerator = EmbeddingEnumerator(topology, batch_size=512, constraints=constraints)
+    enumerator.enumerate(module, sharders)  # makes it know the sharders
+    options = planner._best_plan
+    for option in options:
+        for shard in option.shards:
+            shard.storage = None
+    enumerator.populate_estimates(options)
+    used = [0] * topology.world_size
+    for option in options:
+        for shard in option.shards:
+            storage = shard.storage
+            used[shard.rank] += (
+                storage.ddr if topology.compute_device == "cpu" else storage.hbm
+            )
+    return used
+
+
+def test_every_column_is_placed_once(sharders):
+    collection = make_collection(SIZES)
+    plan = make_planner(make_topology(2, 8 << 30)).plan(collection, sharders)
+    shards = shards_of(plan)
+    assert set(shards) == {f"t{i}" for i in range(len(SIZES))}
+    for i, (_, columns) in enumerate(SIZES):
+        next_column = 0
+        for offset, width, rank in shards[f"t{i}"]:
+            assert offset == next_column
+            assert rank in (0, 1)
+            next_column += width
+        assert next_column == columns
+    for parameter in plan.plan[""].values():
+        whole = len(parameter.ranks) == 1
+        assert parameter.sharding_type == ("table_wise" if whole else "column_wise")
+        assert parameter.compute_kernel == "fused"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_what_we_call_feasible_is_so_to_torchrec(sharders, device):
+    collection = make_collection(SIZES)
+    constraints = {"t1": ParameterConstraints(pooling_factors=[20.0])}
+    # Down from plenty to the least that does: every plan fits by TorchRec's account.
+    tightest = None
+    for memory in (2 << 30, 400 << 20, 260 << 20, 240 << 20, 220 << 20, 200 << 20, 100 << 20):
+        topology = make_topology(2, memory, device)
+        planner = make_planner(topology, constraints)
+        try:
+            plan = planner.plan(collection, sharders)
+        except PlannerError as error:
+            assert "would do" in str(error)
+            break
+        tightest = memory
+        used = used_memory(planner, plan, topology, collection, sharders, constraints)
+        assert max(used) <= memory
+        predicted = [d.memory_bytes for d in planner.neuroshard_plan.predicted.devices]
+        for ours, theirs in zip(predicted, used):
+            assert theirs <= ours <= 1.01 * theirs
+    else:
+        raise AssertionError("100 MiB were enough for 350 MiB of tables on two devices")
+    assert tightest is not None
+    # The same task whole tables alone cannot fit: the largest has 244 MiB.
+    assert tightest < 244 << 20
+
+
+def test_the_reservation_is_kept(sharders):
+    collection = make_collection(SIZES)
+    topology = make_topology(2, 300 << 20, "cuda")
+    make_planner(topology).plan(collection, sharders)
+    half = FixedPercentageStorageReservation(percentage=0.5)
+    with pytest.raises(PlannerError, match="no plan fits into memory"):
+        make_planner(topology, storage_reservation=half).plan(collection, sharders)
+    everything = FixedPercentageStorageReservation(percentage=1.0)
+    with pytest.raises(PlannerError, match="leave no memory"):
+        make_planner(topology, storage_reservation=everything).plan(collection, sharders)
+
+
+def test_constraints(sharders):
+    collection = make_collection([(300_000, 128)] * 4)
+    constraints = {
+        "t0": ParameterConstraints(sharding_types=["table_wise"], pooling_factors=[5.0]),
+        "t1": ParameterConstraints(sharding_types=["column_wise"], pooling_factors=[90.0]),
+        "t2": ParameterConstraints(min_partition=48, pooling_factors=[90.0]),
+        "t3": ParameterConstraints(min_partition=1000, pooling_factors=[5.0]),
+    }
+    planner = make_planner(make_topology(4, 1 << 30), constraints)
+    plan = planner.plan(collection, sharders)
+    shards = shards_of(plan)
+    assert len(shards["t0"]) == len(shards["t3"]) == 1
+    assert plan.plan[""]["t0"].sharding_type == "table_wise"
+    assert plan.plan[""]["t1"].sharding_type == "column_wise"
+    assert len(shards["t1"]) > 1
+    assert len(shards["t2"]) == 2  # three pieces of 48 columns are more than 128
+    assert min(width for _, width, _ in shards["t2"]) >= 48
+    factors = [table.pooling_factor for table in planner.neuroshard_plan.task.tables]
+    assert factors == [5.0, 90.0, 90.0, 5.0]
+    assert planner.left_to_torchrec == {}
+
+
+def test_pooling_factors_decide(sharders):
+    collection = make_collection([(200_000, 64)] * 3)
+    whole = ["table_wise"]
+    constraints = {
+        f"t{i}": ParameterConstraints(sharding_types=whole, pooling_factors=[30.0 if i == 1 else 1.0])
+        for i in range(3)
+    }
+    shards = shards_of(make_planner(make_topology(2, 1 << 30), constraints).plan(collection, sharders))
+    rank = {name: parts[0][2] for name, parts in shards.items()}
+    assert rank["t0"] == rank["t2"] != rank["t1"]
+
+
+def test_tables_and_modules_that_are_torchrecs(sharders):
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bags = make_collection([(10_000, 64)] * 4)
+            self.sequences = EmbeddingCollection(
+                device=torch.device("meta"),
+                tables=[
+                    EmbeddingConfig(
+                        name="s0", num_embeddings=1000, embedding_dim=16, feature_names=["s"]
+                    )
+                ],
+            )
+            self.over = torch.nn.Linear(8, 8)
+
+    constraints = {
+        "t0": ParameterConstraints(sharding_types=["row_wise"]),
+        "t1": ParameterConstraints(sharding_types=["data_parallel"]),
+    }
+    planner = make_planner(make_topology(2, 1 << 30, "cuda"), constraints)
+    plan = planner.plan(Model(), [*sharders, EmbeddingCollectionSharder()])
+    assert set(planner.left_to_torchrec) == {"bags.t0", "bags.t1", "sequences.s0"}
+    assert plan.plan["bags"]["t0"].sharding_type == "row_wise"
+    assert plan.plan["bags"]["t1"].sharding_type == "data_parallel"
+    assert plan.plan["bags"]["t2"].sharding_type in ("table_wise", "column_wise")
+    assert "s0" in plan.plan["sequences"]
+    assert [t.name for t in planner.neuroshard_plan.task.tables] == ["bags.t2", "bags.t3"]
+    # What they take is not ours to give.
+    room = planner.neuroshard_plan.task.topology.memory_bytes
+    assert room < 1 << 30 if isinstance(room, int) else max(room) < 1 << 30
+
+
+def test_two_collections_may_have_tables_of_one_name(sharders):
+    model = torch.nn.ModuleDict(
+        {"a": make_collection([(1000, 64)]), "b": make_collection([(2000, 32)])}
+    )
+    plan = make_planner(make_topology(2, 1 << 30)).plan(model, sharders)
+    assert sum(width for _, width, _ in shards_of(plan, "a")["t0"]) == 64
+    assert sum(width for _, width, _ in shards_of(plan, "b")["t0"]) == 32
+
+
+def test_nothing_to_shard(sharders):
+    assert make_planner(make_topology(2, 1 << 30)).plan(torch.nn.Linear(2, 2), sharders).plan == {}
+
+
+def test_weighted_half_precision_and_optimizer():
+    collection = make_collection(SIZES, weighted=True, data_type=DataType.FP16)
+    from fbgemm_gpu.split_embedding_configs import EmbOptimType
+
+    adagrad = EmbeddingBagCollectionSharder(
+        fused_params={"optimizer": EmbOptimType.EXACT_ROWWISE_ADAGRAD}
+    )
+    planner = make_planner(make_topology(2, 1 << 30))
+    planner.plan(collection, [adagrad])
+    task = planner.neuroshard_plan.task
+    assert task.optimizer == "rowwise_adagrad"
+    assert {table.data_type for table in task.tables} == {"fp16"}
+    assert task.batch_size == 1024
+    planner.plan(collection, [EmbeddingBagCollectionSharder()])
+    assert planner.neuroshard_plan.task.optimizer == "sgd"
+
+
+def test_statistics(sharders):
+    collection = make_collection(SIZES)
+    histogram = [0.5, 0.25, 0.25] + [0.0] * 14
+    statistics = {"t1": TableStatistics(7.5, histogram, batch_size=1024)}
+    planner = make_planner(make_topology(2, 1 << 30), statistics=statistics)
+    planner.plan(collection, sharders)
+    tables = {table.name: table for table in planner.neuroshard_plan.task.tables}
+    assert tables[".t1"].pooling_factor == 7.5
+    assert tables[".t1"].reuse_histogram == histogram
+    assert tables[".t0"].pooling_factor == 1.0
+    for statistics, text in (
+        ({"no-such": TableStatistics(1.0, histogram, 1024)}, "got 'no-such'"),
+        ({"t1": TableStatistics(1.0, histogram, 512)}, "expected 1024 .* got 512"),
+    ):
+        planner = make_planner(make_topology(2, 1 << 30), statistics=statistics)
+        with pytest.raises(InputError, match=text):
+            planner.plan(collection, sharders)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "text"),
+    [
+        ({"sharding_types": ["by_magic"]}, r"sharding_types: expected some of .* got 'by_magic'"),
+        ({"compute_kernels": ["fast"]}, r"compute_kernels: expected some of .* got 'fast'"),
+        ({"min_partition": 0}, "min_partition: expected at least 1 column, got 0"),
+        ({"pooling_factors": [float("nan")]}, "pooling_factors: expected numbers of at least 0"),
+        ({"batch_sizes": [1, 2]}, "batch_sizes: expected 1 of them"),
+        (
+            {"sharding_types": ["row_wise"], "compute_kernels": ["key_value"]},
+            "constraints: No available sharding type",
+        ),
+    ],
+)
+def test_constraints_that_cannot_be(sharders, constraint, text):
+    collection = make_collection([(1000, 64)])
+    with pytest.raises(InputError, match=text):
+        make_planner(
+            make_topology(2, 1 << 30), {"t0": ParameterConstraints(**constraint)}
+        ).plan(collection, sharders)
+
+
+def test_torchrecs_statistics_table(sharders, caplog):
+    collection = make_collection(SIZES)
+    planner = NeuroShardPlanner(
+        topology=make_topology(2, 1 << 30), storage_reservation=NO_RESERVATION, debug=True
+    )
+    with caplog.at_level(logging.INFO, logger="torchrec.distributed.planner.stats"):
+        planner.plan(collection, sharders)
+    table = "\n".join(record.message for record in caplog.records)
+    assert "--- Planner Statistics ---" in table
+    for i in range(len(SIZES)):
+        assert f"t{i}" in table
+
+
+def test_the_same_inputs_give_the_same_plan(sharders):
+    collection = make_collection(SIZES)
+    plans = [
+        shards_of(
+            make_planner(make_topology(2, 1 << 30), num_threads=threads).plan(collection, sharders)
+        )
+        for threads in (1, 2)
+    ]
+    assert plans[0] == plans[1]
+
+
+def test_an_enumerator_of_ones_own(sharders):
+    collection = make_collection(SIZES)
+    topology = make_topology(2, 1 << 30)
+    ours = make_planner(topology).plan(collection, sharders)
+    given = make_planner(topology, enumerator=EmbeddingEnumerator(topology, batch_size=512))
+    assert shards_of(given.plan(collection, sharders)) == shards_of(ours)
+
+
+def test_a_tenth_of_torchrecs_time_from_200_tables_on(sharders):
+    sizes = [(10 ** (3 + i % 4), (16, 32, 64, 128)[i % 4]) for i in range(200)]
+    collection = make_collection(sizes)
+    types = ["table_wise", "column_wise"]
+    constraints = {
+        f"t{i}": ParameterConstraints(
+            sharding_types=types, min_partition=32, pooling_factors=[1.0 + i % 20]
+        )
+        for i in range(200)
+    }
+    topology = make_topology(8, 64 << 30)
+
+    def seconds(planner):
+        start = time.perf_counter()
+        planner.plan(collection, sharders)
+        return time.perf_counter() - start
+
+    ours = min(seconds(make_planner(topology, constraints)) for _ in range(3))
+    theirs = seconds(
+        EmbeddingShardingPlanner(
+            topology=topology,
+            batch_size=512,
+            constraints=constraints,
+            storage_reservation=NO_RESERVATION,
+            debug=False,
+        )
+    )
+    assert ours < 0.1 * theirs
+
+
+def test_extrapolation_is_said(sharders):
+    collection = make_collection([(1000, 64)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        make_planner(make_topology(2, 1 << 30), batch_size=3).plan(collection, sharders)
+    assert any(issubclass(w.category, ExtrapolationWarning) for w in caught)
