@@ -15,8 +15,7 @@ class DeviceGroup {
   struct Tile {
     float values[E];
   };
-  /// In words of 32 bits, loaded and stored as one vector: a copy of a struct of 16 bytes would be
-  /// compiled into two accesses of 8.
+  /// In words of 32 bits, loaded and stored as one vector.
   template <class T, int E>
   struct Weights {
     static constexpr int kBytes = static_cast<int>(sizeof(T)) * E;
