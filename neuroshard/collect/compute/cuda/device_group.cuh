@@ -9,36 +9,18 @@
 
 namespace neuroshard::cuda {
 
-/// What one thread reads of a row at once.
-template <int kBytes>
-struct AccessOf;
-template <>
-struct AccessOf<16> {
-  using Type = uint4;
-};
-template <>
-struct AccessOf<8> {
-  using Type = uint2;
-};
-template <>
-struct AccessOf<4> {
-  using Type = unsigned;
-};
-template <>
-struct AccessOf<2> {
-  using Type = unsigned short;
-};
-
 class DeviceGroup {
  public:
   template <int E>
   struct Tile {
     float values[E];
   };
+  /// In words of 32 bits, loaded and stored as one vector.
   template <class T, int E>
-  struct alignas(sizeof(T) * E) Weights {
-    using Access = typename AccessOf<static_cast<int>(sizeof(T)) * E>::Type;
-    T values[E];
+  struct Weights {
+    static constexpr int kBytes = static_cast<int>(sizeof(T)) * E;
+    static constexpr int kWords = (kBytes + 3) / 4;
+    unsigned words[kWords];
   };
 
   __device__ explicit DeviceGroup(int lanes)
@@ -55,7 +37,7 @@ class DeviceGroup {
   template <class T, int E>
   __device__ void clear(Weights<T, E>& weights) const {
 #pragma unroll
-    for (int i = 0; i < E; ++i) weights.values[i] = T{};
+    for (int i = 0; i < Weights<T, E>::kWords; ++i) weights.words[i] = 0;
   }
 
   template <int E>
@@ -95,28 +77,53 @@ class DeviceGroup {
 
   template <class T, int E>
   __device__ void load(Weights<T, E>& weights, const T* from) const {
-    using Access = typename Weights<T, E>::Access;
     if (!takes_part_) return;
-    *reinterpret_cast<Access*>(weights.values) = *reinterpret_cast<const Access*>(from + lane_ * E);
+    from += lane_ * E;
+    if constexpr (Weights<T, E>::kBytes == 16) {
+      unpack(*reinterpret_cast<const uint4*>(from), weights.words);
+    } else if constexpr (Weights<T, E>::kBytes == 8) {
+      unpack(*reinterpret_cast<const uint2*>(from), weights.words);
+    } else if constexpr (Weights<T, E>::kBytes == 4) {
+      weights.words[0] = *reinterpret_cast<const unsigned*>(from);
+    } else {
+      weights.words[0] = *reinterpret_cast<const unsigned short*>(from);
+    }
   }
   template <class T, int E>
   __device__ void load_shared(Weights<T, E>& weights, const T* from) const {
-    using Access = typename Weights<T, E>::Access;
     if (!takes_part_) return;
-    *reinterpret_cast<Access*>(weights.values) =
-        __ldg(reinterpret_cast<const Access*>(from + lane_ * E));
+    from += lane_ * E;
+    if constexpr (Weights<T, E>::kBytes == 16) {
+      unpack(__ldg(reinterpret_cast<const uint4*>(from)), weights.words);
+    } else if constexpr (Weights<T, E>::kBytes == 8) {
+      unpack(__ldg(reinterpret_cast<const uint2*>(from)), weights.words);
+    } else if constexpr (Weights<T, E>::kBytes == 4) {
+      weights.words[0] = __ldg(reinterpret_cast<const unsigned*>(from));
+    } else {
+      weights.words[0] = __ldg(reinterpret_cast<const unsigned short*>(from));
+    }
   }
   template <class T, int E>
   __device__ void descend(T* to, const Weights<T, E>& weights, const Tile<E>& gradient,
                           float rate) const {
-    using Access = typename Weights<T, E>::Access;
     if (!takes_part_) return;
+    to += lane_ * E;
     Weights<T, E> updated;
+    clear(updated);
 #pragma unroll
     for (int i = 0; i < E; ++i) {
-      set(updated.values[i], as_float(weights.values[i]) - rate * gradient.values[i]);
+      set<T>(updated.words, i, element<T>(weights.words, i) - rate * gradient.values[i]);
     }
-    *reinterpret_cast<Access*>(to + lane_ * E) = *reinterpret_cast<const Access*>(updated.values);
+    const unsigned* words = updated.words;
+    if constexpr (Weights<T, E>::kBytes == 16) {
+      *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+    } else if constexpr (Weights<T, E>::kBytes == 8) {
+      *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+    } else if constexpr (Weights<T, E>::kBytes == 4) {
+      *reinterpret_cast<unsigned*>(to) = words[0];
+    } else {
+      *reinterpret_cast<unsigned short*>(to) = static_cast<unsigned short>(words[0]);
+    }
   }
 
   template <int E>
@@ -128,7 +135,7 @@ class DeviceGroup {
   __device__ void add(Tile<E>& sum, const Weights<T, E>& weights) const {
     if (!takes_part_) return;
 #pragma unroll
-    for (int i = 0; i < E; ++i) sum.values[i] += as_float(weights.values[i]);
+    for (int i = 0; i < E; ++i) sum.values[i] += element<T>(weights.words, i);
   }
 
   /// Of groups of a power of two only, as `broadcast`: they do not reach over the end of a warp.
@@ -154,13 +161,36 @@ class DeviceGroup {
     return lanes_ == 32 ? ~0U : ((1U << lanes_) - 1U) << first;
   }
 
-  static __device__ float as_float(float weight) { return weight; }
-  static __device__ float as_float(Half weight) {
-    return __half2float(__ushort_as_half(weight.bits));
+  static __device__ void unpack(uint4 vector, unsigned* words) {
+    words[0] = vector.x;
+    words[1] = vector.y;
+    words[2] = vector.z;
+    words[3] = vector.w;
   }
-  static __device__ void set(float& weight, float value) { weight = value; }
-  static __device__ void set(Half& weight, float value) {
-    weight.bits = __half_as_ushort(__float2half_rn(value));
+  static __device__ void unpack(uint2 vector, unsigned* words) {
+    words[0] = vector.x;
+    words[1] = vector.y;
+  }
+
+  /// Weight number `i` of a vector; little-endian, as everything on a GPU.
+  template <class T>
+  static __device__ float element(const unsigned* words, int i) {
+    if constexpr (sizeof(T) == 4) {
+      return __uint_as_float(words[i]);
+    } else {
+      const unsigned bits = words[i / 2] >> (16 * (i % 2));
+      return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
+    }
+  }
+  /// Into words that are 0 so far.
+  template <class T>
+  static __device__ void set(unsigned* words, int i, float value) {
+    if constexpr (sizeof(T) == 4) {
+      words[i] = __float_as_uint(value);
+    } else {
+      const unsigned bits = __half_as_ushort(__float2half_rn(value));
+      words[i / 2] |= bits << (16 * (i % 2));
+    }
   }
 
   int lanes_;
