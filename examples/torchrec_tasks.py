@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import random
 import statistics
@@ -74,6 +75,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", required=True, help="file to write or to continue")
     options = parser.parse_args()
     warnings.simplefilter("ignore", FutureWarning)
+    logging.getLogger("torchrec").setLevel(logging.ERROR)
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("WORLD_SIZE", "1"))))
     dist.init_process_group("gloo")
     results: list[dict] = []

@@ -66,14 +66,17 @@ collection = EmbeddingBagCollection(
     is_weighted=True,
     tables=[
         EmbeddingBagConfig(
-            name=f"t{i}", num_embeddings=1000, embedding_dim=128, feature_names=[f"f{i}"]
+            name=f"t{i}", num_embeddings=20_000, embedding_dim=128, feature_names=[f"f{i}"]
         )
         for i in range(5)
     ],
 )
 # Every rank has a seed of its own: only rank 0's may count.
 planner = NeuroShardPlanner(
-    topology=Topology(world_size=2, local_world_size=2, compute_device="cpu"),
+    # Room for two tables and a half each.
+    topology=Topology(
+        world_size=2, local_world_size=2, compute_device="cpu", ddr_cap=29 << 20
+    ),
     storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
     debug=False,
     seed=rank,
@@ -90,7 +93,7 @@ try:
 except InputError as error:
     assert rank == 1 and "collective_plan" in str(error), error
 
-# An odd number of equal tables: columns of one are on both ranks.
+# Columns of one table are on both ranks.
 widths = [
     [shard.shard_sizes[1] for shard in parameter.sharding_spec.shards]
     for parameter in plan.plan[""].values()
