@@ -13,6 +13,7 @@
 
 #include "module.h"
 #include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/collect/compute/compute_benchmark.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
