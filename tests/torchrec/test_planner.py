@@ -1,7 +1,6 @@
 """Plans through TorchRec's own types: constraints, memory by its estimator, what is left to it."""
 
 import logging
-import time
 import warnings
 
 import pytest
@@ -9,7 +8,6 @@ import torch
 from conftest import make_collection, make_topology, shards_of
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
-from torchrec.distributed.planner import EmbeddingShardingPlanner
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
@@ -274,36 +272,6 @@ def test_an_enumerator_of_ones_own(sharders):
     ours = make_planner(topology).plan(collection, sharders)
     given = make_planner(topology, enumerator=EmbeddingEnumerator(topology, batch_size=512))
     assert shards_of(given.plan(collection, sharders)) == shards_of(ours)
-
-
-def test_a_tenth_of_torchrecs_time_from_200_tables_on(sharders):
-    sizes = [(10 ** (3 + i % 4), (16, 32, 64, 128)[i % 4]) for i in range(200)]
-    collection = make_collection(sizes)
-    types = ["table_wise", "column_wise"]
-    constraints = {
-        f"t{i}": ParameterConstraints(
-            sharding_types=types, min_partition=32, pooling_factors=[1.0 + i % 20]
-        )
-        for i in range(200)
-    }
-    topology = make_topology(8, 64 << 30)
-
-    def seconds(planner):
-        start = time.perf_counter()
-        planner.plan(collection, sharders)
-        return time.perf_counter() - start
-
-    ours = min(seconds(make_planner(topology, constraints)) for _ in range(3))
-    theirs = seconds(
-        EmbeddingShardingPlanner(
-            topology=topology,
-            batch_size=512,
-            constraints=constraints,
-            storage_reservation=NO_RESERVATION,
-            debug=False,
-        )
-    )
-    assert ours < 0.1 * theirs
 
 
 def test_extrapolation_is_said(sharders):
