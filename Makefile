@@ -22,7 +22,7 @@ plan: build/release/build.ninja ## build the executable and plan the DLRM-DCNv2 
 	@cmake --build build/release --target neuroshard_cli
 	$(NEUROSHARD) $(PLAN)
 
-test: build/dev/build.ninja build/portable/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan, and the Python package's
+test: build/dev/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan, and the Python package's
 	@scripts/run_tests.sh dev asan python
 
 test-torchrec: build/dev/build.ninja ## the tests with PyTorch, FBGEMM and TorchRec, in build/torchrec
@@ -79,4 +79,4 @@ build/%/build.ninja: CMakePresets.json
 	@touch $@
 
 build/release/build.ninja python: | setup
-build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja: | setup-tests
+build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja build/portable/build.ninja: | setup-tests
