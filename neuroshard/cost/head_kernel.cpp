@@ -69,6 +69,27 @@ void hidden_sums(const double* states, std::size_t num_states, std::size_t strid
   }
 }
 
+void add(double* HWY_RESTRICT state, const double* HWY_RESTRICT contribution, std::size_t size) {
+  const hn::ScalableTag<double> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    hn::StoreU(hn::Add(hn::LoadU(d, state + i), hn::LoadU(d, contribution + i)), d, state + i);
+  }
+  for (; i < size; ++i) state[i] += contribution[i];
+}
+
+void subtract(double* HWY_RESTRICT state, const double* HWY_RESTRICT contribution,
+              std::size_t size) {
+  const hn::ScalableTag<double> d;
+  const std::size_t lanes = hn::Lanes(d);
+  std::size_t i = 0;
+  for (; i + lanes <= size; i += lanes) {
+    hn::StoreU(hn::Sub(hn::LoadU(d, state + i), hn::LoadU(d, contribution + i)), d, state + i);
+  }
+  for (; i < size; ++i) state[i] -= contribution[i];
+}
+
 }  // namespace neuroshard::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -77,6 +98,8 @@ namespace neuroshard::kernels {
 
 HWY_EXPORT(head_costs);
 HWY_EXPORT(hidden_sums);
+HWY_EXPORT(add);
+HWY_EXPORT(subtract);
 
 void head_costs(const double* states, std::size_t num_states, std::size_t stride,
                 const double* piece, std::size_t hidden, const double* bias, const double* output,
@@ -90,6 +113,14 @@ void hidden_sums(const double* states, std::size_t num_states, std::size_t strid
                  double* sums) {
   HWY_DYNAMIC_DISPATCH(hidden_sums)
   (states, num_states, stride, piece, hidden, bias, output, sums);
+}
+
+void add(double* state, const double* contribution, std::size_t size) {
+  HWY_DYNAMIC_DISPATCH(add)(state, contribution, size);
+}
+
+void subtract(double* state, const double* contribution, std::size_t size) {
+  HWY_DYNAMIC_DISPATCH(subtract)(state, contribution, size);
 }
 
 }  // namespace neuroshard::kernels

@@ -17,4 +17,8 @@ void hidden_sums(const double* states, std::size_t num_states, std::size_t strid
                  const double* piece, std::size_t hidden, const double* bias, const double* output,
                  double* sums);
 
+/// state[i] += contribution[i], and its reverse.
+void add(double* state, const double* contribution, std::size_t size);
+void subtract(double* state, const double* contribution, std::size_t size);
+
 }  // namespace neuroshard::kernels

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "neuroshard/cost/head_kernel.h"
+
 namespace neuroshard {
 
 ColumnAssignment::ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog,
@@ -52,9 +54,9 @@ std::int64_t ColumnAssignment::memory_change(int table, std::int64_t num_columns
 
 void ColumnAssignment::count_piece(int table, std::int64_t num_columns, int device, int sign) {
   const PieceType piece = catalog_.add(table, num_columns);
-  const double* contribution = catalog_.contribution(piece).data();
   const std::span<double> sums = state(device);
-  for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += sign * contribution[i];
+  (sign > 0 ? kernels::add : kernels::subtract)(sums.data(), catalog_.contribution(piece).data(),
+                                                sums.size());
   devices_[device].columns += static_cast<double>(sign * num_columns);
   devices_[device].bytes += sign * catalog_.bytes(piece);
 }

@@ -4,12 +4,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "neuroshard/cost/head_kernel.h"
+
 namespace neuroshard {
 
 namespace {
 
 /// Absorbs the rounding of limits that are meant to be whole columns.
 constexpr double kLimitTolerance = 1e-6;
+
+/// What rounding in the last digits of a cost may amount to.
+constexpr double kRounding = 1e-9;
 
 /// Why a piece is on no device.
 constexpr int kNoMemory = -1;
@@ -61,9 +66,7 @@ void GreedyGridSearch::put(int device) {
   devices_[device].columns += catalog_.num_columns(piece);
   columns_after_.back() = devices_[device].columns;
   const std::size_t size = catalog_.state_size();
-  double* state = states_.data() + device * size;
-  const double* contribution = catalog_.contribution(piece).data();
-  for (std::size_t i = 0; i < size; ++i) state[i] += contribution[i];
+  kernels::add(states_.data() + device * size, catalog_.contribution(piece).data(), size);
   changed_[device] = true;
 }
 
@@ -79,9 +82,7 @@ void GreedyGridSearch::take_back() {
   devices_[device].bytes -= catalog_.bytes(piece);
   devices_[device].columns -= catalog_.num_columns(piece);
   const std::size_t size = catalog_.state_size();
-  double* state = states_.data() + device * size;
-  const double* contribution = catalog_.contribution(piece).data();
-  for (std::size_t i = 0; i < size; ++i) state[i] -= contribution[i];
+  kernels::subtract(states_.data() + device * size, catalog_.contribution(piece).data(), size);
   changed_[device] = true;
 }
 
@@ -130,6 +131,17 @@ void GreedyGridSearch::place_all(double column_limit) {
   }
 }
 
+double GreedyGridSearch::least_cost() const {
+  const Task& task = simulator_.task();
+  double least = 0.0;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    const double floor_ms = simulator_.communication().floor_ms(
+        task.topology, task.batch_size, static_cast<double>(devices_[d].columns));
+    least = std::max(least, costs_[d] + floor_ms);
+  }
+  return least * (1.0 - kRounding);
+}
+
 double GreedyGridSearch::price() {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     columns_[d] = static_cast<double>(devices_[d].columns);
@@ -144,6 +156,7 @@ void GreedyGridSearch::judge(Placement& best) {
     return;
   }
   if (placed_on_.size() < pieces_.size()) return;
+  if (best.feasible() && least_cost() >= best.cost_ms) return;
   const double cost = price();
   if (!best.feasible() || cost < best.cost_ms) {
     best.cost_ms = cost;

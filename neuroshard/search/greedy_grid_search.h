@@ -77,6 +77,8 @@ class GreedyGridSearch {
   [[nodiscard]] std::int64_t widest_device() const;
   /// Counts the finished try.
   void judge(Placement& best);
+  /// What the plan costs at least, seen without its all-to-alls.
+  [[nodiscard]] double least_cost() const;
   [[nodiscard]] double price();
 
   const Simulator& simulator_;

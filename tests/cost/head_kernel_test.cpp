@@ -88,6 +88,22 @@ TEST(HeadKernel, MatchesTheFormulaOnEveryInstructionSet) {
   hwy::GetChosenTarget().DeInit();
 }
 
+TEST(HeadKernel, AddsAndSubtractsEveryElement) {
+  Random random(3);
+  for (std::size_t size = 0; size <= 70; ++size) {
+    const std::vector<double> first = uniform_values(size, random);
+    const std::vector<double> second = uniform_values(size, random);
+    std::vector<double> sum = first;
+    kernels::add(sum.data(), second.data(), size);
+    std::vector<double> difference = first;
+    kernels::subtract(difference.data(), second.data(), size);
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(sum[i], first[i] + second[i]);
+      EXPECT_EQ(difference[i], first[i] - second[i]);
+    }
+  }
+}
+
 TEST(HeadKernel, ACostDoesNotDependOnTheOtherStates) {
   Random random(12);
   const Problem all = random_problem(33, 7, random);
