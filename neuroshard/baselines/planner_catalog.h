@@ -12,8 +12,8 @@ namespace neuroshard {
 /// The search first, then the baselines.
 [[nodiscard]] std::vector<std::unique_ptr<Planner>> make_planners();
 
-/// The search, and the search without one of its parts: the beam over cuts, the grid of limits, what
-/// tries take over from each other, the improvement.
+/// The search, and the search without one of its parts: the beam over cuts, the grid of limits,
+/// what tries take over from each other, the improvement.
 [[nodiscard]] std::vector<std::unique_ptr<Planner>> make_ablations();
 
 /// The planner of this name, of either list. Throws InputError listing the names.

@@ -116,8 +116,7 @@ TEST_F(ModelRefinementTest, RefusesAnotherRefinementsFolder) {
   options_.num_rounds = 1;
   (void)refine();
   options_.tasks.seed = 1;
-  EXPECT_THAT(input_error([&] { (void)refine(); }),
-              testing::HasSubstr("round-0.jsonl: line 1: "));
+  EXPECT_THAT(input_error([&] { (void)refine(); }), testing::HasSubstr("round-0.jsonl: line 1: "));
   options_.planner.steps = 0;
   EXPECT_EQ(input_error([&] { (void)refine(); }), "steps: expected a number of steps, got 0");
 }
