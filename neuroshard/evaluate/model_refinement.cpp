@@ -117,7 +117,8 @@ class Refinement {
   }
 
   /// A task's plan; tasks too tight for any are drawn again.
-  ProposedPlan propose(int round, int number, std::shared_ptr<const ComputeCostModel> model) const {
+  ProposedPlan propose(int round, int number,
+                       const std::shared_ptr<const ComputeCostModel>& model) const {
     for (int draw = 0; draw < kMaxDraws; ++draw) {
       const Simulator simulator(task_of(round, number, draw), model, communication_);
       try {
