@@ -63,32 +63,10 @@ std::vector<std::string> task_files(const std::vector<std::string>& paths) {
   return files;
 }
 
-template <typename T>
-void set_if(Json& object, const char* key, const std::optional<T>& value) {
-  if (value) object.set(key, *value);
-}
-
-Json summary_json(const ComparisonSummary& summary) {
-  Json json = Json::Object{{"algorithm", summary.algorithm},
-                           {"tasks", summary.tasks},
-                           {"solved", summary.solved},
-                           {"common", summary.common},
-                           {"wins", summary.wins},
-                           {"mean_predicted_ms", summary.mean_predicted_ms},
-                           {"mean_wall_ms", summary.mean_wall_ms}};
-  set_if(json, "mean_measured_ms", summary.mean_measured_ms);
-  set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
-  set_if(json, "measured_wins", summary.measured_wins);
-  set_if(json, "mean_gap", summary.mean_gap);
-  set_if(json, "mean_ratio", summary.mean_ratio);
-  set_if(json, "worst_ratio", summary.worst_ratio);
-  return json;
-}
-
 std::string document(const CostModels& models, const std::vector<ComparisonEntry>& entries,
                      const std::vector<ComparisonSummary>& summaries) {
   Json::Array summary_array;
-  for (const ComparisonSummary& summary : summaries) summary_array.push_back(summary_json(summary));
+  for (const ComparisonSummary& summary : summaries) summary_array.push_back(to_json(summary));
   Json::Array entry_array;
   for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
   return to_document(Json::Object{{"format", "neuroshard/comparison/1"},

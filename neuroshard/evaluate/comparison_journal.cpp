@@ -72,6 +72,23 @@ Json to_json(const ComparisonEntry& entry) {
   return json;
 }
 
+Json to_json(const ComparisonSummary& summary) {
+  Json json = Json::Object{{"algorithm", summary.algorithm},
+                           {"tasks", summary.tasks},
+                           {"solved", summary.solved},
+                           {"common", summary.common},
+                           {"wins", summary.wins},
+                           {"mean_predicted_ms", summary.mean_predicted_ms},
+                           {"mean_wall_ms", summary.mean_wall_ms}};
+  set_if(json, "mean_measured_ms", summary.mean_measured_ms);
+  set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
+  set_if(json, "measured_wins", summary.measured_wins);
+  set_if(json, "mean_gap", summary.mean_gap);
+  set_if(json, "mean_ratio", summary.mean_ratio);
+  set_if(json, "worst_ratio", summary.worst_ratio);
+  return json;
+}
+
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "found", "wall_ms", "reason", "predicted_ms",
                        "measured_ms", "measured_compute_ms", "compute_mape", "device_columns",

@@ -16,6 +16,8 @@ namespace neuroshard {
 
 /// {"task": ..., "algorithm": ..., "found": ..., ...}; fields that have no value are left out.
 [[nodiscard]] Json to_json(const ComparisonEntry& entry);
+/// As in the documents of `compare`; fields that have no value are left out.
+[[nodiscard]] Json to_json(const ComparisonSummary& summary);
 /// Throws InputError for fields missing, unknown or out of range.
 [[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
 

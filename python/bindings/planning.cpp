@@ -104,25 +104,6 @@ TextAndWarnings price(const std::string& text, const Names& models) {
   return {plan_text(document), priced.warnings()};
 }
 
-Json summary_json(const ComparisonSummary& summary) {
-  Json json = Json::Object{{"algorithm", summary.algorithm},
-                           {"tasks", summary.tasks},
-                           {"solved", summary.solved},
-                           {"common", summary.common},
-                           {"wins", summary.wins},
-                           {"mean_predicted_ms", summary.mean_predicted_ms},
-                           {"mean_wall_ms", summary.mean_wall_ms}};
-  if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
-  if (summary.mean_measured_compute_ms) {
-    json.set("mean_measured_compute_ms", *summary.mean_measured_compute_ms);
-  }
-  if (summary.measured_wins) json.set("measured_wins", *summary.measured_wins);
-  if (summary.mean_gap) json.set("mean_gap", *summary.mean_gap);
-  if (summary.mean_ratio) json.set("mean_ratio", *summary.mean_ratio);
-  if (summary.worst_ratio) json.set("worst_ratio", *summary.worst_ratio);
-  return json;
-}
-
 std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
                     const Names& models, const Names& algorithms, const PlannerOptions& options,
                     std::int64_t arena_bytes, const std::string& reference) {
@@ -150,7 +131,7 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
   for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
   Json::Array summaries;
   for (const ComparisonSummary& summary : summarize(entries, reference)) {
-    summaries.push_back(summary_json(summary));
+    summaries.push_back(to_json(summary));
   }
   return to_line(
       Json::Object{{"entries", std::move(entry_array)}, {"summary", std::move(summaries)}});
