@@ -1,5 +1,8 @@
 // The executable `neuroshard`: command line in, exit code out.
 #include <fmt/format.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <cerrno>
 #include <cstdio>
@@ -63,9 +66,20 @@ int run(int argc, char** argv) {
   return flush_results();
 }
 
+/// Keeps freed memory for the next allocation: training frees and allocates megabytes in every
+/// step, and asking the system for their pages again took a fifth of its time.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  (void)mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the most it takes
+  (void)mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  (void)mallopt(M_TOP_PAD, 16 << 20);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   try {
     return run(argc, argv);
   } catch (const neuroshard::Error& error) {

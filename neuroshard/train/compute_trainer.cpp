@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
@@ -47,13 +51,16 @@ PieceBatch make_batch(const ComputeDataset& dataset, std::span<const int> sample
 }
 
 class Trainer {
+  using Clock = std::chrono::steady_clock;
+
  public:
   Trainer(const ComputeDataset& dataset, const ComputeTrainingOptions& options)
       : dataset_(dataset),
         options_(options),
         split_(split_dataset(dataset, options.seed)),
         standard_(standardise(dataset.features, dataset.first_piece, split_.training)),
-        pool_(options.num_threads) {
+        pool_(options.num_threads),
+        start_(Clock::now()) {
     double sum = 0.0;
     for (const int sample : split_.training) sum += dataset.cost_ms[sample];
     scale_ = sum / static_cast<double>(split_.training.size());
@@ -61,14 +68,12 @@ class Trainer {
 
   ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
     ComputeTrainingResult result;
-    std::vector<TrainableNetwork> members;
-    for (int member = 0; member < options_.members; ++member) {
-      members.push_back(train_member(member, result, on_epoch));
-    }
-    result.training = metrics(members, split_.training);
-    result.validation = metrics(members, split_.validation);
-    result.unseen_combinations = metrics(members, split_.unseen_combinations);
-    result.unseen_tables = metrics(members, split_.unseen_tables);
+    std::vector<TrainableNetwork> members = train_members(result, on_epoch);
+    result.seconds = seconds();
+    result.training = metrics(members, split_.training, pool_);
+    result.validation = metrics(members, split_.validation, pool_);
+    result.unseen_combinations = metrics(members, split_.unseen_combinations, pool_);
+    result.unseen_tables = metrics(members, split_.unseen_tables, pool_);
     result.model = make_model(members, result);
     return result;
   }
@@ -90,8 +95,46 @@ class Trainer {
                                                                    : Loss::squared_log_error;
   }
 
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  /// Members at once, as many as there are threads: a step of one has serial parts, and ends with
+  /// its threads waiting for the last of them. Threads beyond that work on a member's steps.
+  std::vector<TrainableNetwork> train_members(
+      ComputeTrainingResult& result, const std::function<void(const EpochStats&)>& on_epoch) {
+    const int at_once = std::max(1, std::min(options_.members, pool_.num_threads()));
+    std::vector<std::unique_ptr<ThreadPool>> pools;
+    for (int worker = 0; worker < at_once; ++worker) {
+      pools.push_back(std::make_unique<ThreadPool>(std::max(1, pool_.num_threads() / at_once)));
+    }
+    std::vector<std::optional<TrainableNetwork>> networks(options_.members);
+    std::vector<TrainingLoopResult> loops(options_.members);
+    std::mutex mutex;
+    int epochs_done = 0;
+    ThreadPool workers(at_once);
+    workers.for_each(options_.members, [&](std::size_t member, int worker) {
+      const auto on_member_epoch = [&](EpochStats stats) {
+        const std::scoped_lock lock(mutex);
+        stats.epoch = ++epochs_done;
+        stats.seconds = seconds();
+        if (on_epoch) on_epoch(stats);
+      };
+      networks[member] =
+          train_member(static_cast<int>(member), *pools[worker], loops[member], on_member_epoch);
+    });
+    std::vector<TrainableNetwork> members;
+    for (int member = 0; member < options_.members; ++member) {
+      members.push_back(std::move(*networks[member]));
+      result.best_epochs.push_back(loops[member].best_epoch);
+      result.epochs.insert(result.epochs.end(), loops[member].epochs.begin(),
+                           loops[member].epochs.end());
+    }
+    return members;
+  }
+
   /// Members differ in their first weights and in the order of the samples.
-  TrainableNetwork train_member(int member, ComputeTrainingResult& result,
+  TrainableNetwork train_member(int member, ThreadPool& pool, TrainingLoopResult& loop,
                                 const std::function<void(const EpochStats&)>& on_epoch) {
     Random random = Random::for_stream(options_.seed, 1 + static_cast<std::uint64_t>(member));
     TrainableNetwork network(shape(), random);
@@ -103,27 +146,17 @@ class Trainer {
                                         gradients);
     };
     subject.project = [&] { network.project(); };
-    subject.validation_mape = [&] { return metrics({&network, 1}, split_.validation).mape; };
-    const double seconds_before = result.seconds;
-    const auto on_member_epoch = [&](EpochStats stats) {
-      stats.seconds += seconds_before;
-      stats.epoch += member * options_.loop.epochs;
-      result.epochs.push_back(stats);
-      if (on_epoch) on_epoch(stats);
-    };
-    const TrainingLoopResult loop =
-        run_training_loop(subject, options_.loop, random, pool_, on_member_epoch);
-    result.best_epochs.push_back(loop.best_epoch);
-    result.seconds += loop.seconds;
+    subject.validation_mape = [&] { return metrics({&network, 1}, split_.validation, pool).mape; };
+    loop = run_training_loop(subject, options_.loop, random, pool, on_epoch);
     return network;
   }
 
   [[nodiscard]] PredictionMetrics metrics(std::span<const TrainableNetwork> members,
-                                          const std::vector<int>& samples) {
+                                          const std::vector<int>& samples, ThreadPool& pool) const {
     constexpr std::size_t kBlock = 256;
     std::vector<double> predicted(samples.size());
     std::vector<double> measured(samples.size());
-    pool_.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
+    pool.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
       const std::size_t first = block * kBlock;
       const std::size_t count = std::min(kBlock, samples.size() - first);
       const PieceBatch batch =
@@ -175,6 +208,7 @@ class Trainer {
   DatasetSplit split_;
   Standardisation standard_;
   ThreadPool pool_;
+  Clock::time_point start_;
   double scale_ = 1.0;  ///< mean measured cost [ms]
 };
 

@@ -18,7 +18,7 @@ namespace neuroshard {
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
   TrainingLoopOptions loop;
-  int members = 4;         ///< networks of the ensemble, trained one after the other
+  int members = 4;         ///< networks of the ensemble, trained side by side
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
@@ -29,8 +29,9 @@ struct ComputeTrainingOptions {
 
 struct ComputeTrainingResult {
   std::shared_ptr<const NeuralComputeModel> model;
-  std::vector<int> best_epochs;    ///< of each member: the one that was kept, by validation MAPE
-  std::vector<EpochStats> epochs;  ///< of all members, one after the other
+  std::vector<int> best_epochs;  ///< of each member: the one that was kept, by validation MAPE
+  std::vector<EpochStats>
+      epochs;  ///< of the members, one member's after another's, each counted from 1
   // Of the mean of the members' predictions.
   PredictionMetrics training;
   PredictionMetrics validation;
@@ -43,7 +44,8 @@ struct ComputeTrainingResult {
 [[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);
 
 /// Bit-reproducible on one machine. Throws InputError if there are too few samples to split, or if
-/// their costs are so far apart that training does not stay within numbers.
+/// their costs are so far apart that training does not stay within numbers. `on_epoch` is called by
+/// one thread at a time, after each epoch of any member, with the number of epochs done by all.
 [[nodiscard]] ComputeTrainingResult train_compute_model(
     const ComputeDataset& dataset, const ComputeTrainingOptions& options,
     const std::function<void(const EpochStats&)>& on_epoch = {});

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "neuroshard/train/layer_kernel.h"
 #include "neuroshard/train/matrix_product.h"
 
 namespace neuroshard {
@@ -31,16 +32,6 @@ MatrixXf he_uniform(Index outputs, Index inputs, Random& random) {
   return uniform_matrix(outputs, inputs, -bound, bound, random);
 }
 
-/// sums.col(i) = sum of the columns of sample i.
-void sum_pieces(const MatrixXf& columns, const std::vector<int>& first_piece, MatrixXf& sums) {
-  sums.setZero(columns.rows(), static_cast<Index>(first_piece.size()) - 1);
-  for (Index sample = 0; sample < sums.cols(); ++sample) {
-    for (int piece = first_piece[sample]; piece < first_piece[sample + 1]; ++piece) {
-      sums.col(sample) += columns.col(piece);
-    }
-  }
-}
-
 /// Every piece gets its sample's column.
 void spread_to_pieces(const MatrixXf& sums, const std::vector<int>& first_piece,
                       MatrixXf& columns) {
@@ -49,17 +40,6 @@ void spread_to_pieces(const MatrixXf& sums, const std::vector<int>& first_piece,
     for (int piece = first_piece[sample]; piece < first_piece[sample + 1]; ++piece) {
       columns.col(piece) = sums.col(sample);
     }
-  }
-}
-
-/// Zero where the ReLU was: its derivative times the gradient of its output. The activations are
-/// the first rows of a matrix that may have more.
-void mask_inactive(const MatrixXf& activation, MatrixXf& gradient) {
-  for (Index column = 0; column < gradient.cols(); ++column) {
-    const float* active = activation.col(column).data();
-    float* values = gradient.col(column).data();
-    // A choice without a branch: which units are active is a matter of chance.
-    for (Index i = 0; i < gradient.rows(); ++i) values[i] = active[i] > 0.0F ? values[i] : 0.0F;
   }
 }
 
@@ -116,18 +96,17 @@ void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
     }
     multiply(parameters_[2 * layer], Transpose::no, a.inputs[layer], Transpose::no, Product::assign,
              output);
-    output.colwise() += parameters_[2 * layer + 1].col(0);
     if (last && has_loads()) {
+      output.colwise() += parameters_[2 * layer + 1].col(0);
       a.encoded = output.cwiseMin(kMaxLogLoad).array().exp();
     } else {
-      output = output.cwiseMax(0.0F);
+      kernels::add_and_rectify(output, parameters_[2 * layer + 1]);
       (last ? a.encoded : a.inputs[layer + 1]) = std::move(output);
     }
   }
-  sum_pieces(a.encoded, batch.first_piece, a.sums);
+  kernels::sum_pieces(a.encoded, batch.first_piece, a.sums);
   multiply(parameters_[head_at()], Transpose::no, a.sums, Transpose::no, Product::assign, a.hidden);
-  a.hidden.colwise() += parameters_[head_at() + 1].col(0);
-  a.hidden = a.hidden.cwiseMax(0.0F);
+  kernels::add_and_rectify(a.hidden, parameters_[head_at() + 1]);
   a.cost = a.hidden.transpose() * parameters_[output_at()].col(0) +
            a.sums.transpose() * parameters_[linear_at()].col(0);
   a.cost.array() += parameters_[offset_at()](0, 0);
@@ -167,7 +146,7 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
   gradients[linear_at()] =
       has_loads() ? MatrixXf(a.sums * cost_gradient) : MatrixXf(MatrixXf::Zero(a.sums.rows(), 1));
   MatrixXf hidden_gradient = parameters_[output_at()] * cost_gradient.transpose();
-  mask_inactive(a.hidden, hidden_gradient);
+  kernels::keep_active(a.hidden, hidden_gradient);
   multiply(hidden_gradient, Transpose::no, a.sums, Transpose::yes, Product::assign,
            gradients[head_at()]);
   gradients[head_at() + 1] = hidden_gradient.rowwise().sum();
@@ -180,7 +159,7 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
   if (has_loads()) {  // d exp(x) = exp(x)
     output_gradient.array() *= a.encoded.array();
   } else {
-    mask_inactive(a.encoded, output_gradient);
+    kernels::keep_active(a.encoded, output_gradient);
   }
   for (std::size_t layer = num_layers(); layer-- > 0;) {
     multiply(output_gradient, Transpose::no, a.inputs[layer], Transpose::yes, Product::assign,
@@ -192,7 +171,7 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
              Product::assign, input_gradient);
     // Of the last layer's joined input, the features are below the hidden units.
     output_gradient = input_gradient.topRows(shape_.encoder[layer - 1]);
-    mask_inactive(a.inputs[layer], output_gradient);
+    kernels::keep_active(a.inputs[layer], output_gradient);
   }
 }
 
