@@ -137,6 +137,8 @@ void print_report(const PlanOptions& options, const Simulator& simulator,
     fmt::print("no plan is predicted to cost less than {:.3f} ms: at most {:.1f}% to gain\n",
                bound_ms, 100.0 * (1.0 - bound_ms / result.predicted.cost_ms));
   }
+  fmt::print("{}", disagreement_text(simulator.compute().num_members(),
+                                     simulator.member_ranges(result.plan)));
   if (!options.baselines) return;
   std::vector<AlgorithmOutcome> outcomes{
       {std::string(options.algorithm), true, result.predicted.cost_ms, result.stats.wall_ms, ""}};

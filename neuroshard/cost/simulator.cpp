@@ -79,19 +79,36 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
   return result;
 }
 
-PlanCost Simulator::cost(const ShardingPlan& plan) const {
-  const std::size_t world_size = task_.topology.world_size;
+std::vector<double> Simulator::device_states(const ShardingPlan& plan) const {
   const std::size_t state_size = compute_->state_size();
-  std::vector<double> states(world_size * state_size, 0.0);
+  std::vector<double> states(task_.topology.world_size * state_size, 0.0);
   std::vector<double> contribution(state_size);
   for (const Shard& shard : plan.shards) {
     encode(shard.table, shard.num_columns, contribution);
     double* state = states.data() + shard.device * state_size;
     for (std::size_t i = 0; i < state_size; ++i) state[i] += contribution[i];
   }
-  std::vector<double> compute_ms(world_size);
-  compute_->costs_with(states, {}, compute_ms);
+  return states;
+}
+
+PlanCost Simulator::cost(const ShardingPlan& plan) const {
+  std::vector<double> compute_ms(task_.topology.world_size);
+  compute_->costs_with(device_states(plan), {}, compute_ms);
   return cost(plan, compute_ms);
+}
+
+std::vector<MemberRange> Simulator::member_ranges(const ShardingPlan& plan) const {
+  const std::size_t num_members = compute_->num_members();
+  std::vector<double> costs(task_.topology.world_size * num_members);
+  compute_->member_costs(device_states(plan), {}, costs);
+  std::vector<MemberRange> ranges;
+  for (auto first = costs.begin(); first != costs.end();
+       first += static_cast<std::ptrdiff_t>(num_members)) {
+    const auto [least, most] =
+        std::minmax_element(first, first + static_cast<std::ptrdiff_t>(num_members));
+    ranges.push_back({*least, *most});
+  }
+  return ranges;
 }
 
 PlanCost Simulator::cost(const ShardingPlan& plan, std::span<const double> compute_ms) const {

@@ -13,6 +13,17 @@
 
 namespace neuroshard {
 
+/// What the computation model's members predict of one device [ms].
+struct MemberRange {
+  double least_ms = 0.0;
+  double most_ms = 0.0;
+
+  /// Relative to the middle; 0 of a model that has no members, or of a device without pieces.
+  [[nodiscard]] double spread() const {
+    return most_ms > least_ms ? 2.0 * (most_ms - least_ms) / (most_ms + least_ms) : 0.0;
+  }
+};
+
 /// Prices plans of one task. Immutable after construction, so threads may share it.
 class Simulator {
  public:
@@ -44,7 +55,13 @@ class Simulator {
   /// As `cost`, with computation costs [ms] known from elsewhere, e.g. measured.
   [[nodiscard]] PlanCost cost(const ShardingPlan& plan, std::span<const double> compute_ms) const;
 
+  /// How far the computation model's members are apart, for each device.
+  [[nodiscard]] std::vector<MemberRange> member_ranges(const ShardingPlan& plan) const;
+
  private:
+  /// Sum of the contributions of each device's pieces, one device's after another's.
+  [[nodiscard]] std::vector<double> device_states(const ShardingPlan& plan) const;
+
   Task task_;
   std::shared_ptr<const ComputeCostModel> compute_;
   std::shared_ptr<const CommunicationCostModel> communication_;

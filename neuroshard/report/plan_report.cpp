@@ -78,6 +78,18 @@ std::string cuts_text(const Task& task, const ShardingPlan& plan, std::size_t ma
   return fmt::format("{} of {} tables are cut:\n", cut, task.tables.size()) + text;
 }
 
+std::string disagreement_text(int num_members, const std::vector<MemberRange>& ranges) {
+  if (num_members < 2 || ranges.empty()) return "";
+  const auto widest = std::max_element(
+      ranges.begin(), ranges.end(),
+      [](const MemberRange& a, const MemberRange& b) { return a.spread() < b.spread(); });
+  return fmt::format(
+      "the {} networks of the computation model agree within {:.1f}% (device {}: {:.3f} to {:.3f} "
+      "ms)\n",
+      num_members, 100.0 * widest->spread(), widest - ranges.begin(), widest->least_ms,
+      widest->most_ms);
+}
+
 std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes) {
   TextTable table;
   table.add_column("algorithm", TextTable::Align::left);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/simulator.h"
 
 namespace neuroshard {
 
@@ -16,6 +17,11 @@ namespace neuroshard {
 /// Which tables were cut, into what widths, e.g. "t19: 64 + 64".
 [[nodiscard]] std::string cuts_text(const Task& task, const ShardingPlan& plan,
                                     std::size_t max_tables = 20);
+
+/// How far the networks of an ensemble are apart on the device where they are furthest: how well
+/// the model knows this plan. Empty for a model that is one network.
+[[nodiscard]] std::string disagreement_text(int num_members,
+                                            const std::vector<MemberRange>& ranges);
 
 /// One algorithm's outcome on a task.
 struct AlgorithmOutcome {

@@ -56,7 +56,7 @@ class Search {
     BeamState best = best_of(beam);
     int levels_left = options_.num_levels;
     keep_best(beam);
-    while (levels_left > 0) {
+    while (levels_left > 0 && pieces_tried_ < options_.max_pieces_tried) {
       std::vector<BeamState> children = expand(beam);
       if (children.empty()) break;
       keep_best(children);
@@ -150,6 +150,9 @@ class Search {
     std::erase_if(candidates, [&](const Candidate& candidate) {
       return !seen_.insert(hash_of(candidate.pieces)).second;
     });
+    for (const Candidate& candidate : candidates) {
+      pieces_tried_ += static_cast<std::int64_t>(candidate.pieces.size());
+    }
     std::vector<BeamState> states(candidates.size());
     pool_->for_each(states.size(), [&](std::size_t i, int worker) {
       const std::span<const int> known = known_of(candidates[i]);
@@ -251,6 +254,7 @@ class Search {
   std::optional<ThreadPool> pool_;
   std::vector<GreedyGridSearch> workers_;
   std::set<std::uint64_t> seen_;
+  std::int64_t pieces_tried_ = 0;  ///< of all lists that were placed
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 // search over placements.
 #pragma once
 
+#include <cstdint>
+
 #include "neuroshard/search/greedy_grid_search.h"
 #include "neuroshard/search/planner.h"
 
@@ -12,6 +14,9 @@ struct BeamSearchOptions {
   int num_candidates = 10;  ///< largest and costliest pieces that are halved, each; the paper's N
   int beam_width = 3;       ///< lists of cuts kept from level to level; K
   int num_levels = 10;      ///< cuts at the most beyond those that memory demands; L
+  /// No further level once so many pieces of lists were placed, all lists and levels together: a
+  /// task of 100,000 tables then takes half a minute. Tasks of the paper's size stay far below it.
+  std::int64_t max_pieces_tried = 20'000'000;
   GreedyGridSearchOptions greedy;
 };
 

@@ -134,6 +134,39 @@ TEST(Simulator, TakesMeasuredComputationCosts) {
   EXPECT_EQ(cost.devices[1].memory_bytes, 100 * 20);
 }
 
+/// Two members, of which the second finds everything half as expensive again.
+class DividedCompute final : public FusingCompute {
+ public:
+  int num_members() const override { return 2; }
+  void member_costs(std::span<const double> states, std::span<const double> piece,
+                    std::span<double> costs) const override {
+    std::vector<double> first(costs.size() / 2);
+    costs_with(states, piece, first);
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      costs[2 * i] = first[i];
+      costs[2 * i + 1] = 1.5 * first[i];
+    }
+  }
+};
+
+TEST(Simulator, SaysHowFarTheMembersAreApart) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{0.0, 0.0}, std::vector{0.0, 0.0});
+  const ShardingPlan plan{{{0, 0, 8, 1}}};
+  const std::vector<MemberRange> ranges =
+      Simulator(two_tables(2), std::make_shared<DividedCompute>(), communication)
+          .member_ranges(plan);
+  ASSERT_EQ(ranges.size(), 2u);
+  EXPECT_EQ(ranges[0].spread(), 0.0);  // no pieces
+  EXPECT_EQ(ranges[1].least_ms, 8.0);
+  EXPECT_EQ(ranges[1].most_ms, 12.0);
+  EXPECT_DOUBLE_EQ(ranges[1].spread(), 0.4);
+  const std::vector<MemberRange> single =
+      Simulator(two_tables(2), std::make_shared<FusingCompute>(), communication)
+          .member_ranges(plan);
+  EXPECT_EQ(single[1].spread(), 0.0);
+}
+
 TEST(Simulator, RefusesAnInvalidTaskAndMissingModels) {
   const auto compute = std::make_shared<FusingCompute>();
   const auto communication = std::make_shared<AnalyticCommunicationModel>(interconnects()[0]);

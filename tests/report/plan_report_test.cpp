@@ -55,6 +55,13 @@ TEST(PlanTable, LeavesOutFastDevicesAndSaysSo) {
   EXPECT_LT(text.find("5.750"), text.find("7.750"));  // by number, not by time
 }
 
+TEST(DisagreementText, NamesTheDeviceWhereMembersAreFurthestApart) {
+  EXPECT_EQ(disagreement_text(4, {{1.0, 1.0}, {9.5, 10.5}, {99.0, 101.0}}),
+            "the 4 networks of the computation model agree within 10.0% (device 1: 9.500 to 10.500 "
+            "ms)\n");
+  EXPECT_EQ(disagreement_text(1, {{1.0, 1.0}}), "");
+}
+
 TEST(CutsText, SpellsOutTheWidths) {
   const Task task = two_tables(2);
   EXPECT_EQ(cuts_text(task, {{{0, 0, 16, 0}, {1, 0, 8, 1}}}), "no table is cut\n");
