@@ -35,10 +35,17 @@ void check(cudaError_t status, const char* what) {
       return;
     case cudaErrorMemoryAllocation:
       (void)cudaGetLastError();  // is not to be met again by the next call
-      throw OutOfDeviceMemory(fmt::format("out of device memory ({})", what));
-    case cudaErrorInsufficientDriver:
+      throw OutOfDeviceMemory(fmt::format("cuda: out of device memory ({})", what));
     case cudaErrorSystemDriverMismatch:
+      throw MachineError(fmt::format(
+          "cuda: expected a driver whose library and kernel module are of one release, got a "
+          "library for CUDA {} with another module: load the module anew, or restart the machine",
+          version_text(driver_version())));
     case cudaErrorCompatNotSupportedOnDevice:
+      throw MachineError(
+          "cuda: expected a device that the driver's compatibility library supports, got another: "
+          "leave that library out of LD_LIBRARY_PATH, or take a newer driver");
+    case cudaErrorInsufficientDriver:
     case cudaErrorStubLibrary:
       fail_without_driver();
     case cudaErrorNoDevice:
