@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/gpu_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/training_report.h"
@@ -15,6 +16,7 @@
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/model_refinement.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
@@ -40,6 +42,7 @@ struct RefineOptions {
   int epochs = 0;
   bool json = false;
   std::string output;
+  BackendOptions measuring;
 };
 
 Json round_json(const RefinementRound& round) {
@@ -95,7 +98,16 @@ void run(RefineOptions& options) {
   tasks.memory_bytes = parse_bytes(options.memory, "--memory");
   tasks.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   if (tasks.interconnect.empty()) tasks.interconnect = "pcie4";
-  refinement.benchmark.arena_bytes = parse_bytes(options.arena, "--arena");
+  options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
+  Task of_workload;
+  of_workload.tables = refinement.workload.tables;
+  options.measuring.cpu.data_type = arena_data_type(of_workload);
+  refinement.benchmark = options.measuring.cpu;
+  // A CPU's description names the sets in flight, which each round has a number of.
+  if (const ComputeBackendFactory chosen = chosen_backend(options.measuring, 1);
+      options.measuring.on_gpus()) {
+    refinement.backend = chosen;
+  }
   refinement.planner.time_limit_seconds = kNoTimeLimit;
   refinement.planner.seed = tasks.seed;
   refinement.training.seed = tasks.seed;
@@ -190,6 +202,7 @@ void add_refine_model_command(CLI::App& app) {
       ->check(integer_between(0, 1'000'000));
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
+  add_backend_options(*command, options->measuring);
   command->add_option("--threads", refinement.planner.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();

@@ -115,8 +115,8 @@ double copy_bandwidth() {
   constexpr std::size_t kBytes = std::size_t{2} << 30;
   cuda::DeviceBuffer from;
   cuda::DeviceBuffer to;
-  from.reserve(kBytes);
-  to.reserve(kBytes);
+  from.allocate(kBytes);
+  to.allocate(kBytes);
   const cuda::Stream stream;
   cuda::launch_fill(from.as<>(), kBytes, false, stream.get());
   cuda::Event start;

@@ -219,7 +219,9 @@ class Refinement {
     given.seed = mix64(options_.tasks.seed + static_cast<std::uint64_t>(round));
     given.in_flight = static_cast<int>(std::min<std::size_t>(given.sets.size(), kMostInFlight));
     const std::string path = file(round, "jsonl");
-    collect_compute_costs(given, options_.benchmark, path, callbacks_.on_sample);
+    const ComputeBackendFactory backend =
+        options_.backend ? *options_.backend : cpu_backend(options_.benchmark, given.in_flight);
+    collect_compute_costs(given, backend, path, callbacks_.on_sample);
 
     std::vector<std::optional<double>> measured(given.sets.size());
     for (const ComputeCostSample& sample : read_compute_costs(path).samples) {

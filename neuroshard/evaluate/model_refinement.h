@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct RefinementOptions {
   std::string folder;       ///< of what is measured and trained: a run that was stopped goes on
   PlannerOptions planner;   ///< `steps` must be given: plans must not depend on the clock
   ComputeBenchmarkOptions benchmark;
+  /// What measures; nothing: this machine's CPU, as `benchmark` says.
+  std::optional<ComputeBackendFactory> backend;
   ComputeTrainingOptions training;
 };
 

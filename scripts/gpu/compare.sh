@@ -5,8 +5,8 @@
 #
 #   scripts/gpu/compare.sh BUILD FOLDER NAME      with the model FOLDER/NAME.safetensors
 #
-# In the environment: COUNT (50) tasks for each number of devices; for trying it out without a GPU
-# BACKEND=cpu and BATCH.
+# In the environment: COUNT (50) tasks for each number of devices; ARENA (48GiB) as for collect.sh; for
+# trying it out without a GPU BACKEND=cpu and BATCH.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 folder=$(cd "$2" && pwd)
@@ -14,7 +14,7 @@ name=$3
 cd "$(dirname "$0")/../.."
 count=${COUNT:-50}
 batch=${BATCH:-65536}
-arena=48GiB
+arena=${ARENA:-48GiB}
 [ "${BACKEND:-cuda}" = cuda ] || arena=1GiB
 
 compare() {  # DEVICES TABLES SEED
@@ -23,7 +23,7 @@ compare() {  # DEVICES TABLES SEED
     --devices "$1" --memory 4GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
     -o "$tasks"
   echo "$1 devices"
-  "$build/cli/neuroshard" compare "$tasks" --measure --backend "${BACKEND:-cuda}" --arena $arena \
+  "$build/cli/neuroshard" compare "$tasks" --measure --backend "${BACKEND:-cuda}" --arena "$arena" \
     --model "$folder/$name.safetensors" --model models/all-to-all.safetensors \
     --journal "$folder/journal-$1.jsonl" -o "$folder/comparison-$1.json" |
     tee "$folder/comparison-$1.txt"

@@ -123,7 +123,7 @@ TEST(DeviceOperator, TablesBeyond32BitsOfElements) {
   constexpr std::int64_t kBatch = 64;
   DeviceBuffer weights;
   try {
-    weights.reserve(static_cast<std::size_t>(kRows * kColumns) * sizeof(Half));
+    weights.allocate(static_cast<std::size_t>(kRows * kColumns) * sizeof(Half));
   } catch (const OutOfDeviceMemory& error) {
     GTEST_SKIP() << error.what();
   }

@@ -112,6 +112,43 @@ TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {
   EXPECT_EQ(result.rounds.size(), 1u);
 }
 
+/// A machine whose times are exact: a millisecond per column, in each direction.
+class ExactBackend final : public ComputeBackend {
+ public:
+  void measure(const std::function<std::optional<PieceSet>()>& next, int, std::int64_t, Optimizer,
+               const std::function<void(const PieceSetResult&)>& on_done) override {
+    while (const std::optional<PieceSet> set = next()) {
+      double columns = 0.0;
+      for (const TablePiece& piece : set->pieces) columns += static_cast<double>(piece.num_columns);
+      on_done({set->id, ComputeMeasurement{columns, columns, 7, 0.0}, ""});
+    }
+  }
+  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
+    return nullptr;
+  }
+};
+
+TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
+  const ComputeBackendFactory exact{
+      {Json::Object{{"kind", "cuda"}, {"name", "exact"}}, Json::Object{{"name", "exact"}}},
+      [] { return std::make_unique<ExactBackend>(); }};
+  collect_compute_costs(testing_collection::tiny_sampling(40), exact, 60,
+                        folder_.file("exact.jsonl"), {});
+  options_.costs = {folder_.file("exact.jsonl")};
+  options_.backend = exact;
+  options_.num_rounds = 1;
+  const RefinementResult result = refine();
+  EXPECT_EQ(result.rounds.front().drift, 1.0) << "the controls cost what they did";
+  const ComputeCosts costs = read_compute_costs(options_.folder + "/round-0.jsonl");
+  EXPECT_EQ(to_line(costs.header.hardware), R"({"kind": "cuda", "name": "exact"})");
+  ASSERT_FALSE(costs.samples.empty());
+  for (const ComputeCostSample& sample : costs.samples) {
+    std::int64_t columns = 0;
+    for (const MeasuredShard& shard : sample.shards) columns += shard.num_columns;
+    EXPECT_EQ(sample.forward_ms, static_cast<double>(columns));
+  }
+}
+
 TEST_F(ModelRefinementTest, RefusesAnotherRefinementsFolder) {
   options_.num_rounds = 1;
   (void)refine();

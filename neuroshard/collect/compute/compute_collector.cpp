@@ -299,7 +299,7 @@ std::int64_t collect_compute_costs(
 }
 
 std::int64_t collect_compute_costs(
-    const GivenPieceSets& given, const ComputeBenchmarkOptions& benchmark, const std::string& path,
+    const GivenPieceSets& given, const ComputeBackendFactory& backend, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
   if (given.sets.empty()) throw InputError("sets", "at least one set of pieces", "none");
   return collect({.sampling = given.origin,
@@ -310,7 +310,13 @@ std::int64_t collect_compute_costs(
                   .optimizer = given.optimizer,
                   .seed = given.seed,
                   .in_flight = given.in_flight},
-                 cpu_backend(benchmark, given.in_flight), path, on_progress);
+                 backend, path, on_progress);
+}
+
+std::int64_t collect_compute_costs(
+    const GivenPieceSets& given, const ComputeBenchmarkOptions& benchmark, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  return collect_compute_costs(given, cpu_backend(benchmark, given.in_flight), path, on_progress);
 }
 
 }  // namespace neuroshard

@@ -119,6 +119,11 @@ std::int64_t collect_compute_costs(
 
 /// The same with all the given sets.
 std::int64_t collect_compute_costs(
+    const GivenPieceSets& given, const ComputeBackendFactory& backend, const std::string& path,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+/// On this machine's CPU.
+std::int64_t collect_compute_costs(
     const GivenPieceSets& given, const ComputeBenchmarkOptions& benchmark, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress);
 

@@ -14,12 +14,13 @@ struct CudaBackendOptions {
   std::vector<int> devices;  ///< that measure at the same time; empty: all that the process may use
   std::int64_t arena_bytes = std::int64_t{4} << 30;  ///< on each device, for the tables
   DataType data_type = DataType::fp32;               ///< what the arena is filled with
-  /// Nobody else uses a GPU's multiprocessors, so times scatter by a percent, to both sides. Seven
-  /// are one more than the fewest that give a median an interval of 95 %.
+  /// Nobody else uses a GPU's multiprocessors, so times scatter by a percent, to both sides. Six
+  /// are the fewest that give a median an interval of 95 %: from the smallest to the largest, as of
+  /// seven and eight. Three more leave out one of each.
   RepetitionOptions repetitions{.quantile = 0.5,
                                 .target_interval = 0.02,
                                 .warm_ups = 1,
-                                .min_repetitions = 7,
+                                .min_repetitions = 6,
                                 .max_repetitions = 21,
                                 .max_seconds = 1.0};
   /// Read before every pass, in sizes of the second-level cache: caches keep some lines for long.

@@ -35,10 +35,17 @@ void check(cudaError_t status, const char* what) {
       return;
     case cudaErrorMemoryAllocation:
       (void)cudaGetLastError();  // is not to be met again by the next call
-      throw OutOfDeviceMemory(fmt::format("out of device memory ({})", what));
-    case cudaErrorInsufficientDriver:
+      throw OutOfDeviceMemory(fmt::format("cuda: out of device memory ({})", what));
     case cudaErrorSystemDriverMismatch:
+      throw MachineError(fmt::format(
+          "cuda: expected a driver whose library and kernel module are of one release, got a "
+          "library for CUDA {} with another module: load the module anew, or restart the machine",
+          version_text(driver_version())));
     case cudaErrorCompatNotSupportedOnDevice:
+      throw MachineError(
+          "cuda: expected a device that the driver's compatibility library supports, got another: "
+          "leave that library out of LD_LIBRARY_PATH, or take a newer driver");
+    case cudaErrorInsufficientDriver:
     case cudaErrorStubLibrary:
       fail_without_driver();
     case cudaErrorNoDevice:
@@ -83,21 +90,27 @@ DeviceInfo device_info(int device) {
 
 DeviceBuffer::~DeviceBuffer() { (void)cudaFree(data_); }
 
+/// What it held is given back first: there may not be room for both.
+cudaError_t DeviceBuffer::try_allocate(std::size_t bytes) {
+  bytes_ = 0;
+  check(cudaFree(std::exchange(data_, nullptr)), "memory");
+  const cudaError_t status = cudaMalloc(&data_, bytes);
+  if (status == cudaSuccess) {
+    bytes_ = bytes;
+  } else if (status != cudaErrorMemoryAllocation) {
+    check(status, "memory");
+  }
+  (void)cudaGetLastError();  // is not to be met again by the next call
+  return status;
+}
+
 void DeviceBuffer::reserve(std::size_t bytes) {
   if (bytes <= bytes_) return;
-  check(cudaFree(std::exchange(data_, nullptr)), "memory");
-  bytes_ = 0;
-  const auto allocate = [&](std::size_t wanted) {
-    const cudaError_t status = cudaMalloc(&data_, wanted);
-    if (status == cudaSuccess) bytes_ = wanted;
-    return status;
-  };
-  const cudaError_t status = allocate(bytes + bytes / 4);
-  if (status == cudaSuccess) return;
-  if (status != cudaErrorMemoryAllocation) check(status, "memory");
-  (void)cudaGetLastError();
-  if (allocate(bytes) == cudaSuccess) return;
-  (void)cudaGetLastError();
+  if (try_allocate(bytes + bytes / 4) != cudaSuccess) allocate(bytes);
+}
+
+void DeviceBuffer::allocate(std::size_t bytes) {
+  if (try_allocate(bytes) == cudaSuccess) return;
   std::size_t free = 0;
   std::size_t total = 0;
   check(cudaMemGetInfo(&free, &total), "memory");

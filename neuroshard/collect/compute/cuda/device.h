@@ -54,6 +54,8 @@ class DeviceBuffer {
   /// Makes room for so many bytes at least, and a quarter more where it must grow, so that it
   /// seldom does; what it held is lost then. Throws OutOfDeviceMemory.
   void reserve(std::size_t bytes);
+  /// So many bytes and no more, for what will not grow. Throws OutOfDeviceMemory.
+  void allocate(std::size_t bytes);
 
   template <class T = std::byte>
   [[nodiscard]] T* as() const {
@@ -62,6 +64,8 @@ class DeviceBuffer {
   [[nodiscard]] std::size_t size() const { return bytes_; }
 
  private:
+  cudaError_t try_allocate(std::size_t bytes);
+
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
 };

@@ -75,6 +75,10 @@ class DeviceGroup {
     }
   }
 
+  static __device__ void prefetch(const void* place) {
+    asm volatile("prefetch.L1 [%0];" ::"l"(place));
+  }
+
   template <class T, int E>
   __device__ void load(Weights<T, E>& weights, const T* from) const {
     if (!takes_part_) return;

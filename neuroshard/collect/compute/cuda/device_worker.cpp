@@ -33,8 +33,8 @@ void upload(const T* values, std::size_t count, DeviceBuffer& buffer, const Stre
 
 DeviceWorker::DeviceWorker(int device, const CudaBackendOptions& options)
     : options_(options), info_((check(cudaSetDevice(device), "device"), device_info(device))) {
-  arena_.reserve(static_cast<std::size_t>(options.arena_bytes));
-  disturbance_.reserve(static_cast<std::size_t>(info_.l2_bytes * options.disturbance));
+  arena_.allocate(static_cast<std::size_t>(options.arena_bytes));
+  disturbance_.allocate(static_cast<std::size_t>(info_.l2_bytes * options.disturbance));
   sink_.reserve(sizeof(unsigned));
   launch_fill(arena_.as<>(), arena_.size(), options.data_type == DataType::fp16, stream_.get());
   launch_fill(disturbance_.as<>(), disturbance_.size(), false, stream_.get());
@@ -111,8 +111,27 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
 void DeviceWorker::prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer,
                            std::int64_t most_rows) {
   operator_.reset();
-  const std::vector<OperatorTable> tables = place(set, most_rows, set.random);
-  const std::vector<DeviceLookups> lookups = draw(set, tables, batch_size, set.random);
+  try {
+    try_to_prepare(set, batch_size, optimizer, most_rows);
+  } catch (const OutOfDeviceMemory&) {
+    // Earlier sets have left buffers as large as they needed them: whether a set has room must not
+    // depend on them.
+    free_working_memory();
+    try_to_prepare(set, batch_size, optimizer, most_rows);
+  }
+}
+
+void DeviceWorker::free_working_memory() {
+  batch_ = {};
+  activations_ = {};
+  workspace_ = {};
+}
+
+void DeviceWorker::try_to_prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer,
+                                  std::int64_t most_rows) {
+  Random random = set.random;
+  const std::vector<OperatorTable> tables = place(set, most_rows, random);
+  const std::vector<DeviceLookups> lookups = draw(set, tables, batch_size, random);
   std::int64_t columns = 0;
   for (const OperatorTable& table : tables) columns += table.num_columns;
   const std::size_t before = activations_.size();

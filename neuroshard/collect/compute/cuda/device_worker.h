@@ -46,6 +46,9 @@ class DeviceWorker {
     Event start_forward, end_forward, start_backward, end_backward;
   };
 
+  void try_to_prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer,
+                      std::int64_t most_rows);
+  void free_working_memory();
   const RowDistribution& distribution_of(const Table& table, std::int64_t batch_size);
   std::vector<OperatorTable> place(const PieceSet& set, std::int64_t most_rows,
                                    Random& random) const;

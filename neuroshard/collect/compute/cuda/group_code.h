@@ -12,6 +12,7 @@
 //   zero(tile), clear(weights)
 //   load(tile, const float*), store(float*, tile)
 //   load(weights, const T*), load_shared(...)    the latter where nobody writes meanwhile
+//   prefetch(pointer)                            what lies there will be read soon
 //   descend(T*, weights, tile, rate)             stores weights - rate * tile
 //   add(tile, tile), add(tile, weights)
 //   sum_of_squares(tile), broadcast(leader's value)

@@ -10,6 +10,8 @@ namespace neuroshard::cuda {
 /// Rows that a group has on the way from memory at once. Bags do not interrupt it: the rows of many
 /// short bags are as many independent loads as those of one long bag.
 inline constexpr int kPoolingUnroll = 8;
+/// Ends of bags that one prefetch brings: caches are filled by 32 bytes.
+inline constexpr int kOffsetsPerSector = 4;
 
 /// A place on the path through bags and their lookups in order, on which a step goes either over a
 /// lookup or over the end of a bag.
@@ -92,6 +94,15 @@ NEUROSHARD_GROUP_CODE void pool_bags(Group& group, const TableLayout& table,
     const std::int64_t lookup = bags.first.lookup + u;
     rows[u] = lookup < bags.last.lookup ? table.indices[lookup] : 0;
   }
+  // Where every bag is short, each step needs as many ends of bags as it has rows: they should be
+  // in the first-level cache by then.
+  const auto prefetch_bag_end = [&](std::int64_t bags_ahead) {
+    if (bag + bags_ahead < bags.last.bag) group.prefetch(table.offsets + bag + bags_ahead + 1);
+  };
+  NEUROSHARD_UNROLL
+  for (int ahead = 0; ahead < 2 * kPoolingUnroll; ahead += kOffsetsPerSector) {
+    prefetch_bag_end(ahead);
+  }
   for (std::int64_t first = bags.first.lookup; first < bags.last.lookup; first += kPoolingUnroll) {
     typename Group::template Weights<T, E> loaded[kPoolingUnroll];
     NEUROSHARD_UNROLL
@@ -100,6 +111,8 @@ NEUROSHARD_GROUP_CODE void pool_bags(Group& group, const TableLayout& table,
         group.load_shared(loaded[u], weights + rows[u] * table.num_columns);
       }
     }
+    prefetch_bag_end(2 * kPoolingUnroll);
+    prefetch_bag_end(2 * kPoolingUnroll + kOffsetsPerSector);
     NEUROSHARD_UNROLL
     for (int u = 0; u < kPoolingUnroll; ++u) {  // the next rows' numbers arrive meanwhile
       const std::int64_t lookup = first + kPoolingUnroll + u;

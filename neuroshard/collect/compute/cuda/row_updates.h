@@ -135,7 +135,13 @@ NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
   std::int64_t current = segment.row_before;
   bool began_here = false;
   std::int64_t came_in = kNoRow;
+  // What a key names is waited for; the key itself should not be, and no register is left for it.
+  const auto prefetch_keys = [&](std::int64_t item) {
+    if (item < segment.end) group.prefetch(items.keys + item);
+  };
+  prefetch_keys(segment.begin + kUnroll);
   for (std::int64_t first = segment.begin; first < segment.end; first += kUnroll) {
+    prefetch_keys(first + 2 * kUnroll);
     std::int64_t rows[kUnroll + 1];
     NEUROSHARD_UNROLL
     for (int u = 0; u <= kUnroll; ++u) {
