@@ -41,10 +41,11 @@ class Rating {
     constexpr double kBackwardMultiplier = 2.0;
     const double lookups = batch_ * table.pooling_factor;
     const double columns = static_cast<double>(num_columns);
+    const double pooled = static_cast<double>(pooled_columns(table, num_columns));
     const double row = columns * static_cast<double>(element_bytes(table.data_type));
     const double forward_ms =
-        (8.0 * lookups + lookups * row + 4.0 * batch_ * columns) / (memory_gb_per_s_ * 1e6);
-    return (1.0 + kBackwardMultiplier) * forward_ms + columns * comm_ms_per_column_;
+        (8.0 * lookups + lookups * row + 4.0 * batch_ * pooled) / (memory_gb_per_s_ * 1e6);
+    return (1.0 + kBackwardMultiplier) * forward_ms + pooled * comm_ms_per_column_;
   }
 
  private:

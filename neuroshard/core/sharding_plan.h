@@ -40,6 +40,11 @@ struct Shard {
   return can_cut(table.embedding_dim) && num_columns >= 2 * narrowest_cut(table);
 }
 
+/// Columns of a piece's pooled output: its own, once for every feature of the table.
+[[nodiscard]] constexpr std::int64_t pooled_columns(const Table& table, std::int64_t num_columns) {
+  return num_columns * table.num_features;
+}
+
 /// Bytes of one row of a piece: its weights and its share of the optimizer's state (none for SGD;
 /// row-wise Adagrad keeps one fp32 per row of each column piece).
 [[nodiscard]] constexpr std::int64_t row_bytes(const Table& table, std::int64_t num_columns,

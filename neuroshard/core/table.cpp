@@ -116,6 +116,9 @@ void validate(const Table& table, const std::string& place) {
     require(bytes >= 0 && bytes <= kMaxExtraBytes, place + field,
             fmt::format("an integer between 0 and {}", kMaxExtraBytes), fmt::format("{}", bytes));
   }
+  require(table.num_features >= 1 && table.num_features <= kMaxFeatures, place + ".num_features",
+          fmt::format("an integer between 1 and {}", kMaxFeatures),
+          fmt::format("{}", table.num_features));
 }
 
 }  // namespace neuroshard

@@ -50,7 +50,7 @@ struct Table {
   std::string name;
   std::int64_t num_embeddings = 0;  ///< rows
   std::int64_t embedding_dim = 0;   ///< columns
-  double pooling_factor = 0.0;      ///< mean number of indices per sample
+  double pooling_factor = 0.0;      ///< mean number of indices per sample, of all features
   DataType data_type = DataType::fp32;
   std::optional<ReuseHistogram> reuse_histogram;
   std::optional<IndexDistribution> index_distribution;
@@ -61,6 +61,8 @@ struct Table {
   /// and that each of its columns takes (the pooled output, for example).
   std::int64_t extra_bytes_per_shard = 0;
   std::int64_t extra_bytes_per_column = 0;
+  /// Features that look up in the table: each has a pooled output of its own.
+  std::int64_t num_features = 1;
 };
 
 /// Throws InputError ("place.field: expected ..., got ...") unless every number is in range.
@@ -70,6 +72,7 @@ void validate(const Table& table, const std::string& place);
 inline constexpr std::int64_t kMaxEmbeddings = std::int64_t{1} << 42;
 inline constexpr std::int64_t kMaxEmbeddingDim = 65'536;
 inline constexpr double kMaxPoolingFactor = 1e6;
+inline constexpr std::int64_t kMaxFeatures = 1024;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxExtraBytes = std::int64_t{1} << 44;
 

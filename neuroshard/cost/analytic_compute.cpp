@@ -153,6 +153,7 @@ PieceTraffic piece_traffic(const TableStatistics& table, std::int64_t num_column
   };
   const double batch = static_cast<double>(settings.batch_size);
   const double columns = static_cast<double>(num_columns);
+  const double pooled = batch * static_cast<double>(table.num_features);  // rows of the output
   const double lookups = batch * table.pooling_factor;
   const double row = moved(columns * static_cast<double>(element_bytes(table.data_type)));
   const RowReuse reuse = row_reuse(table, lookups, hardware.cache_bytes / row);
@@ -160,11 +161,11 @@ PieceTraffic piece_traffic(const TableStatistics& table, std::int64_t num_column
 
   PieceTraffic traffic;
   traffic.memory_bytes =
-      (reuse.distinct_rows + uncached) * row + 4.0 * batch * columns + 8.0 * lookups;
+      (reuse.distinct_rows + uncached) * row + 4.0 * pooled * columns + 8.0 * lookups;
   traffic.cache_bytes = reuse.cached_lookups * row;
 
-  const double gradients = 4.0 * batch * columns;
-  const double further_reads = std::max(lookups - batch, 0.0) * 4.0 * columns;
+  const double gradients = 4.0 * pooled * columns;
+  const double further_reads = std::max(lookups - pooled, 0.0) * 4.0 * columns;
   const double in_cache = std::min(1.0, hardware.cache_bytes / gradients);
   traffic.memory_bytes += gradients + (1.0 - in_cache) * further_reads;
   traffic.cache_bytes += in_cache * further_reads;

@@ -14,7 +14,8 @@ std::vector<TableStatistics> table_statistics(const Task& task) {
     statistics.push_back({.num_embeddings = table.num_embeddings,
                           .pooling_factor = table.pooling_factor,
                           .data_type = table.data_type,
-                          .reuse_histogram = reuse_histogram(table, task.batch_size)});
+                          .reuse_histogram = reuse_histogram(table, task.batch_size),
+                          .num_features = table.num_features});
   }
   return statistics;
 }

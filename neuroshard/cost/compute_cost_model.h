@@ -18,6 +18,7 @@ struct TableStatistics {
   double pooling_factor = 0.0;
   DataType data_type = DataType::fp32;
   ReuseHistogram reuse_histogram{};
+  std::int64_t num_features = 1;  ///< pooled outputs per sample
 };
 
 /// What is the same for every piece of a task.

@@ -139,7 +139,7 @@ void shard_features(FeatureSchema schema, const TableStatistics& table, std::int
   add(log2_of(row_lines * work.lookups));
   add(log2_of(work.row_bytes * work.distinct_rows));
   add(log2_of(row_lines * work.distinct_rows));
-  add(log2_of(static_cast<double>(settings.batch_size * num_columns) * 4.0));
+  add(log2_of(static_cast<double>(settings.batch_size * num_columns * table.num_features) * 4.0));
   for (const double bytes : kCacheBytes) add(cached_share(table, work, bytes));
 }
 

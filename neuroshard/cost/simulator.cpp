@@ -26,7 +26,8 @@ std::shared_ptr<const Model> present(std::shared_ptr<const Model> model, const c
 std::vector<double> column_sums(const Task& task, const ShardingPlan& plan) {
   std::vector<double> columns(task.topology.world_size, 0.0);
   for (const Shard& shard : plan.shards) {
-    columns[shard.device] += static_cast<double>(shard.num_columns);
+    columns[shard.device] +=
+        static_cast<double>(pooled_columns(task.tables[shard.table], shard.num_columns));
   }
   return columns;
 }

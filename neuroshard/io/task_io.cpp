@@ -49,7 +49,7 @@ auto optional_integers(T& table) {
 Table table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "embedding_dim", "pooling_factor", "data_type",
                        "reuse_histogram", "index_distribution", "min_shard_columns",
-                       "extra_bytes_per_shard", "extra_bytes_per_column"});
+                       "extra_bytes_per_shard", "extra_bytes_per_column", "num_features"});
   Table table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
@@ -66,6 +66,9 @@ Table table_from_json(const JsonReader& reader) {
   }
   for (const auto& [name, number] : optional_integers(table)) {
     if (const auto field = reader.optional_field(name)) *number = field->integer();
+  }
+  if (const auto features = reader.optional_field("num_features")) {
+    table.num_features = features->integer();
   }
   return table;
 }
@@ -124,6 +127,7 @@ Json to_json(const Table& table) {
   for (const auto& [name, number] : optional_integers(table)) {
     if (*number != 0) json.set(name, *number);
   }
+  if (table.num_features != 1) json.set("num_features", table.num_features);
   return json;
 }
 

@@ -57,7 +57,7 @@ void ColumnAssignment::count_piece(int table, std::int64_t num_columns, int devi
   const std::span<double> sums = state(device);
   (sign > 0 ? kernels::add : kernels::subtract)(sums.data(), catalog_.contribution(piece).data(),
                                                 sums.size());
-  devices_[device].columns += static_cast<double>(sign * num_columns);
+  devices_[device].columns += static_cast<double>(sign * catalog_.pooled_columns(piece));
   devices_[device].bytes += sign * catalog_.bytes(piece);
 }
 

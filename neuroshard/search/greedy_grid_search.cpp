@@ -35,7 +35,7 @@ GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalo
 int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
   const std::vector<std::int64_t>& capacity = simulator_.task().topology.memory_bytes;
   const std::int64_t bytes = catalog_.bytes(piece);
-  const std::int64_t columns = catalog_.num_columns(piece);
+  const std::int64_t columns = catalog_.pooled_columns(piece);
   int result = kNoMemory;
   const auto entries = order_.entries();
   for (std::size_t rank = 0; rank < entries.size(); ++rank) {
@@ -63,7 +63,7 @@ void GreedyGridSearch::put(int device) {
     return;
   }
   devices_[device].bytes += catalog_.bytes(piece);
-  devices_[device].columns += catalog_.num_columns(piece);
+  devices_[device].columns += catalog_.pooled_columns(piece);
   columns_after_.back() = devices_[device].columns;
   const std::size_t size = catalog_.state_size();
   kernels::add(states_.data() + device * size, catalog_.contribution(piece).data(), size);
@@ -80,7 +80,7 @@ void GreedyGridSearch::take_back() {
     return;
   }
   devices_[device].bytes -= catalog_.bytes(piece);
-  devices_[device].columns -= catalog_.num_columns(piece);
+  devices_[device].columns -= catalog_.pooled_columns(piece);
   const std::size_t size = catalog_.state_size();
   kernels::subtract(states_.data() + device * size, catalog_.contribution(piece).data(), size);
   changed_[device] = true;
@@ -169,7 +169,7 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
   pieces_ = pieces;
   double total_columns = 0.0;
   for (const PieceType piece : pieces) {
-    total_columns += static_cast<double>(catalog_.num_columns(piece));
+    total_columns += static_cast<double>(catalog_.pooled_columns(piece));
   }
   const double mean = total_columns / static_cast<double>(devices_.size());
   const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);

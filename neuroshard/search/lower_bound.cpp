@@ -68,7 +68,8 @@ double lower_bound_ms(const Simulator& simulator) {
   double mean_columns = 0.0;
   double largest = 0.0;  // the second part: of the tables one by one
   for (std::size_t table = 0; table < task.tables.size(); ++table) {
-    mean_columns += static_cast<double>(task.tables[table].embedding_dim) / world_size;
+    const Table& of = task.tables[table];
+    mean_columns += static_cast<double>(pooled_columns(of, of.embedding_dim)) / world_size;
     const LeastContributions least(simulator, static_cast<int>(table));
     if (!least.known()) continue;
     const auto whole = least.of(least.num_quanta());
@@ -77,7 +78,8 @@ double lower_bound_ms(const Simulator& simulator) {
     for (std::int64_t n = (least.num_quanta() + world_size - 1) / world_size;
          n <= least.num_quanta(); ++n) {
       cheapest = std::min(
-          cheapest, compute.cost(least.of(n)) + floor_ms(static_cast<double>(n * least.quantum())));
+          cheapest, compute.cost(least.of(n)) +
+                        floor_ms(static_cast<double>(pooled_columns(of, n * least.quantum()))));
     }
     largest = std::max(largest, cheapest);
   }

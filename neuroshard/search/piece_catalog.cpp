@@ -29,7 +29,7 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
   const std::span<double> contribution(contributions_.data() + type * state_size_, state_size_);
   simulator_.encode(table, num_columns, contribution);
   const Task& task = simulator_.task();
-  facts_.push_back({table, num_columns,
+  facts_.push_back({table, num_columns, neuroshard::pooled_columns(task.tables[table], num_columns),
                     shard_bytes(task.tables[table], num_columns, task.optimizer),
                     simulator_.compute().cost(contribution)});
   return type;

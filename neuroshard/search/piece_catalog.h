@@ -25,6 +25,10 @@ class PieceCatalog {
 
   [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }
   [[nodiscard]] std::int64_t num_columns(PieceType type) const { return facts_[type].num_columns; }
+  /// Of its pooled output.
+  [[nodiscard]] std::int64_t pooled_columns(PieceType type) const {
+    return facts_[type].pooled_columns;
+  }
   [[nodiscard]] std::int64_t bytes(PieceType type) const { return facts_[type].bytes; }
   /// Predicted cost of a device with this piece alone [ms].
   [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
@@ -47,6 +51,7 @@ class PieceCatalog {
   struct Facts {
     int table;
     std::int64_t num_columns;
+    std::int64_t pooled_columns;
     std::int64_t bytes;
     double single_cost;
   };

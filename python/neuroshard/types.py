@@ -44,6 +44,8 @@ class Table:
     min_shard_columns: int = 0
     extra_bytes_per_shard: int = 0
     extra_bytes_per_column: int = 0
+    #: Features that look up in the table, each with a pooled output; `pooling_factor` is of all.
+    num_features: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """The table as it stands in a task file."""

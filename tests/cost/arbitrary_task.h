@@ -94,12 +94,13 @@ inline rc::Gen<Task> arbitrary_task(double slack) {
 }
 
 /// The task with conditions on some of its tables: how narrow pieces may be, what they take
-/// beyond their rows.
+/// beyond their rows, how many features look up in them.
 inline Task with_conditions(Task task) {
   for (Table& table : task.tables) {
     table.min_shard_columns = *rc::gen::element<std::int64_t>(0, 0, 4, 6, 16, 32, 1000);
     table.extra_bytes_per_shard = *rc::gen::element<std::int64_t>(0, 1, 5000);
     table.extra_bytes_per_column = *rc::gen::element<std::int64_t>(0, 1, 100);
+    table.num_features = *rc::gen::element<std::int64_t>(1, 1, 2, 5);
   }
   return task;
 }

@@ -103,6 +103,20 @@ TEST(Simulator, LagsBehindTheEarliestGoIntoForwardAndTheSlowestDeviceIsTheCost) 
   EXPECT_EQ(cost.devices[0].memory_bytes, 0);
 }
 
+TEST(Simulator, EveryFeatureOfATableHasAPooledOutputOfItsOwn) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{0.0, 0.0}, std::vector{0.0, 0.0});
+  Task task = two_tables(2);
+  task.tables[0].num_features = 3;
+  const Simulator simulator(task, std::make_shared<FusingCompute>(), communication);
+
+  const PlanCost cost = simulator.cost({{{0, 0, 4, 0}, {0, 4, 4, 1}, {1, 0, 4, 1}}});
+
+  EXPECT_THAT(communication->seen_columns, testing::ElementsAre(12.0, 16.0));
+  EXPECT_EQ(cost.devices[0].num_columns, 12);
+  EXPECT_EQ(cost.devices[0].memory_bytes, 10 * (4 * 4 + 4));  // its rows are there once
+}
+
 TEST(Simulator, PricesEachDevicesPiecesAsOneOperator) {
   const auto communication = std::make_shared<ScriptedCommunication>(std::vector{0.0, 0.0, 0.0},
                                                                      std::vector{0.0, 0.0, 0.0});

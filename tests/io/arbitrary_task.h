@@ -60,6 +60,7 @@ inline Table arbitrary_table(std::string name) {
     table.min_shard_columns = *rc::gen::inRange<std::int64_t>(0, kMaxEmbeddingDim + 1);
     table.extra_bytes_per_shard = *rc::gen::inRange<std::int64_t>(0, kMaxExtraBytes + 1);
     table.extra_bytes_per_column = *rc::gen::inRange<std::int64_t>(0, kMaxExtraBytes + 1);
+    table.num_features = *rc::gen::inRange<std::int64_t>(1, kMaxFeatures + 1);
   }
   return table;
 }
@@ -119,6 +120,7 @@ inline void expect_same(const Table& a, const Table& b) {
   EXPECT_EQ(a.min_shard_columns, b.min_shard_columns);
   EXPECT_EQ(a.extra_bytes_per_shard, b.extra_bytes_per_shard);
   EXPECT_EQ(a.extra_bytes_per_column, b.extra_bytes_per_column);
+  EXPECT_EQ(a.num_features, b.num_features);
 }
 
 inline void expect_same(const Task& a, const Task& b) {

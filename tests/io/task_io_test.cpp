@@ -118,7 +118,9 @@ const Malformed kMalformed[] = {
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"dim\": 16",
      "f: tables[1]: expected no fields but name, num_embeddings, embedding_dim, pooling_factor, "
      "data_type, reuse_histogram, index_distribution, min_shard_columns, "
-     "extra_bytes_per_shard, extra_bytes_per_column, got \"dim\""},
+     "extra_bytes_per_shard, extra_bytes_per_column, num_features, got \"dim\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"num_features\": 0",
+     "f: tables[1].num_features: expected an integer between 1 and 1024, got 0"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 65537",
      "f: tables[1].embedding_dim: expected an integer between 1 and 65536, got 65537"},
     {"\"num_embeddings\": 100,", "\"num_embeddings\": -1,",

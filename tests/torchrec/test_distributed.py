@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def torchrun(script, *arguments, check=True):
     """Runs a script on two gloo processes."""
-    return subprocess.run(
+    run = subprocess.run(
         [
             *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
             *("--standalone", "--nproc-per-node", "2", script, *map(str, arguments)),
@@ -22,8 +22,10 @@ def torchrun(script, *arguments, check=True):
         capture_output=True,
         text=True,
         timeout=240,
-        check=check,
+        check=False,
     )
+    assert not check or run.returncode == 0, run.stdout[-1000:] + run.stderr[-5000:]
+    return run
 
 
 @pytest.mark.parametrize("tables", ["dcnv2", "generated"])
@@ -121,3 +123,48 @@ def test_one_plan_on_all_ranks(tmp_path):
     script.write_text(PLAN_ON_ALL_RANKS)
     run = torchrun(script, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
+
+
+FAILING_ON_ALL_RANKS = """
+import sys
+import torch
+import torch.distributed as dist
+from conftest import make_collection, make_topology
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.types import PlannerError
+
+from neuroshard.torchrec import NeuroShardPlanner
+
+dist.init_process_group("gloo")
+planner = NeuroShardPlanner(topology=make_topology(2, 1 << 20), debug=False)
+try:
+    planner.collective_plan(
+        make_collection([(100_000, 64)]), [EmbeddingBagCollectionSharder()], dist.GroupMember.WORLD
+    )
+except PlannerError as error:
+    print(f"rank {dist.get_rank()}: {error.error_type}: {error}", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_what_fails_on_rank_0_fails_on_all(tmp_path):
+    script = tmp_path / "failing_on_all_ranks.py"
+    script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT / 'tests' / 'torchrec')!r})\n")
+    with script.open("a") as file:
+        file.write(FAILING_ON_ALL_RANKS)
+    run = torchrun(script)
+    for rank in (0, 1):
+        assert f"rank {rank}: PlannerErrorType.INSUFFICIENT_STORAGE" in run.stdout, run.stdout
+
+
+def test_an_example_that_fails_ends_in_order():
+    run = torchrun(
+        ROOT / "examples" / "torchrec_dlrm.py",
+        *("--tables", "generated", "--num-tables", 4, "--max-rows", 1000, "--batch-size", 16),
+        *("--steps", 4, "--warm-up", 1, "--model", "no-such-model"),
+        check=False,
+    )
+    assert run.returncode == 1
+    assert run.stderr.count('got "no-such-model"') >= 2, run.stderr[-3000:]  # on both ranks
+    for signal in ("SIGABRT", "exitcode  : -"):  # no rank is killed or aborts
+        assert signal not in run.stderr, run.stderr[-3000:]

@@ -11,12 +11,14 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
-from torchrec.modules.embedding_configs import DataType, EmbeddingConfig
-from torchrec.modules.embedding_modules import EmbeddingCollection
+from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
 from neuroshard import ExtrapolationWarning, InputError
 from neuroshard.statistics import TableStatistics
 from neuroshard.torchrec import NeuroShardPlanner
+from neuroshard.torchrec.planner import joined
+from neuroshard.types import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
 SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 64)]
@@ -61,8 +63,6 @@ def test_every_column_is_placed_once(sharders):
             next_column += width
         assert next_column == columns
     for parameter in plan.plan[""].values():
-        whole = len(parameter.ranks) == 1
-        assert parameter.sharding_type == ("table_wise" if whole else "column_wise")
         assert parameter.compute_kernel == "fused"
 
 
@@ -125,6 +125,76 @@ def test_constraints(sharders):
     factors = [table.pooling_factor for table in planner.neuroshard_plan.task.tables]
     assert factors == [5.0, 90.0, 90.0, 5.0]
     assert planner.left_to_torchrec == {}
+
+
+def test_all_tables_are_column_wise_if_one_is_cut(sharders):
+    collection = make_collection([(100_000, 64)] * 3)
+
+    def types_of(factors, **kinds):
+        constraints = {
+            f"t{i}": ParameterConstraints(pooling_factors=[factor], sharding_types=kinds.get(f"t{i}"))
+            for i, factor in enumerate(factors)
+        }
+        plan = make_planner(make_topology(2, 1 << 30), constraints).plan(collection, sharders)
+        parameters = plan.plan[""]
+        return [(parameters[f"t{i}"].sharding_type, len(parameters[f"t{i}"].ranks)) for i in range(3)]
+
+    # One operator and one all-to-all for all of them, where they may.
+    assert types_of([100.0, 1.0, 1.0]) == [
+        ("column_wise", 2), ("column_wise", 1), ("column_wise", 1)
+    ]
+    assert types_of([100.0, 1.0, 1.0], t2=["table_wise"]) == [
+        ("column_wise", 2), ("column_wise", 1), ("table_wise", 1)
+    ]
+    whole = ["table_wise"]
+    assert types_of([2.0, 1.0, 1.0], t0=whole, t1=whole, t2=whole) == [("table_wise", 1)] * 3
+
+
+def test_no_cuts_for_next_to_nothing(sharders):
+    # Two equal tables: a half of each on both devices would be no better.
+    collection = make_collection([(100_000, 64)] * 2)
+    constraints = {f"t{i}": ParameterConstraints(pooling_factors=[10.0]) for i in range(2)}
+    plan = make_planner(make_topology(2, 1 << 30), constraints).plan(collection, sharders)
+    shards = shards_of(plan)
+    assert {parts[0][2] for parts in shards.values()} == {0, 1}
+    assert all(len(parts) == 1 for parts in shards.values())
+    assert {p.sharding_type for p in plan.plan[""].values()} == {"table_wise"}
+
+
+def test_pieces_on_one_device_are_joined():
+    shards = [
+        Shard("a", 0, 16, 1), Shard("a", 16, 16, 0), Shard("a", 32, 32, 1), Shard("b", 0, 8, 0)
+    ]
+    assert joined(shards) == [
+        Shard("a", 0, 48, 1), Shard("a", 48, 16, 0), Shard("b", 0, 8, 0)
+    ]
+
+
+def test_every_feature_of_a_table_counts(sharders):
+    features = {"t0": ["f0", "f1", "f2"], "t1": ["f3"]}
+    collection = EmbeddingBagCollection(
+        device=torch.device("meta"),
+        tables=[
+            EmbeddingBagConfig(
+                name=name, num_embeddings=10_000, embedding_dim=64, feature_names=names
+            )
+            for name, names in features.items()
+        ],
+    )
+    whole = ["table_wise"]
+    for factors, expected in (([1.0], 3.0), ([2.0, 3.0, 4.0], 9.0)):
+        constraints = {
+            "t0": ParameterConstraints(sharding_types=whole, pooling_factors=factors),
+            "t1": ParameterConstraints(sharding_types=whole),
+        }
+        planner = make_planner(make_topology(2, 1 << 30), constraints)
+        shards = shards_of(planner.plan(collection, sharders))
+        tables = {table.name: table for table in planner.neuroshard_plan.task.tables}
+        assert tables[".t0"].num_features == 3
+        assert tables[".t0"].pooling_factor == expected
+        assert tables[".t1"].num_features == 1
+        devices = planner.neuroshard_plan.predicted.devices
+        assert devices[shards["t0"][0][2]].num_columns >= 3 * 64
 
 
 def test_pooling_factors_decide(sharders):

@@ -6,6 +6,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch.distributed as dist
@@ -29,7 +30,8 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from .. import planning
 from ..errors import InfeasibleError, InputError
 from ..statistics import TableStatistics
-from ..types import Plan, Task
+from ..types import Plan, Table, Task
+from ..types import Shard as ShardOfPlan
 from ..types import Topology as Devices
 from .enumeration import GivenOptions, GivenReservation, OptionEnumerator, sharded_modules
 from .tables import (
@@ -53,6 +55,10 @@ DEFAULT_MODELS = {
 #: of the same inputs differ.
 _STEPS = 30_000
 _NO_LIMIT_SECONDS = 1e7
+
+#: Cut tables must promise to be so much cheaper than whole ones. What a cut costs beyond the
+#: operator, no model sees: the outputs' columns are put in order again, forward and backward.
+_LEAST_GAIN_OF_CUTS = 0.02
 
 
 class NeuroShardPlanner(EmbeddingShardingPlanner):
@@ -138,15 +144,29 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         sharders: list[ModuleSharder[nn.Module]] | None = None,
         pg: dist.ProcessGroup | None = None,
     ) -> ShardingPlan:
-        """Plans on rank 0 of the process group and broadcasts the plan."""
+        """Plans on rank 0 of the process group and broadcasts the plan. What goes wrong there is
+        raised on every rank: none waits for a plan that does not come."""
         self._in_collective = True
         try:
-            return super().collective_plan(module, sharders, pg)
+            outcome = super().collective_plan(module, sharders, pg)
         finally:
             self._in_collective = False
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
         """The plan for a module. In a process group of several ranks, use `collective_plan`."""
+        if not self._in_collective:
+            return self._planned(module, sharders)
+        try:
+            return self._planned(module, sharders)
+        except Exception as error:  # for all ranks, in the plan's place
+            return error
+
+    def _planned(
+        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> ShardingPlan:
         if not self._in_collective and dist.is_initialized() and dist.get_rank() != 0:
             raise InputError(
                 "plan: expected collective_plan, which plans on rank 0 and broadcasts, "
@@ -285,28 +305,13 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         sharders: Sequence[ModuleSharder[nn.Module]],
         reserved: Topology,
     ) -> list[ShardingOption]:
-        task = self._task(ours, taken_by, sharders, reserved)
-        try:
-            found = planning.plan(
-                task,
-                models=self._model_names(),
-                seed=self._seed,
-                num_threads=self._num_threads,
-                time_limit_seconds=float(self._timeout_seconds or _NO_LIMIT_SECONDS),
-                steps=_STEPS,
-                lower_bound=False,
-            )
-        except InfeasibleError as error:
-            raise PlannerError(
-                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(error)
-            ) from error
+        found = self._found(self._task(ours, taken_by, sharders, reserved))
         self.neuroshard_plan = found
-        self._num_proposals += found.search["plans_priced"]
-        self._num_plans += found.search["plans_priced"]
         pieces = defaultdict(list)
         for shard in found.shards:
             pieces[shard.table].append((shard.column_offset, shard.num_columns, shard.device))
         options = [planned.with_shards(pieces[planned.fqn]) for planned in ours]
+        unite_groups(ours, options)
         self._enumerator.populate_estimates(options)
         room = free_storage([*taken_by, *options], reserved)
         for rank, bytes_ in enumerate(room):
@@ -316,6 +321,46 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                     message=f"device {rank}: its tables exceed its memory by {-bytes_} bytes",
                 )
         return options
+
+    def _found(self, task: Task) -> Plan:
+        """The plan of the search, whole tables preferred where cuts promise next to nothing."""
+        try:
+            found = self._search(task)
+        except InfeasibleError as error:
+            raise PlannerError(
+                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(error)
+            ) from error
+        if len(found.shards) > len(task.tables):
+            whole = replace(task, tables=[as_whole(table) for table in task.tables])
+            try:
+                uncut = self._search(whole)
+            except InfeasibleError:
+                return self._with_pieces_joined(found)
+            if cost_ms(uncut) <= (1.0 + _LEAST_GAIN_OF_CUTS) * cost_ms(found):
+                return replace(uncut, task=task)
+        return self._with_pieces_joined(found)
+
+    def _search(self, task: Task) -> Plan:
+        found = planning.plan(
+            task,
+            models=self._model_names(),
+            seed=self._seed,
+            num_threads=self._num_threads,
+            time_limit_seconds=float(self._timeout_seconds or _NO_LIMIT_SECONDS),
+            steps=_STEPS,
+            lower_bound=False,
+        )
+        self._num_proposals += found.search["plans_priced"]
+        self._num_plans += found.search["plans_priced"]
+        return found
+
+    def _with_pieces_joined(self, found: Plan) -> Plan:
+        """The plan, one piece of a table per device at most: FBGEMM looks up every piece anew."""
+        shards = joined(found.shards)
+        if len(shards) == len(found.shards):
+            return found
+        priced = planning.price(replace(found, shards=shards), models=self._model_names())
+        return replace(found, shards=shards, predicted=priced.predicted)
 
     def _task(
         self,
@@ -380,6 +425,45 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         if self._models is not None:
             return self._models
         return DEFAULT_MODELS.get(self._topology.compute_device, ())
+
+
+def as_whole(table: Table | Mapping[str, Any]) -> Table:
+    """The table, not to be cut."""
+    assert isinstance(table, Table)
+    return replace(table, min_shard_columns=table.embedding_dim)
+
+
+def cost_ms(plan: Plan) -> float:
+    """What its slowest device is predicted to take."""
+    assert plan.predicted is not None
+    return plan.predicted.cost_ms
+
+
+def joined(shards: Sequence[ShardOfPlan]) -> list[ShardOfPlan]:
+    """A table's pieces on one device as one; its columns lie on its devices in the old order."""
+    columns: dict[str, dict[int, int]] = defaultdict(dict)
+    for shard in sorted(shards, key=lambda shard: shard.column_offset):
+        of_table = columns[shard.table]
+        of_table[shard.device] = of_table.get(shard.device, 0) + shard.num_columns
+    result = []
+    for table, by_device in columns.items():
+        offset = 0
+        for device, width in by_device.items():
+            result.append(ShardOfPlan(table, offset, width, device))
+            offset += width
+    return result
+
+
+def unite_groups(ours: Sequence[PlannedTable], options: Sequence[ShardingOption]) -> None:
+    """Where tables of a module are cut, the whole ones count as column-wise too, if they may.
+
+    TorchRec runs a module's tables of each sharding type by themselves: another operator, other
+    all-to-alls. A table in one piece is the same either way.
+    """
+    cut = {option.module[0] for option in options if len(option.shards) > 1}
+    for planned, option in zip(ours, options):
+        if option.module[0] in cut and COLUMN_WISE in planned.sharding_types:
+            option.sharding_type = COLUMN_WISE
 
 
 def bytes_on(storage: Any, compute_device: str) -> int:

@@ -101,13 +101,30 @@ def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
                 )
 
 
+def num_features(option: ShardingOption) -> int:
+    """Features that look up in the option's table."""
+    configs = option.module[1].embedding_bag_configs()
+    return max(
+        [len(config.feature_names) for config in configs if config.name == option.name] or [1]
+    )
+
+
+def per_feature(given: Sequence[float] | None, default: float, number: int) -> list[float]:
+    """One value for each of so many features."""
+    values = list(given or [default])
+    return values * number if len(values) == 1 else values
+
+
 def pooling_factor(
     constraint: ParameterConstraints | None, option: ShardingOption, batch_size: int
 ) -> float:
-    """Lookups in a table per sample of the batch, over all its features."""
+    """Lookups in a table per sample of the batch, over all its features. Where TorchRec knows one
+    number of a table with several (its default, or the only one given), it is that of each."""
     lengths = list(option.input_lengths)
-    poolings = (constraint and constraint.num_poolings) or [1.0] * len(lengths)
-    batches = (constraint and constraint.batch_sizes) or [batch_size] * len(lengths)
+    if len(lengths) == 1:
+        lengths *= num_features(option)
+    poolings = per_feature(constraint and constraint.num_poolings, 1.0, len(lengths))
+    batches = per_feature(constraint and constraint.batch_sizes, batch_size, len(lengths))
     lookups = sum(a * b * c for a, b, c in zip(lengths, poolings, batches))
     # A table that is hardly looked up still is a table.
     return max(float(lookups) / batch_size, 1e-6)
@@ -142,6 +159,7 @@ def to_table(
         data_type=_DATA_TYPES[planned.option.tensor.dtype],
         reuse_histogram=histogram,
         min_shard_columns=min(least, columns),
+        num_features=num_features(planned.option),
     )
     per_row = 4 if rowwise_state else 0
     table.extra_bytes_per_shard, table.extra_bytes_per_column = extra_bytes(
