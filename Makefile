@@ -11,6 +11,9 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
   --batch-size 4096 --optimizer rowwise_adagrad --model cpu-xeon-2core --model ethernet-25g \
   --baselines -o plan.json
 
+# Without this, ccache leaves alone what is compiled with precompiled headers.
+export CCACHE_SLOPPINESS = pch_defines,time_macros
+
 CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc' '*.cu' '*.cuh'
 
 .PHONY: help plan test test-torchrec python tsan bench fuzz portable format format-check tidy install clean setup setup-tests
@@ -52,8 +55,8 @@ format: | setup-tests ## format the sources in place
 format-check: | setup-tests ## fail if clang-format would change a source
 	@$(CXX_FILES) | xargs clang-format --dry-run --Werror
 
-tidy: build/dev/build.ninja ## clang-tidy over all sources, as .clang-tidy says
-	@$(CXX_FILES) | grep '\.cpp$$' | xargs run-clang-tidy -quiet -p build/dev
+tidy: build/tidy/build.ninja ## clang-tidy over all sources, as .clang-tidy says
+	@$(CXX_FILES) | grep '\.cpp$$' | xargs run-clang-tidy -quiet -p build/tidy
 
 portable: build/portable/build.ninja ## link the executable, the GPU's tests and benchmark for hosts that have nothing but glibc
 	@cmake --build build/portable --target neuroshard_portable
@@ -79,4 +82,4 @@ build/%/build.ninja: CMakePresets.json
 	@touch $@
 
 build/release/build.ninja python: | setup
-build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja build/portable/build.ninja: | setup-tests
+build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja build/portable/build.ninja build/tidy/build.ninja: | setup-tests
