@@ -17,7 +17,7 @@ namespace {
 
 /// The document's code blocks marked as JSON.
 std::vector<std::string> json_blocks() {
-  const std::string text = read_file(std::string(NEUROSHARD_SOURCE_DIR) + "/docs/formats.md");
+  const std::string text = read_file(NEUROSHARD_SOURCE_DIR "/docs/formats.md");
   constexpr std::string_view kBegin = "```json\n";
   std::vector<std::string> blocks;
   for (std::size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at)) {

@@ -146,6 +146,19 @@ RC_GTEST_PROP(BeamSearchProperty, MoreLevelsAndAWiderBeamAreNoWorseThanNone, ())
   RC_ASSERT(search(simulator).predicted.cost_ms <= without);
 }
 
+RC_GTEST_PROP(BeamSearchProperty, HugeTasksEndTheirLevelsEarly, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  RC_PRE(fit_memory(simulator.task()).feasible);
+  BeamSearchOptions bounded;
+  bounded.max_pieces_tried = 1;  // the first lists are placed in any case
+  BeamSearchOptions none;
+  none.num_levels = 0;
+  const PlanningResult result = search(simulator, 1, bounded);
+  RC_ASSERT(violations(simulator.task(), result.plan).empty());
+  const std::int64_t tried = search(simulator, 1, none).stats.states_expanded;
+  RC_ASSERT(result.stats.states_expanded == tried);
+}
+
 struct Corner {
   const char* name;
   Task task;
