@@ -156,7 +156,7 @@ class CudaBackend final : public ComputeBackend {
 
 std::vector<int> devices_of_process() {
   const ProcessGroup group = process_group();
-  const std::vector<int> devices = share_of_devices(group, cuda::device_count());
+  std::vector<int> devices = share_of_devices(group, cuda::device_count());
   if (devices.empty()) {
     throw InputError(
         "mpi", fmt::format("at most one process per device, {} on this host", cuda::device_count()),

@@ -108,7 +108,7 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
   return result;
 }
 
-void DeviceWorker::prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer,
+void DeviceWorker::prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer,
                            std::int64_t most_rows) {
   operator_.reset();
   try {

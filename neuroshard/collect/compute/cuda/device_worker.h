@@ -23,7 +23,7 @@ class DeviceWorker {
   /// Draws the set's batch on the device and gets everything ready. The operator, and what it works
   /// in, are those of the latest set. Of larger tables no more than `most_rows` rows are there, and
   /// lookups wrap around them as they do around the arena. Throws OutOfDeviceMemory.
-  void prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer,
+  void prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer,
                std::int64_t most_rows = kMaxEmbeddings);
   void forward() { operator_->forward(activations_.as<float>()); }
   void backward() { operator_->backward(activations_.as<float>()); }

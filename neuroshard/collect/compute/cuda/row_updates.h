@@ -210,7 +210,7 @@ NEUROSHARD_GROUP_CODE void sum_tile(Group& group, const Items& items, std::int64
       if (vector != nullptr) group.load(gradients[u], vector + first_column);
     }
     NEUROSHARD_UNROLL
-    for (int u = 0; u < kUnroll; ++u) group.add(sum, gradients[u]);
+    for (const auto& gradient : gradients) group.add(sum, gradient);
   }
 }
 
