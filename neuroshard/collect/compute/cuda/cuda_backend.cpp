@@ -91,7 +91,7 @@ class CudaBackend final : public ComputeBackend {
             if (!stopped) set = next();
           }
           if (!set) break;
-          const PieceSetResult result = measure_one(worker, std::move(*set), batch_size, optimizer);
+          const PieceSetResult result = measure_one(worker, *set, batch_size, optimizer);
           const std::lock_guard lock(mutex);
           on_done(result);
         }
@@ -108,16 +108,16 @@ class CudaBackend final : public ComputeBackend {
     cuda::check(cudaSetDevice(devices_.front()), "device");
     DeviceWorker& worker = *workers_.front();
     worker.forget_tables();
-    worker.prepare(std::move(set), batch_size, optimizer);
+    worker.prepare(set, batch_size, optimizer);
     return std::make_unique<CudaPreparedSet>(worker);
   }
 
  private:
-  static PieceSetResult measure_one(DeviceWorker& worker, PieceSet set, std::int64_t batch_size,
-                                    Optimizer optimizer) {
+  static PieceSetResult measure_one(DeviceWorker& worker, const PieceSet& set,
+                                    std::int64_t batch_size, Optimizer optimizer) {
     const std::int64_t id = set.id;
     try {
-      worker.prepare(std::move(set), batch_size, optimizer);
+      worker.prepare(set, batch_size, optimizer);
       return {id, worker.time_passes(), ""};
     } catch (const cuda::OutOfDeviceMemory& error) {
       return {id, std::nullopt, error.what()};
