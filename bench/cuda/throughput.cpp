@@ -167,7 +167,7 @@ void measure() {
     }
     std::vector<std::string> cells{measured.name, fmt::format("{:.1f}", lookups * 1e-6)};
     try {
-      worker.prepare(std::move(set), kBatch, measured.optimizer, kMostRows);
+      worker.prepare(set, kBatch, measured.optimizer, kMostRows);
       const ComputeMeasurement times = worker.time_passes();
       const PassBytes bytes = bytes_of(measured);
       const auto add = [&](double ms, const Bytes& moved) {

@@ -42,6 +42,10 @@ TEST(Cuda, WithoutADeviceEverySubcommandSaysSo) {
 
 /// A machine with a driver that cannot be worked with (fake_cuda_driver.cpp).
 class FakeDriver : public testing::Test {
+ public:
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+
  protected:
   FakeDriver() {
     setenv("LD_LIBRARY_PATH", NEUROSHARD_FAKE_CUDA_DRIVER, 1);
@@ -51,9 +55,6 @@ class FakeDriver : public testing::Test {
     unsetenv("LD_LIBRARY_PATH");
     for (const char* name : {"VERSION", "START", "DEVICE"}) unsetenv(variable(name).c_str());
   }
-  FakeDriver(const FakeDriver&) = delete;
-  FakeDriver& operator=(const FakeDriver&) = delete;
-
   static void set(const char* name, int value) {
     setenv(variable(name).c_str(), std::to_string(value).c_str(), 1);
   }

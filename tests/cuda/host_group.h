@@ -27,7 +27,7 @@ class HostGroup {
   explicit HostGroup(int lanes) : lanes_(lanes) {}
 
   void set_vectors(int vectors) { vectors_ = vectors; }
-  [[nodiscard]] bool leads() const { return true; }
+  [[nodiscard]] static bool leads() { return true; }
 
   template <int E>
   void zero(Tile<E>& tile) const {
@@ -81,7 +81,7 @@ class HostGroup {
     }
     return sums[0];
   }
-  [[nodiscard]] float broadcast(float value) const { return value; }
+  [[nodiscard]] static float broadcast(float value) { return value; }
 
  private:
   template <int E>

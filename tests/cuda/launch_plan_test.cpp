@@ -14,7 +14,8 @@ constexpr std::int64_t kResident = 132 * 2048;  // an H200
 
 OperatorTable table(std::int64_t rows, std::int64_t columns, DataType type = DataType::fp32,
                     std::uintptr_t address = 256) {
-  return {reinterpret_cast<void*>(address), nullptr, rows, columns, type};  // never dereferenced
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
+  return {reinterpret_cast<void*>(address), nullptr, rows, columns, type};
 }
 
 DeviceLookups lookups(std::int64_t count, std::int64_t longest) {
