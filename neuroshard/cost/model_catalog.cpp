@@ -103,10 +103,11 @@ std::optional<CommunicationModelFile> find_trained_cluster(const std::string& na
       const ModelFile file(path);
       if (file.kind() != "communication") return;
       CommunicationModelFile model = communication_model_from(file, path);
-      for (const TrainedCluster& cluster : model.info.clusters) {
-        if (cluster.name == name) found = std::move(model);
-        if (found) return;
-      }
+      const auto& clusters = model.info.clusters;
+      const bool knows_it =
+          std::any_of(clusters.begin(), clusters.end(),
+                      [&](const TrainedCluster& cluster) { return cluster.name == name; });
+      if (knows_it) found = std::move(model);
     } catch (const InputError&) {
       return;
     }

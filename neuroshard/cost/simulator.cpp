@@ -41,6 +41,7 @@ Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
       communication_(present(std::move(communication), "a communication cost model")),
       statistics_(table_statistics(task_)) {}
 
+// NOLINTNEXTLINE(modernize-pass-by-value): the copy is made by the constructor that is called
 Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute)
     : Simulator(other) {
   compute_ = present(std::move(compute), "a computation cost model");
