@@ -33,7 +33,7 @@ struct TaskGeneratorOptions {
 /// they take more memory than all devices have together, or any table alone cannot be cut to fit;
 /// so large tables are rarer in tasks of many tables.
 /// Throws InputError for options out of range, and if 10,000 draws all need too much memory.
-[[nodiscard]] Task generate_task(const Workload& workload, const TaskGeneratorOptions& options,
+[[nodiscard]] Task generate_task(const Workload& all_tables, const TaskGeneratorOptions& options,
                                  std::uint64_t index);
 
 }  // namespace neuroshard
