@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
@@ -76,7 +78,18 @@ std::string document(const CostModels& models, const std::vector<ComparisonEntry
                                   {"entries", std::move(entry_array)}});
 }
 
-void print_summaries(const CompareOptions& options,
+/// Least and largest of the entries' drifts.
+std::pair<double, double> range_of_drift(const std::vector<ComparisonEntry>& entries) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0.0;
+  for (const ComparisonEntry& entry : entries) {
+    low = std::min(low, entry.drift.value_or(low));
+    high = std::max(high, entry.drift.value_or(high));
+  }
+  return {low, high};
+}
+
+void print_summaries(const CompareOptions& options, const std::vector<ComparisonEntry>& entries,
                      const std::vector<ComparisonSummary>& summaries) {
   const bool measured = std::any_of(summaries.begin(), summaries.end(),
                                     [](const auto& s) { return s.measured_wins.has_value(); });
@@ -88,6 +101,10 @@ void print_summaries(const CompareOptions& options,
       table.add_column(title);
     }
   }
+  const bool controlled = std::any_of(summaries.begin(), summaries.end(), [](const auto& s) {
+    return s.mean_gap_less_drift.has_value();
+  });
+  if (controlled) table.add_column("less drift");
   const bool related =
       summaries.size() > 1 && std::any_of(summaries.begin(), summaries.end(),
                                           [](const auto& s) { return s.mean_ratio.has_value(); });
@@ -96,6 +113,9 @@ void print_summaries(const CompareOptions& options,
   }
   const auto cell = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : "";
+  };
+  const auto share = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.1f}%", 100.0 * *value) : "";
   };
   for (const ComparisonSummary& summary : summaries) {
     std::vector<std::string> cells{
@@ -106,8 +126,9 @@ void print_summaries(const CompareOptions& options,
       cells.push_back(cell(summary.mean_measured_ms));
       cells.push_back(cell(summary.mean_measured_compute_ms));
       cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
-      cells.push_back(summary.mean_gap ? fmt::format("{:.1f}%", 100.0 * *summary.mean_gap) : "");
+      cells.push_back(share(summary.mean_gap));
     }
+    if (controlled) cells.push_back(share(summary.mean_gap_less_drift));
     if (related) {
       cells.push_back(cell(summary.mean_ratio));
       cells.push_back(cell(summary.worst_ratio));
@@ -122,6 +143,13 @@ void print_summaries(const CompareOptions& options,
   if (measured) {
     fmt::print("measured: computation run here, all-to-alls {}; gap: between predicted and that\n",
                options.platform.empty() ? "predicted" : "simulated on " + options.platform);
+  }
+  if (controlled) {
+    const auto [low, high] = range_of_drift(entries);
+    fmt::print(
+        "less drift: the gap at the controls' earlier speed, from which the machine's differed by "
+        "{:+.1f}% to {:+.1f}%\n",
+        100.0 * (low - 1.0), 100.0 * (high - 1.0));
   }
   if (related) {
     fmt::print("ratio: {} cost to that of {}, mean and worst over the tasks that both solved\n",
@@ -144,23 +172,30 @@ void simulate_communication(const CompareOptions& options, const std::vector<std
                        "another");
     }
   }
-  std::vector<ComparisonEntry*> measured;
+  struct SimulatedCost {
+    IterationCase iteration;
+    std::optional<double>* cost_ms;
+  };
+  std::vector<SimulatedCost> costs;
   for (ComparisonEntry& entry : entries) {
-    if (entry.measured_ms) measured.push_back(&entry);
+    if (!entry.measured_ms) continue;
+    IterationCase iteration;
+    iteration.columns = entry.device_columns;
+    iteration.compute_ms = entry.device_compute_ms;
+    costs.push_back({iteration, &entry.measured_ms});
+    if (!entry.drift) continue;
+    for (double& ms : iteration.compute_ms) ms /= *entry.drift;
+    costs.push_back({std::move(iteration), &entry.less_drift_ms});
   }
   std::size_t given = 0;
   std::size_t done = 0;
   simulate_costs(
       first, options.platform,
       [&]() -> std::optional<IterationCase> {
-        if (given == measured.size()) return std::nullopt;
-        const ComparisonEntry& entry = *measured[given++];
-        IterationCase iteration;
-        iteration.columns = entry.device_columns;
-        iteration.compute_ms = entry.device_compute_ms;
-        return iteration;
+        if (given == costs.size()) return std::nullopt;
+        return std::move(costs[given++].iteration);
       },
-      [&](double cost_ms) { measured[done++]->measured_ms = cost_ms; });
+      [&](double cost_ms) { *costs[done++].cost_ms = cost_ms; });
 }
 
 /// The tasks, by the names of their files, and what makes them what they are.
@@ -193,7 +228,7 @@ void run(CompareOptions& options) {
   if (options.json) {
     fmt::print("{}", text);
   } else {
-    print_summaries(options, summaries);
+    print_summaries(options, entries, summaries);
   }
 }
 

@@ -9,9 +9,14 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
 
@@ -29,6 +34,29 @@ std::vector<std::unique_ptr<Planner>> planners_of(const std::vector<std::string>
   return planners;
 }
 
+/// Samples measured again beside each group of tasks: their median ratio is then within 1 to 2 %
+/// where single samples differ by 5 %.
+constexpr std::size_t kControlsPerGroup = 32;
+
+/// The workload that the files say they were measured on.
+std::string workload_of(const std::vector<std::string>& files) {
+  std::string workload;
+  for (const std::string& file : files) {
+    const ComputeCostsHeader header = read_compute_costs(file).header;
+    const Json* name = header.sampling ? header.sampling->find("workload") : nullptr;
+    if (name == nullptr || name->text() == nullptr) {
+      throw InputError(file + ": line 1: sampling.workload", "the name of a workload",
+                       name == nullptr ? "none" : describe(*name));
+    }
+    if (!workload.empty() && *name->text() != workload) {
+      throw InputError(file + ": line 1: sampling.workload", workload + ", as in " + files.front(),
+                       describe(*name));
+    }
+    workload = *name->text();
+  }
+  return workload;
+}
+
 }  // namespace
 
 void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
@@ -43,6 +71,9 @@ void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
+  command.add_option("--controls", options.controls,
+                     "With --measure: files of costs measured earlier (.jsonl), some of which are "
+                     "measured again beside the plans: how the machine's speed has changed");
   command.add_option("--time-limit", options.time_limit, "For algorithms that improve until then")
       ->capture_default_str();
   command.add_option("--threads", options.planner.num_threads, "0: one per core")
@@ -57,7 +88,16 @@ void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
 ComparisonRun::ComparisonRun(const ComparisonRunOptions& options)
     : options_(options), planner_(options.planner), planners_(planners_of(options.algorithms)) {
   planner_.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
-  if (!options.measure) return;
+  if (!options.measure) {
+    if (!options.controls.empty()) {
+      throw InputError("--controls", "--measure with it", "no --measure");
+    }
+    return;
+  }
+  if (!options.controls.empty()) {
+    control_tables_ = find_workload(workload_of(options.controls), 0);
+    controls_.emplace(options.controls, control_tables_.tables);
+  }
   BackendOptions measuring = options.measuring;
   measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   measuring_ = chosen_backend(measuring, 1);
@@ -66,6 +106,26 @@ ComparisonRun::ComparisonRun(const ComparisonRunOptions& options)
 ComputeBackend* ComparisonRun::backend() {
   if (measuring_ && !backend_) backend_ = measuring_->make();
   return backend_.get();
+}
+
+std::vector<ControlSet> ComparisonRun::controls(const Task& task, std::size_t group) const {
+  std::vector<ControlSet> sets;
+  if (!controls_) return sets;
+  for (const SpeedControl& control :
+       controls_->draw(task.batch_size, task.optimizer, kControlsPerGroup,
+                       Random::for_stream(mix64(planner_.seed), group))) {
+    ControlSet& set = sets.emplace_back(ControlSet{{}, control.cost_ms});
+    for (const SampledPiece& piece : control.pieces) {
+      set.pieces.push_back({&control_tables_.tables[piece.table], piece.num_columns});
+    }
+  }
+  if (sets.empty()) {
+    throw InputError("--controls",
+                     fmt::format("samples of batch size {}, optimizer {} and tables of {}",
+                                 task.batch_size, to_string(task.optimizer), control_tables_.name),
+                     "none");
+  }
+  return sets;
 }
 
 Json ComparisonRun::comparison_json(const CostModels& models,
@@ -87,6 +147,11 @@ Json ComparisonRun::comparison_json(const CostModels& models,
       {"pessimism", planner_.pessimism},
       {"measured", options_.measure},
       {"tasks", std::move(identities)}};
+  if (!options_.controls.empty()) {
+    Json::Array controls;
+    for (const std::string& file : options_.controls) controls.push_back(sha256_file(file));
+    result.set("controls", std::move(controls));
+  }
   if (options_.measuring.on_gpus()) result.set("backend", options_.measuring.backend);
   return result;
 }
@@ -124,7 +189,8 @@ std::vector<ComparisonEntry> ComparisonRun::compare(const std::vector<NamedTask>
       group.push_back({task.name, std::make_shared<Simulator>(task.task, models.compute,
                                                               models.communication)});
     }
-    const auto results = compare_on_tasks(group, planners_, planner_, backend());
+    const auto results = compare_on_tasks(group, planners_, planner_, backend(),
+                                          controls(tasks[open[first]].task, open[first]));
     for (std::size_t i = 0; i < results.size(); ++i) {
       by_task[open[first + i]] = results[i];
       if (journal) journal->append(static_cast<std::int64_t>(open[first + i]), results[i]);

@@ -10,7 +10,9 @@
 #include "cli/gpu_options.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/evaluate/speed_controls.h"
 #include "neuroshard/io/json.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard::cli {
 
@@ -21,7 +23,8 @@ struct ComparisonRunOptions {
   PlannerOptions planner;
   bool measure = false;
   std::string arena = "4GiB";
-  BackendOptions measuring;  ///< with `measure`: on what
+  BackendOptions measuring;           ///< with `measure`: on what
+  std::vector<std::string> controls;  ///< with `measure`: files of samples to measure again
 };
 
 void add_comparison_options(CLI::App& command, ComparisonRunOptions& options);
@@ -53,6 +56,8 @@ class ComparisonRun {
  private:
   [[nodiscard]] Json comparison_json(const CostModels& models,
                                      const std::vector<NamedTask>& tasks) const;
+  /// Samples to measure again beside these tasks' plans; none if no files of them were given.
+  [[nodiscard]] std::vector<ControlSet> controls(const Task& task, std::size_t group) const;
   /// Memory is only taken, and given time to settle, once there is something to measure.
   [[nodiscard]] ComputeBackend* backend();
 
@@ -60,6 +65,8 @@ class ComparisonRun {
   PlannerOptions planner_;
   std::optional<ComputeBackendFactory> measuring_;
   std::vector<std::unique_ptr<Planner>> planners_;
+  Workload control_tables_;
+  std::optional<SpeedControls> controls_;
   std::unique_ptr<ComputeBackend> backend_;
 };
 

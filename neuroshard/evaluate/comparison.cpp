@@ -11,7 +11,6 @@
 #include <stdexcept>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/evaluate/plan_evaluation.h"
 
 namespace neuroshard {
 
@@ -56,6 +55,8 @@ PlannerRun run_planner(const std::string& task_name, const Simulator& simulator,
 void add_measured(const PlanEvaluation& evaluation, ComparisonEntry& entry) {
   entry.measured_ms = evaluation.measured.cost_ms;
   entry.compute_mape = evaluation.compute_mape;
+  entry.drift = evaluation.drift;
+  if (evaluation.less_drift) entry.less_drift_ms = evaluation.less_drift->cost_ms;
   double slowest = 0.0;
   for (const DeviceCost& device : evaluation.measured.devices) {
     slowest = std::max(slowest, device.compute_ms);
@@ -109,8 +110,10 @@ double cost_of(const ComparisonEntry& entry) {
 void add_relations(const std::map<std::string, TaskEntries>& by_task, std::string_view reference,
                    ComparisonSummary& summary) {
   double gaps = 0.0;
+  double gaps_less_drift = 0.0;
   double ratios = 0.0;
   int measured = 0;
+  int controlled = 0;
   int compared = 0;
   for (const auto& [task, entries] : by_task) {
     const ComparisonEntry* own = nullptr;
@@ -125,6 +128,10 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
       gaps += std::abs(own->predicted_ms / *own->measured_ms - 1.0);
       ++measured;
     }
+    if (own->less_drift_ms) {
+      gaps_less_drift += std::abs(own->predicted_ms / *own->less_drift_ms - 1.0);
+      ++controlled;
+    }
     if (theirs == nullptr) continue;
     const double ratio = cost_of(*own) / cost_of(*theirs);
     ratios += ratio;
@@ -132,6 +139,7 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
     summary.worst_ratio = std::max(summary.worst_ratio.value_or(ratio), ratio);
   }
   if (measured > 0) summary.mean_gap = gaps / measured;
+  if (controlled > 0) summary.mean_gap_less_drift = gaps_less_drift / controlled;
   if (compared > 0) summary.mean_ratio = ratios / compared;
 }
 
@@ -139,7 +147,7 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
 
 std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
-    const PlannerOptions& options, ComputeBackend* backend) {
+    const PlannerOptions& options, ComputeBackend* backend, std::span<const ControlSet> controls) {
   std::vector<std::vector<PlannerRun>> runs;
   std::vector<SimulatedPlan> plans;
   for (const ComparisonTask& task : tasks) {
@@ -152,7 +160,7 @@ std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     }
   }
   std::vector<PlanEvaluation> evaluations;
-  if (backend != nullptr) evaluations = evaluate_plans(plans, *backend, options.seed);
+  if (backend != nullptr) evaluations = evaluate_plans(plans, *backend, options.seed, {}, controls);
   auto evaluation = evaluations.begin();
   std::vector<std::vector<ComparisonEntry>> entries;
   for (std::vector<PlannerRun>& of_task : runs) {

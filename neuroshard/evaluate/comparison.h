@@ -11,6 +11,7 @@
 
 #include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/search/planner.h"
 
 namespace neuroshard {
@@ -27,8 +28,10 @@ struct ComparisonEntry {
   std::optional<double> measured_ms;          ///< cost with measured computation
   std::optional<double> measured_compute_ms;  ///< of the device that computes longest
   std::optional<double> compute_mape;         ///< predicted against measured, over devices
-  std::vector<std::int64_t> device_columns;   ///< per device: sum of columns, if measured
-  std::vector<double> device_compute_ms;      ///< per device: computation, if measured
+  std::optional<double> drift;                ///< of the machine's speed, if there were controls
+  std::optional<double> less_drift_ms;  ///< as `measured_ms`, measured computation over `drift`
+  std::vector<std::int64_t> device_columns;  ///< per device: sum of columns, if measured
+  std::vector<double> device_compute_ms;     ///< per device: computation, if measured
 };
 
 /// One planner over all tasks. Means of costs are over the tasks for which every planner found a
@@ -46,6 +49,8 @@ struct ComparisonSummary {
   std::optional<int> measured_wins;
   /// Mean over its solved tasks of |predicted / measured - 1|.
   std::optional<double> mean_gap;
+  /// The same of the measured cost less the machine's drift, over tasks measured with controls.
+  std::optional<double> mean_gap_less_drift;
   /// Cost, measured if it was, over that of the reference's plan for the same task: over the tasks
   /// that both solved.
   std::optional<double> mean_ratio;
@@ -59,10 +64,12 @@ struct ComparisonTask {
 
 /// Runs every planner on every task; the entries of each task. `backend` may be null: nothing is
 /// measured then, else the plans of all tasks, which must agree in batch size and optimizer, take
-/// turns. Plans that break a rule are a defect of the planner and throw std::logic_error.
+/// turns, with the controls among them. Plans that break a rule are a defect of the planner and
+/// throw std::logic_error.
 [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
-    const PlannerOptions& options, ComputeBackend* backend);
+    const PlannerOptions& options, ComputeBackend* backend,
+    std::span<const ControlSet> controls = {});
 
 /// In the order in which the algorithms first occur. `reference` is an algorithm's name; ratios are
 /// left out if it is none of them.

@@ -63,6 +63,8 @@ Json to_json(const ComparisonEntry& entry) {
   set_if(json, "measured_ms", entry.measured_ms);
   set_if(json, "measured_compute_ms", entry.measured_compute_ms);
   set_if(json, "compute_mape", entry.compute_mape);
+  set_if(json, "drift", entry.drift);
+  set_if(json, "less_drift_ms", entry.less_drift_ms);
   if (!entry.device_columns.empty()) {
     json.set("device_columns",
              Json::Array(entry.device_columns.begin(), entry.device_columns.end()));
@@ -84,6 +86,7 @@ Json to_json(const ComparisonSummary& summary) {
   set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
   set_if(json, "measured_wins", summary.measured_wins);
   set_if(json, "mean_gap", summary.mean_gap);
+  set_if(json, "mean_gap_less_drift", summary.mean_gap_less_drift);
   set_if(json, "mean_ratio", summary.mean_ratio);
   set_if(json, "worst_ratio", summary.worst_ratio);
   return json;
@@ -91,8 +94,8 @@ Json to_json(const ComparisonSummary& summary) {
 
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "found", "wall_ms", "reason", "predicted_ms",
-                       "measured_ms", "measured_compute_ms", "compute_mape", "device_columns",
-                       "device_compute_ms"});
+                       "measured_ms", "measured_compute_ms", "compute_mape", "drift",
+                       "less_drift_ms", "device_columns", "device_compute_ms"});
   ComparisonEntry entry;
   entry.task = reader.field("task").text();
   entry.algorithm = reader.field("algorithm").text();
@@ -106,6 +109,8 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   entry.measured_ms = optional_number(reader, "measured_ms");
   entry.measured_compute_ms = optional_number(reader, "measured_compute_ms");
   entry.compute_mape = optional_number(reader, "compute_mape");
+  entry.drift = optional_number(reader, "drift");
+  entry.less_drift_ms = optional_number(reader, "less_drift_ms");
   read_devices(reader, entry);
   return entry;
 }

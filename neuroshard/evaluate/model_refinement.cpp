@@ -14,6 +14,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/compute_model_io.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/evaluate/speed_controls.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/search/neuroshard_planner.h"
 
@@ -38,13 +39,6 @@ struct Control {
   std::int64_t set = 0;
   double cost_ms = 0.0;  ///< as it was
 };
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 1.0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class Refinement {
  public:
@@ -89,7 +83,7 @@ class Refinement {
     ComputeDataset dataset =
         load_compute_dataset(files, feature_schema_of(options_.training.architecture));
     const std::size_t given = rounds > 0 ? dataset.first_sample[options_.costs.size()] : 0;
-    const double drift = median(drifts);
+    const double drift = median_drift(drifts);
     for (std::size_t i = 0; i < given; ++i) dataset.cost_ms[i] *= drift;
     return train_compute_model(dataset, options_.training, callbacks_.on_epoch);
   }
@@ -119,10 +113,13 @@ class Refinement {
   /// A task's plan; tasks too tight for any are drawn again.
   ProposedPlan propose(int round, int number,
                        const std::shared_ptr<const ComputeCostModel>& model) const {
+    NeuroShardOptions search;
+    search.improvement = brief_local_search();  // many plans, none of which anybody will run
+    const NeuroShardPlanner planner(search);
     for (int draw = 0; draw < kMaxDraws; ++draw) {
       const Simulator simulator(task_of(round, number, draw), model, communication_);
       try {
-        return {simulator.task(), NeuroShardPlanner().plan(simulator, options_.planner).plan, {}};
+        return {simulator.task(), planner.plan(simulator, options_.planner).plan, {}};
       } catch (const InfeasibleError&) {
         continue;
       }
@@ -157,40 +154,13 @@ class Refinement {
 
   /// Samples of the training data with the tasks' batch size, optimizer and tables.
   std::vector<Control> add_controls(int round, GivenPieceSets& given) const {
-    struct Candidate {
-      std::vector<SampledPiece> pieces;
-      double cost_ms;
-    };
-    std::vector<Candidate> candidates;
-    for (const std::string& path : options_.costs) {
-      const ComputeCosts costs = read_compute_costs(path);
-      if (costs.header.batch_size != given.batch_size ||
-          costs.header.optimizer != given.optimizer) {
-        continue;
-      }
-      for (const ComputeCostSample& sample : costs.samples) {
-        Candidate candidate{{}, sample.forward_ms + sample.backward_ms};
-        for (const MeasuredShard& shard : sample.shards) {
-          const MeasuredTable& measured = costs.header.tables[shard.table];
-          const auto number = table_numbers_.find(measured.name);
-          if (number == table_numbers_.end() ||
-              pool_.tables[number->second].data_type != measured.data_type) {
-            break;
-          }
-          candidate.pieces.push_back({number->second, shard.num_columns});
-        }
-        if (candidate.pieces.size() == sample.shards.size()) {
-          candidates.push_back(std::move(candidate));
-        }
-      }
-    }
-    Random random = Random::for_stream(mix64(options_.tasks.seed), round);
-    random.shuffle(candidates);
-    candidates.resize(std::min(candidates.size(), static_cast<std::size_t>(options_.controls)));
     std::vector<Control> controls;
-    for (Candidate& candidate : candidates) {
-      controls.push_back({static_cast<std::int64_t>(given.sets.size()), candidate.cost_ms});
-      given.sets.push_back(std::move(candidate.pieces));
+    for (SpeedControl& control :
+         SpeedControls(options_.costs, pool_.tables)
+             .draw(given.batch_size, given.optimizer, static_cast<std::size_t>(options_.controls),
+                   Random::for_stream(mix64(options_.tasks.seed), round))) {
+      controls.push_back({static_cast<std::int64_t>(given.sets.size()), control.cost_ms});
+      given.sets.push_back(std::move(control.pieces));
     }
     return controls;
   }
@@ -234,7 +204,7 @@ class Refinement {
     RefinementRound result = judge(shared, plans, measured);
     result.round = round;
     result.sets = static_cast<int>(plan_sets);
-    result.drift = median(ratios);
+    result.drift = median_drift(ratios);
     drifts.push_back(result.drift);
     return result;
   }

@@ -11,6 +11,7 @@
 
 #include "neuroshard/collect/compute/compute_benchmark.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/evaluate/speed_controls.h"
 #include "neuroshard/io/json.h"
 #include "neuroshard/train/metrics.h"
 
@@ -95,8 +96,28 @@ std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) 
   return result;
 }
 
+/// What is measured: number `index` of the plans' sets, or of the controls.
+struct MeasuredItem {
+  bool is_control = false;
+  std::size_t index = 0;
+};
+
+/// The controls spread evenly among the sets.
+std::vector<MeasuredItem> order_of_measurement(std::size_t num_sets, std::size_t num_controls) {
+  std::vector<MeasuredItem> order;
+  std::size_t controls = 0;
+  for (std::size_t set = 0; set < num_sets; ++set) {
+    order.push_back({false, set});
+    for (; controls * num_sets < num_controls * (set + 1); ++controls) {
+      order.push_back({true, controls});
+    }
+  }
+  return order;
+}
+
 PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& plan,
-                              const std::vector<double>& compute_ms, std::vector<double> interval) {
+                              std::vector<double> compute_ms, std::vector<double> interval,
+                              std::optional<double> drift) {
   PlanEvaluation evaluation;
   evaluation.predicted = simulator.cost(plan);
   evaluation.measured = simulator.cost(plan, compute_ms);
@@ -111,6 +132,11 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
   const PredictionMetrics metrics = prediction_metrics(predicted, measured);
   evaluation.compute_mape = metrics.mape;
   evaluation.compute_tau = metrics.kendall_tau;
+  if (drift) {
+    for (double& ms : compute_ms) ms /= *drift;
+    evaluation.drift = drift;
+    evaluation.less_drift = simulator.cost(plan, compute_ms);
+  }
   return evaluation;
 }
 
@@ -118,7 +144,8 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
 
 std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                                            ComputeBackend& backend, std::uint64_t seed,
-                                           const std::function<void(int)>& on_set) {
+                                           const std::function<void(int)>& on_set,
+                                           std::span<const ControlSet> controls) {
   if (plans.empty()) return {};
   const Task& first = plans.front().simulator->task();
   const std::vector<HeldPieces> holdings = distinct_holdings(plans);
@@ -129,29 +156,44 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     compute_ms.emplace_back(task.topology.world_size, 0.0);
   }
   std::vector<std::vector<double>> intervals = compute_ms;
-  std::size_t next_set = 0;
+  const std::vector<MeasuredItem> order = order_of_measurement(holdings.size(), controls.size());
+  std::size_t next_item = 0;
   const auto next = [&]() -> std::optional<PieceSet> {
-    if (next_set == holdings.size()) return std::nullopt;
-    const std::vector<TablePiece>& pieces = holdings[next_set].pieces;
+    if (next_item == order.size()) return std::nullopt;
+    const MeasuredItem item = order[next_item];
+    const std::size_t number = item.index + (item.is_control ? holdings.size() : 0);
     // Batches and places of its own: sets that have pieces in common must not find rows cached.
-    return PieceSet{static_cast<std::int64_t>(next_set), pieces,
-                    Random::for_stream(seed, next_set++)};
+    return PieceSet{static_cast<std::int64_t>(next_item++),
+                    item.is_control ? controls[item.index].pieces : holdings[item.index].pieces,
+                    Random::for_stream(seed, number)};
   };
   int done = 0;
+  std::vector<double> drifts;
   const auto on_done = [&](const PieceSetResult& result) {
-    if (!result.measurement) throw MachineError(result.failure);
-    for (const PlanDevice& where : holdings[result.id].devices) {
-      compute_ms[where.plan][where.device] =
-          result.measurement->forward_ms + result.measurement->backward_ms;
-      intervals[where.plan][where.device] = result.measurement->interval;
+    const MeasuredItem item = order[result.id];
+    if (result.measurement) {
+      const double cost_ms = result.measurement->forward_ms + result.measurement->backward_ms;
+      if (item.is_control) {
+        drifts.push_back(cost_ms / controls[item.index].cost_ms);
+      } else {
+        for (const PlanDevice& where : holdings[item.index].devices) {
+          compute_ms[where.plan][where.device] = cost_ms;
+          intervals[where.plan][where.device] = result.measurement->interval;
+        }
+      }
+    } else if (!item.is_control) {
+      throw MachineError(result.failure);
     }
     if (on_set) on_set(++done);
   };
   backend.measure(next, kSetsInFlight, first.batch_size, first.optimizer, on_done);
+  const std::optional<double> drift =
+      drifts.empty() ? std::nullopt : std::optional(median_drift(drifts));
   std::vector<PlanEvaluation> evaluations;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     evaluations.push_back(summarize_plan(*plans[plan].simulator, *plans[plan].plan,
-                                         compute_ms[plan], std::move(intervals[plan])));
+                                         std::move(compute_ms[plan]), std::move(intervals[plan]),
+                                         drift));
   }
   return evaluations;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,18 @@ struct PlanEvaluation {
   std::vector<double> interval;  ///< per device: relative half-width of the 95 % interval
   double compute_mape = 0.0;     ///< of predicted against measured computation, devices with pieces
   double compute_tau = 0.0;      ///< Kendall's rank correlation, likewise
+  /// With controls: median of their cost now over their cost then, the same for all plans measured
+  /// together.
+  std::optional<double> drift;
+  /// With controls: as `measured`, the measured computation divided by `drift`.
+  std::optional<PlanCost> less_drift;
+};
+
+/// A set of pieces that was measured earlier and is measured again beside the plans, to know what
+/// the machine's speed has changed by.
+struct ControlSet {
+  std::vector<TablePiece> pieces;
+  double cost_ms = 0.0;  ///< forward and backward, as it was
 };
 
 /// A plan with its task and the models that predict its cost.
@@ -31,12 +44,13 @@ struct SimulatedPlan {
 /// Measures computation on this machine, as one device after the other would run it with the whole
 /// batch; the devices of all plans take turns, so that plans compared have met the same conditions.
 /// A set of pieces that occurs on several devices is measured once: it costs the same on each.
-/// The tasks must agree in batch size and optimizer. `on_set` is called after each set, with the
-/// number done.
+/// The tasks must agree in batch size and optimizer, and so must the controls, which are spread
+/// among the plans' sets. `on_set` is called after each set, with the number done.
 /// Throws MachineError if the machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
     std::span<const SimulatedPlan> plans, ComputeBackend& backend, std::uint64_t seed,
-    const std::function<void(int sets_done)>& on_set = {});
+    const std::function<void(int sets_done)>& on_set = {},
+    std::span<const ControlSet> controls = {});
 
 /// Why measuring here says little of the model: it was measured on another processor or number of
 /// cores, or with another operator or version of it; empty if it was not, or is an estimate.

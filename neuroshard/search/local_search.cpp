@@ -274,6 +274,14 @@ void run_round(const Simulator& simulator, const LocalSearchOptions& options, st
 
 }  // namespace
 
+LocalSearchOptions brief_local_search() {
+  LocalSearchOptions options;
+  options.num_rounds = 8;
+  options.num_steps = 15'000;
+  options.first_temperature = 3e-2;
+  return options;
+}
+
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                             const LocalSearchOptions& options, ThreadPool& pool) {
   PlanningResult result;

@@ -13,8 +13,11 @@ namespace neuroshard {
 
 namespace {
 
-/// Rounds are shorter on more devices.
-constexpr int kDevicesOfFullLength = 256;
+/// Up to so many devices rounds have all their steps, then fewer in proportion.
+constexpr int kDevicesOfFullLength = 8;
+/// Rounds are not made shorter than this before there are `kDevicesOfLeastLength` devices.
+constexpr std::int64_t kLeastLength = 15'000;
+constexpr int kDevicesOfLeastLength = 256;
 /// A year: what is longer is as good as no limit.
 constexpr double kMostSeconds = 31'536'000.0;
 
@@ -29,8 +32,12 @@ Simulator pessimist(const Simulator& simulator, double pessimism) {
 
 void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size) {
   const double seconds = std::clamp(options.time_limit_seconds, 0.0, kMostSeconds);
-  improvement.num_steps = std::max<std::int64_t>(
-      improvement.num_steps * kDevicesOfFullLength / std::max(kDevicesOfFullLength, world_size), 1);
+  const auto shortened = [&](std::int64_t steps, int devices) {
+    return std::max<std::int64_t>(steps * devices / std::max(devices, world_size), 1);
+  };
+  improvement.num_steps =
+      std::max(shortened(improvement.num_steps, kDevicesOfFullLength),
+               shortened(std::min(improvement.num_steps, kLeastLength), kDevicesOfLeastLength));
   const auto count = [](double value) { return static_cast<std::int64_t>(std::ceil(value)); };
   if (options.steps > 0) {
     improvement.num_steps = std::min(improvement.num_steps, options.steps);

@@ -166,6 +166,27 @@ TEST(Cli, CompareMeasures) {
   EXPECT_THAT(table, HasSubstr("measured compute ms"));
 }
 
+TEST(Cli, CompareMeasuresOldSamplesBesideThePlans) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  (void)expect_success({"collect", "compute", "--samples", "3", "--batch-size", "16", "--tables",
+                        "1:2", "--dims", "4", "--arena", "1MiB", "-o", costs});
+  const std::string task = folder.write("task.json", kTask);
+  const auto compare = [&](const Arguments& controls) {
+    return run_cli(
+        Arguments{"compare", task, "--algorithms", "greedy-dim", "--measure", "--arena", "4MiB"} +
+        kModels + Arguments{"--controls"} + controls);
+  };
+  EXPECT_THAT(compare({costs}).err,
+              HasSubstr("--controls: expected samples of batch size 1024, optimizer sgd and tables "
+                        "of dlrm-2021, got none"));
+  const std::string fitting = folder.file("fitting.jsonl");
+  (void)expect_success({"collect", "compute", "--samples", "3", "--batch-size", "1024", "--tables",
+                        "1:2", "--dims", "4", "--arena", "1MiB", "-o", fitting});
+  EXPECT_THAT(compare({costs, fitting}).out,
+              HasSubstr("less drift: the gap at the controls' earlier speed"));
+}
+
 TEST(Cli, CollectAndContinue) {
   const CliFolder folder;
   const std::string costs = folder.file("costs.jsonl");

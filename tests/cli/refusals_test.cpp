@@ -262,6 +262,10 @@ TEST(CliRefusals, FilesThatAreNone) {
   expect_refusal(folder, {"compare", a_folder},
                  "expected a folder with task files (.json), got none in it");
   expect_refusal(folder, {"compare", too_long}, "File name too long");
+  const Arguments controlled{"compare", folder.write("task.json", kTask), "--controls", missing};
+  expect_refusal(folder, controlled, "--controls: expected --measure with it, got no --measure");
+  expect_refusal(folder, controlled + Arguments{"--measure"},
+                 missing + ": expected a readable file, got No such");
   expect_refusal(folder, {"plan", folder.file("line\nbreak")}, "expected a readable file");
   const Arguments train{"train", "compute", "-o", folder.file("m.safetensors")};
   expect_refusal(folder, train + Arguments{missing}, missing + ": expected a readable file");

@@ -105,6 +105,16 @@ TEST(Summarize, GapsAndRatiosAreOfTheirOwnTasks) {
   EXPECT_FALSE(summaries[0].mean_gap);
 }
 
+TEST(Summarize, TheGapLessDriftIsOfThoseWithControls) {
+  std::vector<ComparisonEntry> entries{solved("1", "a", 5.0, 1.0, 10.0),
+                                       solved("2", "a", 3.0, 1.0, 2.0)};
+  EXPECT_FALSE(summarize(entries)[0].mean_gap_less_drift);
+  entries[0].less_drift_ms = 4.0;
+  EXPECT_DOUBLE_EQ(*summarize(entries)[0].mean_gap_less_drift, 0.25);
+  entries[1].less_drift_ms = 6.0;
+  EXPECT_DOUBLE_EQ(*summarize(entries)[0].mean_gap_less_drift, (0.25 + 0.5) / 2.0);
+}
+
 TEST(Summarize, TasksThatNobodySolved) {
   const auto summaries = summarize({unsolved("1", "a", 1.0), unsolved("1", "b", 3.0)});
   EXPECT_EQ(summaries[0].solved, 0);

@@ -42,6 +42,38 @@ RC_GTEST_PROP(LocalSearchProperty, PlansAreValidNoWorseAndTheSameOnAnyNumberOfTh
   RC_ASSERT(other.stats.head_evaluations == result.stats.head_evaluations);
 }
 
+LocalSearchOptions budget(double seconds, int devices, std::int64_t steps = 0) {
+  PlannerOptions options;
+  options.time_limit_seconds = seconds;
+  options.steps = steps;
+  LocalSearchOptions improvement;
+  set_budget(improvement, options, devices);
+  return improvement;
+}
+
+TEST(SearchBudget, RoundsFollowTheTimeLimitAndShortenWithTheDevices) {
+  const LocalSearchOptions standard;
+  EXPECT_EQ(budget(1.0, 8).num_steps, standard.num_steps);
+  EXPECT_EQ(budget(1.0, 8).num_rounds, standard.num_rounds);
+  EXPECT_EQ(budget(1.0, 8).patience, standard.patience);
+  EXPECT_EQ(budget(600.0, 4).num_rounds, 600 * standard.num_rounds);
+  EXPECT_EQ(budget(600.0, 4).patience, 600 * standard.patience);
+  EXPECT_EQ(budget(0.0, 4).num_rounds, 0);
+  EXPECT_EQ(budget(1.0, 16).num_steps, standard.num_steps / 2);
+  EXPECT_EQ(budget(1.0, 32).num_steps, 15'000);
+  EXPECT_EQ(budget(1.0, 256).num_steps, 15'000);
+  EXPECT_EQ(budget(1.0, 1024).num_steps, 3'750);
+  EXPECT_EQ(budget(1.0, 1 << 30).num_steps, 1);
+}
+
+TEST(SearchBudget, StepsArePlayedInFullRounds) {
+  EXPECT_EQ(budget(1.0, 4, 1000).num_steps, 1000);
+  EXPECT_EQ(budget(1.0, 4, 1000).num_rounds, 1);
+  EXPECT_EQ(budget(1.0, 4, 180'000).num_steps, 60'000);
+  EXPECT_EQ(budget(1.0, 4, 180'000).num_rounds, 3);
+  EXPECT_EQ(budget(1.0, 4, 180'000).patience, 3);  // all of them
+}
+
 TEST(LocalSearch, WithoutStepsThePlanStays) {
   const Simulator simulator = make_simulator(
       one_host_task({make_table("a", 1000, 64), make_table("b", 1000, 64)}, 2, 1 << 30));

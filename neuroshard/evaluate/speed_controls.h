@@ -1,0 +1,47 @@
+// How the machine's speed has changed since costs were measured: some of their samples, measured
+// again. A machine shared with others is faster or slower by several percent for minutes, which a
+// cost model cannot know; a comparison of predicted and measured costs should not mistake it for
+// the model's error.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/core/table.h"
+
+namespace neuroshard {
+
+/// A set of pieces that was measured earlier.
+struct SpeedControl {
+  std::vector<SampledPiece> pieces;  ///< `table`: index into the tables that were given
+  double cost_ms = 0.0;              ///< forward and backward, as it was
+};
+
+/// The samples of some files that can be measured again.
+class SpeedControls {
+ public:
+  /// Samples with a table that is not among `tables` under its name, or there with another number
+  /// of rows, pooling factor or data type, or that took no time, are left out. Throws InputError
+  /// for a file that cannot be read.
+  SpeedControls(const std::vector<std::string>& files, const std::vector<Table>& tables);
+
+  /// `count` samples of this batch size and optimizer, or all of them if they are fewer.
+  [[nodiscard]] std::vector<SpeedControl> draw(std::int64_t batch_size, Optimizer optimizer,
+                                               std::size_t count, Random random) const;
+
+ private:
+  struct Group {
+    std::int64_t batch_size = 0;
+    Optimizer optimizer = Optimizer::sgd;
+    std::vector<SpeedControl> samples;
+  };
+  std::vector<Group> groups_;  ///< one per file
+};
+
+/// Median of costs now over costs then; 1 if there are none.
+[[nodiscard]] double median_drift(std::vector<double> ratios);
+
+}  // namespace neuroshard
