@@ -40,6 +40,31 @@ struct Control {
   double cost_ms = 0.0;  ///< as it was
 };
 
+/// All given sets stand in the file: nothing is left to measure, on whatever machine that was.
+/// Throws InputError if the file's sets are others, as when another version of the search made the
+/// plans.
+bool is_complete(const std::string& path, const GivenPieceSets& given) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return false;
+  const ComputeCosts costs = read_compute_costs(path);
+  if (costs.header.sampling != given.origin || costs.header.batch_size != given.batch_size ||
+      costs.header.optimizer != given.optimizer) {
+    return false;  // collecting says what differs
+  }
+  for (const ComputeCostSample& sample : costs.samples) {
+    const auto index = static_cast<std::size_t>(sample.info.index.value_or(-1));
+    const auto is_given = [](const MeasuredShard& shard, const SampledPiece& piece) {
+      return shard.table == piece.table && shard.num_columns == piece.num_columns;
+    };
+    if (index >= given.sets.size() ||
+        !std::ranges::equal(sample.shards, given.sets[index], is_given)) {
+      throw InputError(fmt::format("{}: sample {}", path, sample.info.index.value_or(-1)),
+                       "the pieces that this run's plans have", "others");
+    }
+  }
+  return costs.samples.size() + costs.skipped.size() == given.sets.size();
+}
+
 class Refinement {
  public:
   Refinement(const RefinementOptions& options,
@@ -191,7 +216,9 @@ class Refinement {
     const std::string path = file(round, "jsonl");
     const ComputeBackendFactory backend =
         options_.backend ? *options_.backend : cpu_backend(options_.benchmark, given.in_flight);
-    collect_compute_costs(given, backend, path, callbacks_.on_sample);
+    if (!is_complete(path, given)) {
+      collect_compute_costs(given, backend, path, callbacks_.on_sample);
+    }
 
     std::vector<std::optional<double>> measured(given.sets.size());
     for (const ComputeCostSample& sample : read_compute_costs(path).samples) {

@@ -105,6 +105,38 @@ TEST_F(ModelRefinementTest, ARunThatWasStoppedGoesOn) {
   EXPECT_EQ(third.last.unseen_combinations.mape, second.last.unseen_combinations.mape);
 }
 
+/// The text with what stands between two others replaced.
+std::string with_replaced(std::string text, const std::string& before, const std::string& after,
+                          const std::string& replacement) {
+  const std::size_t begin = text.find(before) + before.size();
+  return text.replace(begin, text.find(after, begin) - begin, replacement);
+}
+
+TEST_F(ModelRefinementTest, AFinishedFolderServesOnOtherMachines) {
+  options_.num_rounds = 1;
+  const RefinementResult first = refine();
+  const std::string file = options_.folder + "/round-0.jsonl";
+  const std::string elsewhere = with_replaced(read_file(file), R"("memory_bytes": )", "}", "1");
+  write_file(file, elsewhere);
+  const RefinementResult second = refine();
+  EXPECT_EQ(second.rounds.front().mean_gap, first.rounds.front().mean_gap);
+  EXPECT_EQ(read_file(file), elsewhere);
+
+  // One with a sample missing would have to be measured there.
+  write_file(file, elsewhere.substr(0, elsewhere.rfind("\n{") + 1));
+  EXPECT_THAT(input_error([&] { (void)refine(); }),
+              testing::HasSubstr("round-0.jsonl: line 1: hardware"));
+}
+
+TEST_F(ModelRefinementTest, RefusesTheSetsOfOtherPlans) {
+  options_.num_rounds = 1;
+  (void)refine();
+  const std::string file = options_.folder + "/round-0.jsonl";
+  write_file(file, with_replaced(read_file(file), R"("shards": [[)", "]", "0, 100"));
+  EXPECT_THAT(input_error([&] { (void)refine(); }),
+              testing::HasSubstr("expected the pieces that this run's plans have, got others"));
+}
+
 TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {
   options_.tolerance = 1e9;
   const RefinementResult result = refine();
