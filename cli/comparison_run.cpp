@@ -145,6 +145,7 @@ Json ComparisonRun::comparison_json(const CostModels& models,
       {"time_limit_seconds", planner_.time_limit_seconds},
       {"steps", planner_.steps},
       {"pessimism", planner_.pessimism},
+      {"least_gain", planner_.least_gain},
       {"measured", options_.measure},
       {"tasks", std::move(identities)}};
   if (!options_.controls.empty()) {

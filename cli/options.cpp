@@ -94,6 +94,12 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options) {
                   "Improve by the mean of the model's networks (0) to the highest (1)")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  command
+      .add_option("--least-gain", options.least_gain,
+                  "Keep the beam search's plan where the improvement promises less, as a share of "
+                  "the computation of its slowest device")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
 }
 
 Optimizer parse_optimizer(const std::string& text, const std::string& option) {

@@ -35,6 +35,10 @@ std::vector<std::unique_ptr<Planner>> make_ablations() {
   options.name = "without-cache";
   options.beam.greedy.take_over = false;
   planners.push_back(std::make_unique<NeuroShardPlanner>(options));
+  options = {};
+  options.name = "brief-improvement";
+  options.improvement = brief_local_search();
+  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
   planners.push_back(std::make_unique<BeamSearchPlanner>());
   return planners;
 }

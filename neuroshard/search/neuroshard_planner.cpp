@@ -28,6 +28,12 @@ Simulator pessimist(const Simulator& simulator, double pessimism) {
           std::make_shared<PessimisticComputeModel>(simulator.shared_compute(), pessimism)};
 }
 
+double longest_compute_ms(const PlanCost& cost) {
+  double longest = 0.0;
+  for (const DeviceCost& device : cost.devices) longest = std::max(longest, device.compute_ms);
+  return longest;
+}
+
 }  // namespace
 
 void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size) {
@@ -64,7 +70,8 @@ PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
   PlanningResult improved =
       improve_plan(pessimist(simulator, options.pessimism), result.plan, improvement, pool);
   improved.predicted = simulator.cost(improved.plan);
-  if (improved.predicted.cost_ms < result.predicted.cost_ms) {
+  const double least_gain_ms = options.least_gain * longest_compute_ms(result.predicted);
+  if (improved.predicted.cost_ms < result.predicted.cost_ms - least_gain_ms) {
     result.plan = std::move(improved.plan);
     result.predicted = std::move(improved.predicted);
   }

@@ -19,7 +19,8 @@ struct NeuroShardOptions {
 void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size);
 
 /// Never predicted to cost more than the beam search's plan, which is improved by a pessimist's
-/// predictions (PlannerOptions::pessimism). Does not depend on the number of threads, nor on the
+/// predictions (PlannerOptions::pessimism) and given up only for a gain worth it
+/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the
 /// machine as long as the time limit leaves time for all steps.
 class NeuroShardPlanner final : public Planner {
  public:

@@ -20,6 +20,10 @@ struct PlannerOptions {
   std::int64_t steps = 0;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
   double pessimism = 0.5;
+  /// The improved plan must be predicted to cost less than the beam search's by this share of the
+  /// longest computation of a device, or the latter is kept: smaller gains are within a cost
+  /// model's error, and measured they are as often losses (docs/results.md).
+  double least_gain = 0.01;
 };
 
 /// What a planner did, as data; printing it is somebody else's job.

@@ -131,5 +131,28 @@ TEST(NeuroShardPlanner, IsNoWorseThanTheSearchItStartsFrom) {
   EXPECT_EQ(improved.stats.plans_priced, searched.stats.plans_priced);
 }
 
+TEST(NeuroShardPlanner, KeepsTheSearchsPlanWhereLittleIsToGain) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 9; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 100'000 * (1 + t), 64, 3.0 + 2.0 * t));
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 4, 300'000'000));
+  const PlanningResult searched = BeamSearchPlanner().plan(simulator, {});
+  double longest_ms = 0.0;
+  for (const DeviceCost& device : searched.predicted.devices) {
+    longest_ms = std::max(longest_ms, device.compute_ms);
+  }
+  PlannerOptions options;
+  const auto plan = [&](double least_gain) {
+    options.least_gain = least_gain;
+    return NeuroShardPlanner().plan(simulator, options);
+  };
+  const double gain_ms = searched.predicted.cost_ms - plan(0.0).predicted.cost_ms;
+  ASSERT_GT(gain_ms, 0.0);
+  EXPECT_EQ(plan(1.01 * gain_ms / longest_ms).plan.shards, searched.plan.shards);
+  EXPECT_EQ(plan(0.99 * gain_ms / longest_ms).predicted.cost_ms,
+            searched.predicted.cost_ms - gain_ms);
+}
+
 }  // namespace
 }  // namespace neuroshard
