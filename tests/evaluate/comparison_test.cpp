@@ -13,7 +13,6 @@
 namespace neuroshard {
 namespace {
 
-using testing::ElementsAre;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;

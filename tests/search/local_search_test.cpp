@@ -143,6 +143,8 @@ TEST(NeuroShardPlanner, KeepsTheSearchsPlanWhereLittleIsToGain) {
     longest_ms = std::max(longest_ms, device.compute_ms);
   }
   PlannerOptions options;
+  options.steps = 30'000;
+  options.time_limit_seconds = 60.0;
   const auto plan = [&](double least_gain) {
     options.least_gain = least_gain;
     return NeuroShardPlanner().plan(simulator, options);
