@@ -17,7 +17,6 @@ using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
-using testing_tasks::task_of_any_tightness;
 
 LocalSearchOptions short_search() {
   LocalSearchOptions options;
