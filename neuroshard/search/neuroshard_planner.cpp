@@ -37,22 +37,25 @@ double longest_compute_ms(const PlanCost& cost) {
 }  // namespace
 
 void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size) {
-  const double seconds = std::clamp(options.time_limit_seconds, 0.0, kMostSeconds);
   const auto shortened = [&](std::int64_t steps, int devices) {
     return std::max<std::int64_t>(steps * devices / std::max(devices, world_size), 1);
   };
-  improvement.num_steps =
-      std::max(shortened(improvement.num_steps, kDevicesOfFullLength),
-               shortened(std::min(improvement.num_steps, kLeastLength), kDevicesOfLeastLength));
-  const auto count = [](double value) { return static_cast<std::int64_t>(std::ceil(value)); };
+  const auto steps_of_round = [&](std::int64_t steps) {
+    return std::max(shortened(steps, kDevicesOfFullLength),
+                    shortened(std::min(steps, kLeastLength), kDevicesOfLeastLength));
+  };
   if (options.steps > 0) {
-    improvement.num_steps = std::min(improvement.num_steps, options.steps);
+    if (options.steps < steps_of_round(improvement.num_steps)) improvement = brief_local_search();
+    improvement.num_steps = std::min(steps_of_round(improvement.num_steps), options.steps);
     improvement.num_rounds = options.steps / improvement.num_steps;
     improvement.patience = improvement.num_rounds;
-  } else {
-    improvement.num_rounds = count(static_cast<double>(improvement.num_rounds) * seconds);
-    improvement.patience = count(static_cast<double>(improvement.patience) * seconds);
+    return;
   }
+  improvement.num_steps = steps_of_round(improvement.num_steps);
+  const double seconds = std::clamp(options.time_limit_seconds, 0.0, kMostSeconds);
+  const auto count = [](double value) { return static_cast<std::int64_t>(std::ceil(value)); };
+  improvement.num_rounds = count(static_cast<double>(improvement.num_rounds) * seconds);
+  improvement.patience = count(static_cast<double>(improvement.patience) * seconds);
 }
 
 PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,

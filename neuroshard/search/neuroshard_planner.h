@@ -13,9 +13,9 @@ struct NeuroShardOptions {
   LocalSearchOptions improvement;  ///< budget, seed and deadline come from PlannerOptions
 };
 
-/// The improvement's budget of rounds and steps: `options.steps` of each chain, or if that is 0 as
-/// many as are worth the time limit on a slow machine, so that it is not the clock that decides
-/// where they end. A step's price grows with the devices.
+/// The improvement's budget of rounds and steps: `options.steps` of each chain, in brief rounds if
+/// they are fewer than a round's; or if that is 0 as many as the time limit leaves time for, so
+/// that it is seldom the clock that decides where they end. A step's price grows with the devices.
 void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size);
 
 /// Never predicted to cost more than the beam search's plan, which is improved by a pessimist's

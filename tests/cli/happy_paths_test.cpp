@@ -88,11 +88,11 @@ TEST(Cli, PlanCheckAndEvaluate) {
 TEST(Cli, PlansAreTheSameOnAnyNumberOfThreads) {
   const CliFolder folder;
   const auto shards = [&](const char* threads, const char* algorithm) {
-    const std::string text =
-        expect_success(Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4",
-                                 "--memory", "80GiB", "--json", "--threads", threads, "--seed", "3",
-                                 "--algorithm", algorithm, "--time-limit", "60s"} +
-                       kModels);
+    const std::string text = expect_success(
+        Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4", "--memory", "80GiB",
+                  "--json", "--threads", threads, "--seed", "3", "--algorithm", algorithm,
+                  "--steps", "10000", "--time-limit", "60s"} +
+        kModels);
     return parse_plan(text, "stdout").plan.shards;
   };
   for (const char* algorithm : {"neuroshard", "random"}) {

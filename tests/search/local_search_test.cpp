@@ -68,6 +68,9 @@ TEST(SearchBudget, RoundsFollowTheTimeLimitAndShortenWithTheDevices) {
 TEST(SearchBudget, StepsArePlayedInFullRounds) {
   EXPECT_EQ(budget(1.0, 4, 1000).num_steps, 1000);
   EXPECT_EQ(budget(1.0, 4, 1000).num_rounds, 1);
+  EXPECT_EQ(budget(1.0, 4, 30'000).num_steps, brief_local_search().num_steps);
+  EXPECT_EQ(budget(1.0, 4, 30'000).num_rounds, 2);
+  EXPECT_EQ(budget(1.0, 4, 30'000).first_temperature, brief_local_search().first_temperature);
   EXPECT_EQ(budget(1.0, 4, 180'000).num_steps, 60'000);
   EXPECT_EQ(budget(1.0, 4, 180'000).num_rounds, 3);
   EXPECT_EQ(budget(1.0, 4, 180'000).patience, 3);  // all of them
@@ -142,7 +145,7 @@ TEST(NeuroShardPlanner, KeepsTheSearchsPlanWhereLittleIsToGain) {
     longest_ms = std::max(longest_ms, device.compute_ms);
   }
   PlannerOptions options;
-  options.steps = 30'000;
+  options.steps = 60'000;
   options.time_limit_seconds = 60.0;
   const auto plan = [&](double least_gain) {
     options.least_gain = least_gain;
