@@ -9,6 +9,7 @@
 #include "neuroshard/cost/analytic_communication.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "tests/collect/tiny_collection.h"
+#include "tests/evaluate/exact_backend.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {
@@ -144,26 +145,10 @@ TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {
   EXPECT_EQ(result.rounds.size(), 1u);
 }
 
-/// A machine whose times are exact: a millisecond per column, in each direction.
-class ExactBackend final : public ComputeBackend {
- public:
-  void measure(const std::function<std::optional<PieceSet>()>& next, int, std::int64_t, Optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done) override {
-    while (const std::optional<PieceSet> set = next()) {
-      double columns = 0.0;
-      for (const TablePiece& piece : set->pieces) columns += static_cast<double>(piece.num_columns);
-      on_done({set->id, ComputeMeasurement{columns, columns, 7, 0.0}, ""});
-    }
-  }
-  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
-    return nullptr;
-  }
-};
-
 TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
   const ComputeBackendFactory exact{
       {Json::Object{{"kind", "cuda"}, {"name", "exact"}}, Json::Object{{"name", "exact"}}},
-      [] { return std::make_unique<ExactBackend>(); }};
+      [] { return std::make_unique<testing_backends::ExactBackend>(); }};
   collect_compute_costs(testing_collection::tiny_sampling(40), exact, 60,
                         folder_.file("exact.jsonl"), {});
   options_.costs = {folder_.file("exact.jsonl")};

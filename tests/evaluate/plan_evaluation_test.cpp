@@ -10,6 +10,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json.h"
 #include "tests/collect/tiny_collection.h"
+#include "tests/evaluate/exact_backend.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
@@ -72,28 +73,6 @@ TEST(EvaluatePlan, EqualSetsOfPiecesAreMeasuredOnce) {
   }
 }
 
-/// Costs one and a half milliseconds per column.
-class CountingBackend final : public ComputeBackend {
- public:
-  void measure(const std::function<std::optional<PieceSet>()>& next, int, std::int64_t, Optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done) override {
-    while (const std::optional<PieceSet> set = next()) {
-      double columns = 0.0;
-      for (const TablePiece& piece : set->pieces) columns += static_cast<double>(piece.num_columns);
-      measured.push_back(columns);
-      PieceSetResult result{set->id, ComputeMeasurement{columns, columns * 0.5, 1, 0.0}, ""};
-      if (columns == failing) result = {set->id, std::nullopt, "no memory"};
-      on_done(result);
-    }
-  }
-  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
-    return nullptr;
-  }
-
-  std::vector<double> measured;  ///< columns of the sets, in order
-  double failing = -1.0;         ///< columns of a set that there is no memory for
-};
-
 TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   const Task task = one_host_task({make_table("a", 1000, 8, 3.0), make_table("b", 100, 4)}, 2,
                                   std::int64_t{1} << 20);
@@ -101,10 +80,10 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   const ShardingPlan plan{{{0, 0, 8, 0}, {1, 0, 4, 1}}};
   const SimulatedPlan simulated{&simulator, &plan};
   const Table other = make_table("other", 500, 64);
-  // Now 1.5 ms per column; then 1.2, 1.0 and 3.0: 1.25, 1.5 and 0.5 times as much.
+  // Now 2 ms per column; then 1.6, 1.25 and 4: 1.25, 1.6 and 0.5 times as much.
   const std::vector<ControlSet> controls{
-      {{{&other, 16}}, 19.2}, {{{&other, 32}}, 32.0}, {{{&other, 64}}, 192.0}};
-  CountingBackend backend;
+      {{{&other, 16}}, 25.6}, {{{&other, 32}}, 40.0}, {{{&other, 64}}, 256.0}};
+  testing_backends::ExactBackend backend;
   int sets = 0;
   const auto evaluation = evaluate_plans(
                               {&simulated, 1}, backend, 1, [&](int done) { sets = done; }, controls)
@@ -112,14 +91,14 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   EXPECT_EQ(sets, 5);
   EXPECT_THAT(backend.measured, testing::ElementsAre(8, 16, 32, 4, 64));  // among the plan's
   EXPECT_DOUBLE_EQ(evaluation.drift.value(), 1.25);
-  EXPECT_EQ(evaluation.measured.devices[0].compute_ms, 12.0);
-  EXPECT_DOUBLE_EQ(evaluation.less_drift->devices[0].compute_ms, 12.0 / 1.25);
-  const std::vector<double> at_earlier_speed{12.0 / 1.25, 6.0 / 1.25};
+  EXPECT_EQ(evaluation.measured.devices[0].compute_ms, 16.0);
+  EXPECT_DOUBLE_EQ(evaluation.less_drift->devices[0].compute_ms, 16.0 / 1.25);
+  const std::vector<double> at_earlier_speed{16.0 / 1.25, 8.0 / 1.25};
   EXPECT_EQ(evaluation.less_drift->cost_ms, simulator.cost(plan, at_earlier_speed).cost_ms);
 
   backend.failing = 16.0;  // a control that cannot be measured is none
   EXPECT_DOUBLE_EQ(evaluate_plans({&simulated, 1}, backend, 1, {}, controls).front().drift.value(),
-                   1.5);
+                   1.6);
   const auto without = evaluate_plans({&simulated, 1}, backend, 1).front();
   EXPECT_FALSE(without.drift || without.less_drift);
   backend.failing = 4.0;
