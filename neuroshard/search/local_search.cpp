@@ -47,18 +47,23 @@ class Annealing {
         options_(options),
         random_(Random::for_stream(options.seed, stream)),
         catalog_(simulator),
-        assignment_(simulator, catalog_, plan) {}
+        assignment_(simulator, catalog_, plan),
+        step_ns_(NominalStepTime::kStep_ns +
+                 NominalStepTime::kStepPerDevice_ns * assignment_.num_devices()),
+        all_to_alls_ns_(NominalStepTime::kAllToAlls_ns +
+                        NominalStepTime::kAllToAllsPerDevice_ns * assignment_.num_devices()) {}
 
   void run() {
     best_cost_ = assignment_.cost().cost_ms;
     const double scale = best_cost_;
     double energy = current_energy();
-    for (std::int64_t step = 0; step < options_.num_steps; ++step) {
+    std::int64_t step = 0;
+    for (double progress = share_done(0); progress < 1.0; progress = share_done(++step)) {
       if (step % kStepsPerLook == 0 && options_.deadline && Clock::now() >= *options_.deadline) {
         break;
       }
       const Neighbour neighbour = draw();
-      const double allowed = energy + acceptance(step, scale);
+      const double allowed = energy + acceptance(progress, scale);
       if (neighbour.empty() || !fits(neighbour)) continue;
       if (const std::optional<double> next = accepted(neighbour, allowed)) {
         energy = *next;
@@ -73,6 +78,15 @@ class Annealing {
   [[nodiscard]] std::size_t pieces_encoded() const { return catalog_.size(); }
 
  private:
+  /// Share of the chain's length that is behind it.
+  [[nodiscard]] double share_done(std::int64_t step) const {
+    const auto steps = static_cast<double>(step);
+    const double nominal_ns =
+        steps * step_ns_ + static_cast<double>(all_to_alls_priced_) * all_to_alls_ns_;
+    return std::max(steps / static_cast<double>(options_.num_steps),
+                    nominal_ns * 1e-6 / options_.round_ms);
+  }
+
   double current_energy() {
     const PlanCost& cost = assignment_.cost();
     double sum = 0.0;
@@ -93,8 +107,7 @@ class Annealing {
   }
 
   /// By how much the energy may rise in this step: Metropolis' rule, drawn beforehand.
-  double acceptance(std::int64_t step, double scale) {
-    const double progress = static_cast<double>(step) / static_cast<double>(options_.num_steps);
+  double acceptance(double progress, double scale) {
     const double temperature =
         scale * options_.first_temperature *
         std::pow(options_.last_temperature / options_.first_temperature, progress);
@@ -219,6 +232,7 @@ class Annealing {
     for (const Transfer& transfer : neighbour.transfers()) assignment_.apply(transfer);
     // Most neighbours are far too bad, and that is seen without the all-to-alls.
     if (least_energy() <= allowed) {
+      ++all_to_alls_priced_;
       const double energy = current_energy();
       if (energy <= allowed) return energy;
     }
@@ -245,6 +259,9 @@ class Annealing {
   Random random_;
   PieceCatalog catalog_;
   ColumnAssignment assignment_;
+  double step_ns_;
+  double all_to_alls_ns_;
+  std::int64_t all_to_alls_priced_ = 0;
   double best_cost_ = 0.0;
   std::vector<Transfer> since_best_;  ///< what has been done since the best plan
 };
@@ -278,6 +295,7 @@ LocalSearchOptions brief_local_search() {
   LocalSearchOptions options;
   options.num_rounds = 8;
   options.num_steps = 15'000;
+  options.round_ms = 15.625;
   options.first_temperature = 3e-2;
   return options;
 }

@@ -10,15 +10,27 @@
 
 namespace neuroshard {
 
+/// What steps cost on the machine of docs/results.md, one thread, shipped models. The search counts
+/// its work by this, not by the clock, so that where it ends depends on the plan alone.
+struct NominalStepTime {
+  static constexpr double kStep_ns = 230.0;  ///< a neighbour and its floor
+  static constexpr double kStepPerDevice_ns = 40.0;
+  static constexpr double kAllToAlls_ns = 2'450.0;  ///< where the floor does not rule it out
+  static constexpr double kAllToAllsPerDevice_ns = 150.0;
+};
+
 struct LocalSearchOptions {
-  std::int64_t num_rounds = 4;      ///< at the most; 0: none
-  std::int64_t num_steps = 60'000;  ///< neighbours tried by each chain of a round
-  int num_chains = 2;               ///< independent chains of a round, which starts from the best
-                                    ///< plan of all before
+  std::int64_t num_rounds = 4;  ///< at the most; 0: none
+  /// Length of each chain of a round, whichever is reached first: neighbours tried, and nominal
+  /// time [ms].
+  std::int64_t num_steps = 60'000;
+  double round_ms = 62.5;
+  int num_chains = 2;  ///< independent chains of a round, which starts from the best plan of all
+                       ///< before
   /// Rounds in a row that find less than `least_gain` (relative) before the search ends.
   std::int64_t patience = 2;
   double least_gain = 1e-3;
-  /// Temperatures relative to the round's first cost, falling geometrically from step to step.
+  /// Temperatures relative to the round's first cost, falling geometrically over its length.
   double first_temperature = 0.1;
   double last_temperature = 1e-3;
   std::uint64_t seed = 0;

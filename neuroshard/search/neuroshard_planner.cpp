@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <memory>
 
 #include "neuroshard/core/parallel.h"
@@ -13,13 +14,16 @@ namespace neuroshard {
 
 namespace {
 
-/// Up to so many devices rounds have all their steps, then fewer in proportion.
+/// Up to so many devices rounds have the length that the options say.
 constexpr int kDevicesOfFullLength = 8;
-/// Rounds are not made shorter than this before there are `kDevicesOfLeastLength` devices.
-constexpr std::int64_t kLeastLength = 15'000;
-constexpr int kDevicesOfLeastLength = 256;
 /// A year: what is longer is as good as no limit.
 constexpr double kMostSeconds = 31'536'000.0;
+/// Share of the time limit that one thread of a machine like that of docs/results.md needs: on a
+/// slower or busier one it is still not the clock that ends the search.
+constexpr double kNominalShare = 0.5;
+/// What the beam search costs there for each evaluation of a head.
+constexpr double kHead_ns = 200.0;
+constexpr double kHeadPerDevice_ns = 0.5;
 
 /// The simulator with which plans are improved.
 Simulator pessimist(const Simulator& simulator, double pessimism) {
@@ -34,28 +38,43 @@ double longest_compute_ms(const PlanCost& cost) {
   return longest;
 }
 
+/// Rounds of all their steps, as many as `steps` allows.
+void set_steps(LocalSearchOptions& improvement, std::int64_t steps) {
+  if (steps < improvement.num_steps) improvement = brief_local_search();
+  improvement.num_steps = std::min(improvement.num_steps, steps);
+  improvement.round_ms = std::numeric_limits<double>::infinity();
+  improvement.num_rounds = steps / improvement.num_steps;
+  improvement.patience = improvement.num_rounds;
+}
+
+/// Rounds of a nominal time, as many as `budget_ms` allows on one thread. A step's price grows with
+/// the devices, and so do rounds; what is too little for one makes a shorter one.
+void set_time(LocalSearchOptions& improvement, double budget_ms, int world_size) {
+  improvement.num_steps = std::numeric_limits<std::int64_t>::max();
+  improvement.num_rounds = 0;
+  if (budget_ms <= 0.0) return;
+  const double budget_of_chain_ms = budget_ms / std::max(improvement.num_chains, 1);
+  const double full_ms =
+      improvement.round_ms * std::max(world_size, kDevicesOfFullLength) / kDevicesOfFullLength;
+  const double rounds = std::max(std::floor(budget_of_chain_ms / full_ms), 1.0);
+  improvement.num_rounds = static_cast<std::int64_t>(rounds);
+  improvement.round_ms = budget_of_chain_ms / rounds;
+  improvement.patience = (improvement.num_rounds + 1) / 2;
+}
+
 }  // namespace
 
-void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size) {
-  const auto shortened = [&](std::int64_t steps, int devices) {
-    return std::max<std::int64_t>(steps * devices / std::max(devices, world_size), 1);
-  };
-  const auto steps_of_round = [&](std::int64_t steps) {
-    return std::max(shortened(steps, kDevicesOfFullLength),
-                    shortened(std::min(steps, kLeastLength), kDevicesOfLeastLength));
-  };
+void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size,
+                std::int64_t head_evaluations) {
   if (options.steps > 0) {
-    if (options.steps < steps_of_round(improvement.num_steps)) improvement = brief_local_search();
-    improvement.num_steps = std::min(steps_of_round(improvement.num_steps), options.steps);
-    improvement.num_rounds = options.steps / improvement.num_steps;
-    improvement.patience = improvement.num_rounds;
+    set_steps(improvement, options.steps);
     return;
   }
-  improvement.num_steps = steps_of_round(improvement.num_steps);
   const double seconds = std::clamp(options.time_limit_seconds, 0.0, kMostSeconds);
-  const auto count = [](double value) { return static_cast<std::int64_t>(std::ceil(value)); };
-  improvement.num_rounds = count(static_cast<double>(improvement.num_rounds) * seconds);
-  improvement.patience = count(static_cast<double>(improvement.patience) * seconds);
+  const double beam_search_ms =
+      static_cast<double>(head_evaluations) * 1e-6 * (kHead_ns + kHeadPerDevice_ns * world_size);
+  const double budget_ms = seconds * kNominalShare * 1e3 - beam_search_ms;
+  set_time(improvement, budget_ms, world_size);
 }
 
 PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
@@ -64,7 +83,8 @@ PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
   const Clock::time_point start = Clock::now();
   PlanningResult result = BeamSearchPlanner(options_.beam).plan(simulator, options);
   LocalSearchOptions improvement = options_.improvement;
-  set_budget(improvement, options, simulator.task().topology.world_size);
+  set_budget(improvement, options, simulator.task().topology.world_size,
+             result.stats.head_evaluations);
   improvement.seed = options.seed;
   improvement.deadline =
       start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(

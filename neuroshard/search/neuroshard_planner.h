@@ -13,10 +13,13 @@ struct NeuroShardOptions {
   LocalSearchOptions improvement;  ///< budget, seed and deadline come from PlannerOptions
 };
 
-/// The improvement's budget of rounds and steps: `options.steps` of each chain, in brief rounds if
-/// they are fewer than a round's; or if that is 0 as many as the time limit leaves time for, so
-/// that it is seldom the clock that decides where they end. A step's price grows with the devices.
-void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size);
+/// The improvement's budget of rounds and their length: `options.steps` neighbours of each chain,
+/// in brief rounds if they are fewer than a round's; or if that is 0, what the time limit leaves
+/// after a beam search of so many `head_evaluations`. That is counted in nominal time, of which the
+/// limit has twice as much as one thread needs, so that it is seldom the clock that decides where
+/// the search ends.
+void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size,
+                std::int64_t head_evaluations);
 
 /// Never predicted to cost more than the beam search's plan, which is improved by a pessimist's
 /// predictions (PlannerOptions::pessimism) and given up only for a gain worth it

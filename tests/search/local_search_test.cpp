@@ -1,9 +1,12 @@
 // Improvement of plans: valid, never worse, the same on any number of threads, and of use.
 #include "neuroshard/search/local_search.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+
+#include <limits>
 
 #include "neuroshard/search/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
@@ -41,32 +44,53 @@ RC_GTEST_PROP(LocalSearchProperty, PlansAreValidNoWorseAndTheSameOnAnyNumberOfTh
   RC_ASSERT(other.stats.head_evaluations == result.stats.head_evaluations);
 }
 
-LocalSearchOptions budget(double seconds, int devices, std::int64_t steps = 0) {
+LocalSearchOptions budget(double seconds, int devices, std::int64_t steps = 0,
+                          std::int64_t head_evaluations = 0) {
   PlannerOptions options;
   options.time_limit_seconds = seconds;
   options.steps = steps;
   LocalSearchOptions improvement;
-  set_budget(improvement, options, devices);
+  set_budget(improvement, options, devices, head_evaluations);
   return improvement;
 }
 
-TEST(SearchBudget, RoundsFollowTheTimeLimitAndShortenWithTheDevices) {
+/// Nominal time of all rounds on one thread [ms].
+double nominal_ms(const LocalSearchOptions& options) {
+  return static_cast<double>(options.num_rounds) * options.num_chains * options.round_ms;
+}
+
+TEST(SearchBudget, IsHalfOfTheTimeLimitInNominalTime) {
   const LocalSearchOptions standard;
-  EXPECT_EQ(budget(1.0, 8).num_steps, standard.num_steps);
   EXPECT_EQ(budget(1.0, 8).num_rounds, standard.num_rounds);
   EXPECT_EQ(budget(1.0, 8).patience, standard.patience);
+  EXPECT_EQ(budget(1.0, 8).round_ms, standard.round_ms);
   EXPECT_EQ(budget(600.0, 4).num_rounds, 600 * standard.num_rounds);
   EXPECT_EQ(budget(600.0, 4).patience, 600 * standard.patience);
   EXPECT_EQ(budget(0.0, 4).num_rounds, 0);
-  EXPECT_EQ(budget(1.0, 16).num_steps, standard.num_steps / 2);
-  EXPECT_EQ(budget(1.0, 32).num_steps, 15'000);
-  EXPECT_EQ(budget(1.0, 256).num_steps, 15'000);
-  EXPECT_EQ(budget(1.0, 1024).num_steps, 3'750);
-  EXPECT_EQ(budget(1.0, 1 << 30).num_steps, 1);
+  for (const int devices : {1, 4, 16, 100, 1024, 1 << 30}) {
+    for (const double seconds : {0.01, 0.1, 1.0, 10.0}) {
+      SCOPED_TRACE(fmt::format("{} devices, {} s", devices, seconds));
+      EXPECT_NEAR(nominal_ms(budget(seconds, devices)), 500.0 * seconds, 1e-6 * seconds);
+      EXPECT_GE(budget(seconds, devices).num_rounds, 1);
+      EXPECT_GE(budget(seconds, devices).patience, 1);
+    }
+  }
+  // As a step's price grows with the devices, so does a round.
+  EXPECT_EQ(budget(10.0, 80).num_rounds, 4);
+}
+
+TEST(SearchBudget, TheBeamSearchIsCountedIn) {
+  const double all_ms = nominal_ms(budget(1.0, 8));
+  const double rest_ms = nominal_ms(budget(1.0, 8, 0, 1'000'000));
+  EXPECT_LT(rest_ms, all_ms - 100.0);
+  EXPECT_GT(rest_ms, 0.0);
+  EXPECT_EQ(budget(1.0, 8, 0, 10'000'000).num_rounds, 0);
+  EXPECT_LT(nominal_ms(budget(1.0, 1024, 0, 500'000)), nominal_ms(budget(1.0, 8, 0, 500'000)));
 }
 
 TEST(SearchBudget, StepsArePlayedInFullRounds) {
   EXPECT_EQ(budget(1.0, 4, 1000).num_steps, 1000);
+  EXPECT_EQ(budget(1.0, 4, 1000).round_ms, std::numeric_limits<double>::infinity());
   EXPECT_EQ(budget(1.0, 4, 1000).num_rounds, 1);
   EXPECT_EQ(budget(1.0, 4, 30'000).num_steps, brief_local_search().num_steps);
   EXPECT_EQ(budget(1.0, 4, 30'000).num_rounds, 2);
@@ -74,6 +98,7 @@ TEST(SearchBudget, StepsArePlayedInFullRounds) {
   EXPECT_EQ(budget(1.0, 4, 180'000).num_steps, 60'000);
   EXPECT_EQ(budget(1.0, 4, 180'000).num_rounds, 3);
   EXPECT_EQ(budget(1.0, 4, 180'000).patience, 3);  // all of them
+  EXPECT_EQ(budget(1.0, 1024, 180'000).num_rounds, 3);
 }
 
 TEST(LocalSearch, WithoutStepsThePlanStays) {
