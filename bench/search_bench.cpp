@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "bench/head_ceiling.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/search/column_assignment.h"
 #include "neuroshard/search/lower_bound.h"
@@ -130,26 +131,55 @@ BENCHMARK(growth_M_limits)
     ->Arg(41)
     ->Unit(benchmark::kMillisecond);
 
-/// One head for each of 64 devices, as the improvement evaluates them: one state at a time.
+constexpr int kStates = 64;
+
+/// A state for each of 64 devices, of one piece each.
+std::vector<double> make_states(const Simulator& simulator) {
+  const std::size_t size = simulator.compute().state_size();
+  std::vector<double> states(size * kStates);
+  for (int i = 0; i < kStates; ++i) {
+    simulator.encode(i % 60, 4, std::span(states).subspan(i * size, size));
+  }
+  return states;
+}
+
+/// Bytes: the state is read once; bias and output weights stay in the first-level cache.
+void count_heads(benchmark::State& state, const ComputeCostModel& model) {
+  state.SetItemsProcessed(state.iterations() * kStates);
+  state.SetBytesProcessed(state.iterations() * kStates *
+                          static_cast<std::int64_t>(model.state_size() * sizeof(double)));
+}
+
+/// One head for each of 64 devices.
 void head(benchmark::State& state) {
   const auto simulator = make_simulator(60, 4);
   const ComputeCostModel& model = simulator->compute();
-  std::vector<double> states(model.state_size() * 64);
-  for (int i = 0; i < 64; ++i) {
-    simulator->encode(i % 60, 4,
-                      std::span(states).subspan(i * model.state_size(), model.state_size()));
-  }
-  std::vector<double> costs(64);
+  const std::vector<double> states = make_states(*simulator);
+  std::vector<double> costs(kStates);
   for (auto _ : state) {
     model.costs_with(states, {}, costs);
     benchmark::DoNotOptimize(costs.data());
   }
-  state.SetItemsProcessed(state.iterations() * 64);
-  // Read once per state: the state, its bias and output weights stay in the first-level cache.
-  state.SetBytesProcessed(state.iterations() * 64 *
-                          static_cast<std::int64_t>(model.state_size() * sizeof(double)));
+  count_heads(state, model);
 }
 BENCHMARK(head);
+
+/// The same loads and operations without a cost for each state: the machine's ceiling.
+void head_ceiling(benchmark::State& state) {
+  const auto simulator = make_simulator(60, 4);
+  const ComputeCostModel& model = simulator->compute();
+  const std::vector<double> states = make_states(*simulator);
+  // A state is two words, the hidden units and a word for each member of the ensemble.
+  const std::size_t hidden = model.state_size() - 2 - static_cast<std::size_t>(model.num_members());
+  const std::vector<double> bias(hidden, 0.1);
+  const std::vector<double> output(hidden, 0.01);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(bench::head_ceiling(states.data() + 2, kStates, model.state_size(),
+                                                 hidden, bias.data(), output.data()));
+  }
+  count_heads(state, model);
+}
+BENCHMARK(head_ceiling);
 
 void encode(benchmark::State& state) {
   const auto simulator = make_simulator(60, 4);

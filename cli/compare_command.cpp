@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/comparison_report.h"
 #include "cli/comparison_run.h"
 #include "cli/evaluate_on_cluster.h"
 #include "cli/options.h"
@@ -25,7 +25,6 @@
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
-#include "neuroshard/report/text_table.h"
 
 namespace neuroshard::cli {
 
@@ -76,85 +75,6 @@ std::string document(const CostModels& models, const std::vector<ComparisonEntry
                                   {"communication_model", models.communication->name()},
                                   {"summary", std::move(summary_array)},
                                   {"entries", std::move(entry_array)}});
-}
-
-/// Least and largest of the entries' drifts.
-std::pair<double, double> range_of_drift(const std::vector<ComparisonEntry>& entries) {
-  double low = std::numeric_limits<double>::infinity();
-  double high = 0.0;
-  for (const ComparisonEntry& entry : entries) {
-    low = std::min(low, entry.drift.value_or(low));
-    high = std::max(high, entry.drift.value_or(high));
-  }
-  return {low, high};
-}
-
-void print_summaries(const CompareOptions& options, const std::vector<ComparisonEntry>& entries,
-                     const std::vector<ComparisonSummary>& summaries) {
-  const bool measured = std::any_of(summaries.begin(), summaries.end(),
-                                    [](const auto& s) { return s.measured_wins.has_value(); });
-  TextTable table;
-  table.add_column("algorithm", TextTable::Align::left);
-  for (const char* title : {"solved", "predicted ms", "wins", "time ms"}) table.add_column(title);
-  if (measured) {
-    for (const char* title : {"measured ms", "measured compute ms", "measured wins", "gap"}) {
-      table.add_column(title);
-    }
-  }
-  const bool controlled = std::any_of(summaries.begin(), summaries.end(), [](const auto& s) {
-    return s.mean_gap_less_drift.has_value();
-  });
-  if (controlled) table.add_column("less drift");
-  const bool related =
-      summaries.size() > 1 && std::any_of(summaries.begin(), summaries.end(),
-                                          [](const auto& s) { return s.mean_ratio.has_value(); });
-  if (related) {
-    for (const char* title : {"ratio", "worst"}) table.add_column(title);
-  }
-  const auto cell = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.3f}", *value) : "";
-  };
-  const auto share = [](const std::optional<double>& value) {
-    return value ? fmt::format("{:.1f}%", 100.0 * *value) : "";
-  };
-  for (const ComparisonSummary& summary : summaries) {
-    std::vector<std::string> cells{
-        summary.algorithm, fmt::format("{}/{}", summary.solved, summary.tasks),
-        fmt::format("{:.3f}", summary.mean_predicted_ms), fmt::format("{}", summary.wins),
-        fmt::format("{:.2f}", summary.mean_wall_ms)};
-    if (measured) {
-      cells.push_back(cell(summary.mean_measured_ms));
-      cells.push_back(cell(summary.mean_measured_compute_ms));
-      cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
-      cells.push_back(share(summary.mean_gap));
-    }
-    if (controlled) cells.push_back(share(summary.mean_gap_less_drift));
-    if (related) {
-      cells.push_back(cell(summary.mean_ratio));
-      cells.push_back(cell(summary.worst_ratio));
-    }
-    table.add_row(std::move(cells));
-  }
-  fmt::print("{}", table.to_string());
-  if (!summaries.empty()) {
-    fmt::print("mean costs over the {} tasks that every algorithm solved\n",
-               summaries.front().common);
-  }
-  if (measured) {
-    fmt::print("measured: computation run here, all-to-alls {}; gap: between predicted and that\n",
-               options.platform.empty() ? "predicted" : "simulated on " + options.platform);
-  }
-  if (controlled) {
-    const auto [low, high] = range_of_drift(entries);
-    fmt::print(
-        "less drift: the gap at the controls' earlier speed, from which the machine's differed by "
-        "{:+.1f}% to {:+.1f}%\n",
-        100.0 * (low - 1.0), 100.0 * (high - 1.0));
-  }
-  if (related) {
-    fmt::print("ratio: {} cost to that of {}, mean and worst over the tasks that both solved\n",
-               measured ? "measured" : "predicted", options.reference);
-  }
 }
 
 /// Puts simulated all-to-alls in the place of predicted ones.
@@ -228,7 +148,7 @@ void run(CompareOptions& options) {
   if (options.json) {
     fmt::print("{}", text);
   } else {
-    print_summaries(options, entries, summaries);
+    print_comparison(entries, summaries, {options.reference, options.platform});
   }
 }
 
@@ -239,6 +159,9 @@ void add_compare_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
   command->add_option("tasks", options->tasks, "Task files, or folders of them")->required();
   add_comparison_options(*command, options->run);
+  command->add_option("--controls", options->run.controls,
+                      "With --measure: files of costs measured earlier (.jsonl), some of which are "
+                      "measured again beside the plans: how the machine's speed has changed");
   add_backend_options(*command, options->run.measuring);
   command->add_option("--platform", options->platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "

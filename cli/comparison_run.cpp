@@ -71,9 +71,6 @@ void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
-  command.add_option("--controls", options.controls,
-                     "With --measure: files of costs measured earlier (.jsonl), some of which are "
-                     "measured again beside the plans: how the machine's speed has changed");
   command.add_option("--time-limit", options.time_limit, "For algorithms that improve until then")
       ->capture_default_str();
   command.add_option("--threads", options.planner.num_threads, "0: one per core")

@@ -1,0 +1,119 @@
+// A comparison's summaries as a table, with what its columns mean below it.
+#include "cli/comparison_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "neuroshard/report/text_table.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+/// Columns that there is something for.
+struct Columns {
+  bool measured = false;
+  bool controlled = false;  ///< beside samples measured earlier
+  bool related = false;     ///< to the reference
+};
+
+Columns columns_of(const std::vector<ComparisonSummary>& summaries) {
+  Columns columns;
+  for (const ComparisonSummary& summary : summaries) {
+    columns.measured |= summary.measured_wins.has_value();
+    columns.controlled |= summary.mean_gap_less_drift.has_value();
+    columns.related |= summary.mean_ratio.has_value() && summaries.size() > 1;
+  }
+  return columns;
+}
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.3f}", *value) : "";
+}
+
+std::string share(const std::optional<double>& value) {
+  return value ? fmt::format("{:.1f}%", 100.0 * *value) : "";
+}
+
+std::vector<std::string> titles_of(const Columns& columns) {
+  std::vector<std::string> titles{"solved", "predicted ms", "wins", "time ms"};
+  if (columns.measured) {
+    titles.insert(titles.end(), {"measured ms", "measured compute ms", "measured wins", "gap"});
+  }
+  if (columns.controlled) titles.emplace_back("less drift");
+  if (columns.related) titles.insert(titles.end(), {"ratio", "worst"});
+  return titles;
+}
+
+std::vector<std::string> row_of(const ComparisonSummary& summary, const Columns& columns) {
+  std::vector<std::string> cells{
+      summary.algorithm, fmt::format("{}/{}", summary.solved, summary.tasks),
+      fmt::format("{:.3f}", summary.mean_predicted_ms), fmt::format("{}", summary.wins),
+      fmt::format("{:.2f}", summary.mean_wall_ms)};
+  if (columns.measured) {
+    cells.push_back(number(summary.mean_measured_ms));
+    cells.push_back(number(summary.mean_measured_compute_ms));
+    cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
+    cells.push_back(share(summary.mean_gap));
+  }
+  if (columns.controlled) cells.push_back(share(summary.mean_gap_less_drift));
+  if (columns.related) {
+    cells.push_back(number(summary.mean_ratio));
+    cells.push_back(number(summary.worst_ratio));
+  }
+  return cells;
+}
+
+/// Least and largest of the entries' drifts.
+std::pair<double, double> range_of_drift(const std::vector<ComparisonEntry>& entries) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0.0;
+  for (const ComparisonEntry& entry : entries) {
+    low = std::min(low, entry.drift.value_or(low));
+    high = std::max(high, entry.drift.value_or(high));
+  }
+  return {low, high};
+}
+
+void print_notes(const Columns& columns, const std::vector<ComparisonEntry>& entries,
+                 const ComparisonSetting& setting) {
+  if (columns.measured) {
+    fmt::print("measured: computation run here, all-to-alls {}; gap: between predicted and that\n",
+               setting.platform.empty() ? "predicted" : "simulated on " + setting.platform);
+  }
+  if (columns.controlled) {
+    const auto [low, high] = range_of_drift(entries);
+    fmt::print(
+        "less drift: the gap at the controls' earlier speed, from which the machine's differed by "
+        "{:+.1f}% to {:+.1f}%\n",
+        100.0 * (low - 1.0), 100.0 * (high - 1.0));
+  }
+  if (columns.related) {
+    fmt::print("ratio: {} cost to that of {}, mean and worst over the tasks that both solved\n",
+               columns.measured ? "measured" : "predicted", setting.reference);
+  }
+}
+
+}  // namespace
+
+void print_comparison(const std::vector<ComparisonEntry>& entries,
+                      const std::vector<ComparisonSummary>& summaries,
+                      const ComparisonSetting& setting) {
+  const Columns columns = columns_of(summaries);
+  TextTable table;
+  table.add_column("algorithm", TextTable::Align::left);
+  for (const std::string& title : titles_of(columns)) table.add_column(title);
+  for (const ComparisonSummary& summary : summaries) table.add_row(row_of(summary, columns));
+  fmt::print("{}", table.to_string());
+  if (!summaries.empty()) {
+    fmt::print("mean costs over the {} tasks that every algorithm solved\n",
+               summaries.front().common);
+  }
+  print_notes(columns, entries, setting);
+}
+
+}  // namespace neuroshard::cli
