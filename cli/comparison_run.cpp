@@ -71,7 +71,7 @@ void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
-  command.add_option("--time-limit", options.time_limit, "For algorithms that improve until then")
+  command.add_option("--time-limit", options.time_limit, "For improving the search's plan")
       ->capture_default_str();
   command.add_option("--threads", options.planner.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))

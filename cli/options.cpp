@@ -86,7 +86,8 @@ void require_writable(const std::string& path) { const AtomicFile never_committe
 void add_improvement_options(CLI::App& command, PlannerOptions& options) {
   command
       .add_option("--steps", options.steps,
-                  "Steps of each chain of the improvement; 0: by the time limit")
+                  "Steps of each chain of the improvement, whatever time they take; 0: by the "
+                  "time limit")
       ->check(integer_between(0, 1'000'000'000'000))
       ->capture_default_str();
   command

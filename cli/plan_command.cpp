@@ -199,7 +199,7 @@ void add_plan_command(CLI::App& app) {
       ->add_option("--algorithm", options->algorithm,
                    "neuroshard, beam-search (the paper's) or a baseline")
       ->capture_default_str();
-  command->add_option("--time-limit", options->time_limit, "For algorithms that improve until then")
+  command->add_option("--time-limit", options->time_limit, "For improving the search's plan")
       ->capture_default_str();
   command->add_option("--threads", options->planner.num_threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))

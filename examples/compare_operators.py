@@ -27,7 +27,7 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     (header_a, a), (header_b, b) = read(paths[0]), read(paths[1])
-    for field in ("batch_size", "optimizer", "sampling"):
+    for field in ("batch_size", "optimizer", "sampling", "tables"):
         if header_a[field] != header_b[field]:
             print(f"{field}: expected the same in both files", file=sys.stderr)
             return 2
@@ -36,7 +36,11 @@ def main() -> int:
         print("samples: expected the same in both files", file=sys.stderr)
         return 2
     names = [header["operator"]["name"] for header in (header_a, header_b)]
-    print(f"{len(common)} samples, batch {header_a['batch_size']}, {header_a['optimizer']}")
+    data_types = sorted({table["data_type"] for table in header_a["tables"]})
+    print(
+        f"{len(common)} samples, batch {header_a['batch_size']}, {header_a['optimizer']}, "
+        f"{' and '.join(data_types)}"
+    )
     print(f"pass      {names[0]:>16}  {names[1]:>16}  median ratio  {names[0]} faster on")
     for name, fields in (
         ("forward", ["forward_ms"]),

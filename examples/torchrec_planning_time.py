@@ -26,7 +26,7 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 from neuroshard.torchrec import NeuroShardPlanner
 
 
-def make_problem(num_tables: int) -> tuple[EmbeddingBagCollection, dict]:
+def make_problem(num_tables: int, min_partition: int) -> tuple[EmbeddingBagCollection, dict]:
     """Tables of mixed sizes and constraints with their pooling factors."""
     generator = random.Random(num_tables)
     tables = []
@@ -44,7 +44,7 @@ def make_problem(num_tables: int) -> tuple[EmbeddingBagCollection, dict]:
         constraints[name] = ParameterConstraints(
             pooling_factors=[generator.choice([1.0, 3.0, 10.0, 30.0])],
             sharding_types=["table_wise", "column_wise"],
-            min_partition=16,
+            min_partition=min_partition,
         )
     return EmbeddingBagCollection(device=torch.device("meta"), tables=tables), constraints
 
@@ -73,21 +73,29 @@ def main() -> None:
     parser.add_argument("sizes", nargs="+", help="tables x devices, as 200x8")
     parser.add_argument("--timeout", type=int, default=600, help="of TorchRec's planner, seconds")
     parser.add_argument("--limit", type=int, default=1800, help="of either planner, seconds")
+    parser.add_argument(
+        "--device",
+        choices=["cuda", "cpu"],
+        default="cuda",
+        help="on cuda costs are estimates from data sheets, on cpu those of the shipped network",
+    )
+    parser.add_argument("--min-partition", type=int, default=16, help="narrowest piece, columns")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     print("tables  devices  TorchRec s  NeuroShard s  ratio")
     for size in options.sizes:
         num_tables, num_devices = (int(part) for part in size.split("x"))
-        collection, constraints = make_problem(num_tables)
+        collection, constraints = make_problem(num_tables, options.min_partition)
         seconds = []
         for kind in (EmbeddingShardingPlanner, NeuroShardPlanner):
             planner = kind(
                 topology=Topology(
                     world_size=num_devices,
                     local_world_size=min(8, num_devices),
-                    compute_device="cuda",
+                    compute_device=options.device,
                     hbm_cap=80 << 30,
+                    ddr_cap=80 << 30,
                 ),
                 batch_size=512,
                 constraints=constraints,

@@ -305,6 +305,7 @@ PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan
   PlanningResult result;
   result.plan = plan;
   result.predicted = simulator.cost(plan);
+  if (simulator.task().topology.world_size == 1) return result;  // nowhere to take anything
   std::int64_t rounds_without_gain = 0;
   for (std::int64_t round = 0; round < options.num_rounds; ++round) {
     if (options.deadline && Clock::now() >= *options.deadline) break;

@@ -12,17 +12,25 @@ namespace {
 
 /// A table of so many columns is divided in every way; the price grows with the square.
 constexpr std::int64_t kWidestDivided = 1024;
+/// Divisions of all tables together that are tried: 100,000 tables of 128 columns have half.
+constexpr std::int64_t kMostDivisions = 100'000'000;
 /// What rounding in the last digits of a cost may amount to.
 constexpr double kRounding = 1e-9;
 
 /// Least contributions of a table's columns, however divided into pieces.
 class LeastContributions {
  public:
-  LeastContributions(const Simulator& simulator, int table)
+  /// Unknown if the table is too wide, or would take more than the `divisions_left`, which it takes
+  /// its own from.
+  LeastContributions(const Simulator& simulator, int table, std::int64_t& divisions_left)
       : size_(simulator.compute().state_size()) {
     const std::int64_t dim = simulator.task().tables[table].embedding_dim;
     if (dim > kWidestDivided) return;
-    quantum_ = can_cut(dim) ? kColumnGranularity : dim;
+    const std::int64_t quantum = can_cut(dim) ? kColumnGranularity : dim;
+    const std::int64_t divisions = (dim / quantum) * (dim / quantum + 1) / 2;
+    if (divisions > divisions_left) return;
+    divisions_left -= divisions;
+    quantum_ = quantum;
     num_quanta_ = dim / quantum_;
     least_.resize(static_cast<std::size_t>(num_quanta_ + 1) * size_, 0.0);
     std::vector<double> pieces(least_.size(), 0.0);
@@ -67,10 +75,11 @@ double lower_bound_ms(const Simulator& simulator) {
   std::vector<double> mean(compute.state_size(), 0.0);
   double mean_columns = 0.0;
   double largest = 0.0;  // the second part: of the tables one by one
+  std::int64_t divisions_left = kMostDivisions;
   for (std::size_t table = 0; table < task.tables.size(); ++table) {
     const Table& of = task.tables[table];
     mean_columns += static_cast<double>(pooled_columns(of, of.embedding_dim)) / world_size;
-    const LeastContributions least(simulator, static_cast<int>(table));
+    const LeastContributions least(simulator, static_cast<int>(table), divisions_left);
     if (!least.known()) continue;
     const auto whole = least.of(least.num_quanta());
     for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += whole[i] / world_size;

@@ -16,12 +16,12 @@ namespace neuroshard {
 ///   m values is no less than their mean, that by convexity no less than f + g of the mean device,
 ///   and that, as both increase, no less than **f(T / D) + g(C / D)**.
 /// - Some device holds at least 1/D of a table's columns, and costs no less than the cheapest way
-/// of
-///   holding **that many or more**.
+///   of holding **that many or more**.
 ///
-/// The larger of the two is returned; 0 if the model has no such structure. Tables of more than
-/// 1,024 columns count with their communication only, as trying all their cuts would take too long.
-/// Price: one encoding per table and multiple of 4 columns.
+/// The larger of the two is returned; 0 if the model has no such structure. Price: one encoding per
+/// table and multiple of 4 columns, and the square of these multiples. Tables of more than 1,024
+/// columns, and the last of so many wide ones that the squares amount to some 20 seconds, count
+/// with their communication only.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator);
 
 }  // namespace neuroshard

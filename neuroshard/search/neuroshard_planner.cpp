@@ -1,12 +1,16 @@
 // The search and the improvement, one after the other.
 #include "neuroshard/search/neuroshard_planner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/cost/pessimistic_compute_model.h"
 
@@ -30,6 +34,24 @@ Simulator pessimist(const Simulator& simulator, double pessimism) {
   if (pessimism == 0.0 || simulator.compute().num_members() == 1) return simulator;
   return {simulator,
           std::make_shared<PessimisticComputeModel>(simulator.shared_compute(), pessimism)};
+}
+
+void check_options(const PlannerOptions& options) {
+  if (!(options.time_limit_seconds > 0.0)) {
+    throw InputError("time_limit_seconds", "above 0",
+                     fmt::format("{}", options.time_limit_seconds));
+  }
+  if (options.steps < 0) {
+    throw InputError("steps", "0 or more", fmt::format("{}", options.steps));
+  }
+}
+
+/// Steps are played whatever time they take.
+std::optional<std::chrono::steady_clock::time_point> deadline_of(
+    const PlannerOptions& options, std::chrono::steady_clock::time_point start) {
+  if (options.steps > 0) return std::nullopt;
+  const std::chrono::duration<double> limit(std::min(options.time_limit_seconds, kMostSeconds));
+  return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(limit);
 }
 
 double longest_compute_ms(const PlanCost& cost) {
@@ -70,7 +92,7 @@ void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, 
     set_steps(improvement, options.steps);
     return;
   }
-  const double seconds = std::clamp(options.time_limit_seconds, 0.0, kMostSeconds);
+  const double seconds = std::min(options.time_limit_seconds, kMostSeconds);
   const double beam_search_ms =
       static_cast<double>(head_evaluations) * 1e-6 * (kHead_ns + kHeadPerDevice_ns * world_size);
   const double budget_ms = seconds * kNominalShare * 1e3 - beam_search_ms;
@@ -80,15 +102,14 @@ void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, 
 PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   using Clock = std::chrono::steady_clock;
+  check_options(options);
   const Clock::time_point start = Clock::now();
   PlanningResult result = BeamSearchPlanner(options_.beam).plan(simulator, options);
   LocalSearchOptions improvement = options_.improvement;
   set_budget(improvement, options, simulator.task().topology.world_size,
              result.stats.head_evaluations);
   improvement.seed = options.seed;
-  improvement.deadline =
-      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                  std::min(options.time_limit_seconds, kMostSeconds)));
+  improvement.deadline = deadline_of(options, start);
   ThreadPool pool(options.num_threads);
   PlanningResult improved =
       improve_plan(pessimist(simulator, options.pessimism), result.plan, improvement, pool);

@@ -13,10 +13,12 @@
 namespace neuroshard {
 
 struct PlannerOptions {
-  std::uint64_t seed = 0;           ///< used wherever chance plays a part
-  int num_threads = 0;              ///< <= 0: one per core; the plan does not depend on it
-  double time_limit_seconds = 1.0;  ///< for algorithms that improve until it is up
-  /// Neighbours that an improvement tries; 0: a number that follows from time limit and task alone.
+  std::uint64_t seed = 0;  ///< used wherever chance plays a part
+  int num_threads = 0;     ///< <= 0: one per core; the plan does not depend on it
+  /// For algorithms that improve a plan: above 0. The search before takes what it takes.
+  double time_limit_seconds = 1.0;
+  /// Neighbours that an improvement tries, however long that takes; 0: as many as follow from time
+  /// limit and task alone, where the machine is fast enough for them.
   std::int64_t steps = 0;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
   double pessimism = 0.5;

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from .errors import InputError, NeuroShardError
 from .planning import list_workloads
-from .torchrec.versions import installed_versions
+from .torch_versions import check_versions, installed_versions
 from .types import Table, Task, Topology, task_text
 
 if TYPE_CHECKING:
@@ -220,6 +220,7 @@ def hardware_of(device: str) -> dict[str, Any]:
 
 def collect(options: argparse.Namespace) -> int:
     """Measures what the file does not have yet; the number of samples measured."""
+    check_versions("neuroshard.collect", ("torch", "fbgemm-gpu"))
     import torch
 
     if options.threads:

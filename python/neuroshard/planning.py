@@ -51,7 +51,7 @@ def plan(
     return Plan.from_text(text)
 
 
-def price(plan: Plan, *, models: Sequence[str] = ()) -> Plan:
+def price(plan: Plan | Mapping[str, Any], *, models: Sequence[str] = ()) -> Plan:
     """The same plan with the cost that these models predict."""
     text, reasons = _core.price(to_text(plan), list(models))
     _warn(reasons)
@@ -158,7 +158,7 @@ class Evaluation:
 
 
 def evaluate(
-    plan: Plan,
+    plan: Plan | Mapping[str, Any],
     *,
     models: Sequence[str] = (),
     arena_bytes: int = 4 << 30,
@@ -170,8 +170,9 @@ def evaluate(
     `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
     memory.
     """
-    names = list(models) or [reference["name"] for reference in plan.model.values()]
-    text, reasons = _core.evaluate(to_text(plan), names, arena_bytes, num_threads, seed)
+    given = plan if isinstance(plan, Plan) else Plan.from_text(to_text(plan))
+    names = list(models) or [reference["name"] for reference in given.model.values()]
+    text, reasons = _core.evaluate(to_text(given), names, arena_bytes, num_threads, seed)
     _warn(reasons)
     found = json.loads(text)
     return Evaluation(

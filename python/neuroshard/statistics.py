@@ -11,7 +11,8 @@ or from files of the layout in which Meta's embedding lookup data set is public 
     tables = tables_of_lookups("fbgemm_t856_bs65536.pt.gz", embedding_dim=64)
 
 Needs PyTorch, except for `TableStatistics` itself. What is kept of a table is 17 counts; what is
-held at a time is one batch, of a file one table of a batch.
+held at a time is one batch, of a file one table of a batch (but all of a file in the format of
+before PyTorch 1.6, which cannot be mapped).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
+from .torch_versions import require_pytorch
 from .types import REUSE_BINS, Table
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ def from_batches(
     are to hold: batches are joined until they have so many samples, larger ones divided, and what
     remains at the end is left out. Raises InputError if there are fewer samples than one batch.
     """
+    require_pytorch("neuroshard.statistics")
     import torch
 
     if batch_size < 1:
@@ -210,6 +213,7 @@ class _Lookups:
     shown: str
     indices: torch.Tensor
     offsets: torch.Tensor
+    lengths: torch.Tensor
     num_tables: int
     batch_size: int
 
@@ -226,6 +230,11 @@ class _Lookups:
             raise InputError(
                 f"{self.shown}: offsets: expected rising numbers up to {self.indices.numel()} "
                 f"for table {table}, got {low} to {high}"
+            )
+        if bool(torch.any(offsets[1:] - offsets[:-1] != self.lengths[table])):
+            raise InputError(
+                f"{self.shown}: lengths: expected the differences of the offsets for table {table}"
+                f", got others"
             )
         indices = self.indices[low:high].long()
         if indices.numel() and int(indices.min()) < 0:
@@ -259,7 +268,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[_Lookups]:
                 f"{shown}: offsets: expected one per table and sample and one more, "
                 f"{num_tables} x {batch_size} + 1, got {offsets.numel()}"
             )
-        yield _Lookups(shown, indices, offsets, num_tables, batch_size)
+        yield _Lookups(shown, indices, offsets, lengths, num_tables, batch_size)
 
 
 def from_lookups(
@@ -272,6 +281,7 @@ def from_lookups(
     A file is one batch; `batch_size` divides it into smaller ones for which the histograms are to
     hold. Raises InputError for a file that is damaged, or holds anything but the three tensors.
     """
+    require_pytorch("neuroshard.statistics")
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     counters: list[ReuseCounter] = []
     for path in files:

@@ -88,11 +88,11 @@ TEST(Cli, PlanCheckAndEvaluate) {
 TEST(Cli, PlansAreTheSameOnAnyNumberOfThreads) {
   const CliFolder folder;
   const auto shards = [&](const char* threads, const char* algorithm) {
-    const std::string text = expect_success(
-        Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4", "--memory", "80GiB",
-                  "--json", "--threads", threads, "--seed", "3", "--algorithm", algorithm,
-                  "--steps", "10000", "--time-limit", "60s"} +
-        kModels);
+    const std::string text =
+        expect_success(Arguments{"plan", "--workload", "mlperf-dlrm-dcnv2", "--devices", "4",
+                                 "--memory", "80GiB", "--json", "--threads", threads, "--seed", "3",
+                                 "--algorithm", algorithm, "--steps", "10000"} +
+                       kModels);
     return parse_plan(text, "stdout").plan.shards;
   };
   for (const char* algorithm : {"neuroshard", "random"}) {
@@ -185,6 +185,35 @@ TEST(Cli, CompareMeasuresOldSamplesBesideThePlans) {
                         "1:2", "--dims", "4", "--arena", "1MiB", "-o", fitting});
   EXPECT_THAT(compare({costs, fitting}).out,
               HasSubstr("less drift: the gap at the controls' earlier speed"));
+}
+
+TEST(Cli, PaperTableGoesOnWhereItStopped) {
+  const CliFolder folder;
+  const auto table = [&](const char* count) {
+    return expect_success(Arguments{"paper-table", "--folder", folder.file("table"), "--count",
+                                    count, "--devices", "2", "--max-dims", "8", "16",
+                                    "--algorithms", "neuroshard,beam-search,random", "--steps",
+                                    "1000", "-o", folder.file("table.json")} +
+                          kModels);
+  };
+  const std::string first = table("2");
+  EXPECT_THAT(first, HasSubstr("2 devices, 5 to 30 tables, 2 tasks a column: mean predicted cost"));
+  EXPECT_THAT(first, HasSubstr("share of tasks solved     8    16\n"
+                               "neuroshard             100%  100%\n"));
+  const Json result = parse_json(read_file(folder.file("table.json")), "table.json");
+  ASSERT_EQ(result.find("cells")->array()->size(), 2u);
+  // From the folder alone: its files stay as they are.
+  const std::string journal = folder.file("table/devices-2-max-dim-8.jsonl");
+  const std::string results = read_file(journal);
+  EXPECT_EQ(table("2"), first);
+  EXPECT_EQ(read_file(journal), results);
+  // Another comparison is refused.
+  const CommandResult other =
+      run_cli(Arguments{"paper-table", "--folder", folder.file("table"), "--count", "2",
+                        "--devices", "2", "--max-dims", "8", "--algorithms", "random"} +
+              kModels);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("table/devices-2-max-dim-8.jsonl"));
 }
 
 TEST(Cli, CollectAndContinue) {

@@ -104,6 +104,24 @@ def test_evaluate_measures(task):
     )
     assert all(device.compute_ms > 0 for device in evaluation.measured.devices)
     assert len(evaluation.interval) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", neuroshard.ExtrapolationWarning)
+        again = neuroshard.evaluate(plan.to_dict(), arena_bytes=64 << 20)  # dicts are welcome
+    assert again.predicted == evaluation.predicted
+
+
+def test_measured_comparison(task):
+    result = neuroshard.compare(
+        [task], algorithms=["greedy-size", "random"], measure=True, arena_bytes=64 << 20, steps=100
+    )
+    assert all(entry.measured_ms > 0 for entry in result.entries)
+    assert all(line.mean_gap is not None for line in result.summary)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_time_limits_that_mean_nothing(task, seconds):
+    with pytest.raises(InputError, match="time_limit_seconds: expected above 0"):
+        neuroshard.plan(task, time_limit_seconds=seconds)
 
 
 def test_extrapolation_warns():

@@ -12,6 +12,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/neuroshard_planner.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
@@ -200,6 +201,11 @@ TEST(BeamSearch, CornersHaveValidPlans) {
     EXPECT_THAT(violations(corner.task, result.plan), testing::IsEmpty());
     EXPECT_EQ(result.predicted.cost_ms, simulator.cost(result.plan).cost_ms);
     EXPECT_GT(result.predicted.cost_ms, 0.0);
+    PlannerOptions options;
+    options.steps = 200;
+    const PlanningResult improved = NeuroShardPlanner().plan(simulator, options);
+    EXPECT_THAT(violations(corner.task, improved.plan), testing::IsEmpty());
+    EXPECT_LE(improved.predicted.cost_ms, result.predicted.cost_ms);
   }
 }
 

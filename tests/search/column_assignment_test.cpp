@@ -71,6 +71,38 @@ RC_GTEST_PROP(ColumnAssignmentProperty, IsTheSameAsBuiltFromScratchAndUndoneExac
   RC_ASSERT(assignment.plan().shards == first_plan.shards);
 }
 
+RC_GTEST_PROP(ColumnAssignmentProperty, RollingBackIsExact, ()) {
+  Task given = task_of_any_tightness();
+  if (given.topology.world_size == 1) {
+    given.topology.world_size = given.topology.local_world_size = 2;
+    given.topology.memory_bytes.push_back(given.topology.memory_bytes.front());
+  }
+  const Simulator simulator = make_simulator(given, arbitrary_compute());
+  const MemoryFit fit = fit_memory(simulator.task());
+  RC_PRE(fit.feasible);
+  PieceCatalog catalog(simulator);
+  ColumnAssignment assignment(simulator, catalog, fit.plan);
+  const int neighbours = *rc::gen::inRange(1, 20);
+  for (int i = 0; i < neighbours; ++i) {
+    const ShardingPlan before = assignment.plan();
+    const bool priced = *rc::gen::arbitrary<bool>();
+    const double cost = priced ? assignment.cost().cost_ms : 0.0;
+    const Transfer there = arbitrary_transfer(simulator.task(), assignment);
+    assignment.remember(there.from, there.to);
+    assignment.apply(there);
+    if (*rc::gen::arbitrary<bool>()) (void)assignment.floor();
+    if (*rc::gen::arbitrary<bool>()) (void)assignment.cost();
+    if (*rc::gen::arbitrary<bool>()) continue;  // stays
+    assignment.roll_back();
+    RC_ASSERT(assignment.plan().shards == before.shards);
+    if (priced) RC_ASSERT(assignment.cost().cost_ms == cost);
+  }
+  const ShardingPlan plan = assignment.plan();
+  RC_ASSERT(assignment.cost().cost_ms == simulator.cost(plan).cost_ms);
+  const std::vector<std::int64_t> memory = device_memory(simulator.task(), plan);
+  for (int d = 0; d < assignment.num_devices(); ++d) RC_ASSERT(assignment.bytes(d) == memory[d]);
+}
+
 TEST(ColumnAssignment, PiecesOfATableThatMeetAreOne) {
   const Simulator simulator = make_simulator(
       one_host_task({make_table("a", 100, 16)}, 2, 1 << 20, Optimizer::rowwise_adagrad));

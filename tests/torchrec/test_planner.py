@@ -66,8 +66,14 @@ def test_every_column_is_placed_once(sharders):
         assert parameter.compute_kernel == "fused"
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_what_we_call_feasible_is_so_to_torchrec(sharders, device):
+@pytest.mark.parametrize(
+    ("device", "optimizer"),
+    [("cpu", "EXACT_SGD"), ("cuda", "EXACT_SGD"), ("cuda", "EXACT_ROWWISE_ADAGRAD")],
+)
+def test_what_we_call_feasible_is_so_to_torchrec(device, optimizer):
+    from fbgemm_gpu.split_embedding_configs import EmbOptimType
+
+    sharders = [EmbeddingBagCollectionSharder({"optimizer": EmbOptimType[optimizer]})]
     collection = make_collection(SIZES)
     constraints = {"t1": ParameterConstraints(pooling_factors=[20.0])}
     # Down from plenty to the least that does: every plan fits by TorchRec's account.
@@ -209,7 +215,7 @@ def test_pooling_factors_decide(sharders):
     assert rank["t0"] == rank["t2"] != rank["t1"]
 
 
-def test_tables_and_modules_that_are_torchrecs(sharders):
+def test_tables_and_modules_that_are_torchrecs(sharders, caplog):
     class Model(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -231,6 +237,7 @@ def test_tables_and_modules_that_are_torchrecs(sharders):
     planner = make_planner(make_topology(2, 1 << 30, "cuda"), constraints)
     plan = planner.plan(Model(), [*sharders, EmbeddingCollectionSharder()])
     assert set(planner.left_to_torchrec) == {"bags.t0", "bags.t1", "sequences.s0"}
+    assert "left to TorchRec's planner: 1 tables (sequences.s0): " in caplog.text
     assert plan.plan["bags"]["t0"].sharding_type == "row_wise"
     assert plan.plan["bags"]["t1"].sharding_type == "data_parallel"
     assert plan.plan["bags"]["t2"].sharding_type in ("table_wise", "column_wise")
@@ -334,6 +341,44 @@ def test_the_same_inputs_give_the_same_plan(sharders):
         for threads in (1, 2)
     ]
     assert plans[0] == plans[1]
+
+
+def test_torchrecs_defaults(sharders):
+    # TorchRec's own topology and reservation, a callback, statistics of one's own, a timeout.
+    seen = []
+
+    class Stats:
+        def log(self, **facts):
+            seen.append(facts["best_plan"])
+
+    planner = NeuroShardPlanner(
+        topology=make_topology(2, 8 << 30),
+        batch_size=512,
+        stats=[Stats()],
+        callbacks=[lambda options: options[::-1]],
+        timeout_seconds=60,
+    )
+    plan = planner.plan(make_collection(SIZES), sharders)
+    assert set(shards_of(plan)) == {f"t{i}" for i in range(len(SIZES))}
+    assert [option.name for option in seen[0]] == [f"t{i}" for i in reversed(range(len(SIZES)))]
+
+
+def test_a_plan_loader_is_refused():
+    with pytest.raises(InputError, match="plan_loader: expected None"):
+        NeuroShardPlanner(topology=make_topology(2, 1 << 30), plan_loader=object())
+
+
+def test_estimates_are_said(sharders, caplog):
+    collection = make_collection(SIZES)
+    make_planner(make_topology(2, 8 << 30)).plan(collection, sharders)
+    assert "estimate" not in caplog.text
+    planner = make_planner(make_topology(2, 8 << 30, "cuda"))
+    planner.plan(collection, sharders)
+    assert "costs are an estimate from data sheets (analytic-a100-80gb)" in caplog.text
+    # What is kept of a plan is the last one's.
+    assert planner.neuroshard_plan is not None
+    planner.plan(torch.nn.Linear(2, 2), sharders)
+    assert planner.neuroshard_plan is None
 
 
 def test_an_enumerator_of_ones_own(sharders):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from neuroshard.torchrec import versions
+from neuroshard import torch_versions as versions
 
 
 def test_what_is_installed_is_what_is_tested():
@@ -18,7 +18,7 @@ def test_what_is_installed_is_what_is_tested():
 @pytest.mark.parametrize(
     ("found", "text"),
     [
-        ({}, "got no torch, torchrec, fbgemm-gpu; pip install torch==2.13.0"),
+        ({}, "expected torch, torchrec, fbgemm-gpu, got no torch, torchrec, fbgemm-gpu; pip install"),
         ({"torch": "2.13.0", "fbgemm-gpu": "1.8.0"}, "got no torchrec"),
         (
             {"torch": "2.12.1", "torchrec": "1.7.0", "fbgemm-gpu": "1.8.0"},
@@ -55,7 +55,13 @@ def test_without_pytorch():
     assert int(run.stdout) > 0
     assert run.returncode != 0
     last = run.stderr.strip().split("\n")[-1]
-    assert "neuroshard.torchrec: expected PyTorch, FBGEMM and TorchRec, got no torch; pip" in last
+    assert "neuroshard.torchrec: expected torch, torchrec, fbgemm-gpu, got no torch; pip" in last
+
+
+def test_the_collector_needs_no_torchrec():
+    found = {"torch": "2.13.0", "fbgemm-gpu": "1.8.0"}
+    assert versions.mismatch(found, ("torch", "fbgemm-gpu")) == ""
+    assert "got no fbgemm-gpu" in versions.mismatch({"torch": "2.13.0"}, ("torch", "fbgemm-gpu"))
 
 
 def test_the_package_metadata_is_read():

@@ -6,12 +6,12 @@
     plan = planner.collective_plan(model, sharders, dist.GroupMember.WORLD)
     model = DistributedModelParallel(model, plan=plan, sharders=sharders)
 
-Needs PyTorch, FBGEMM and TorchRec of one release (`versions.py`).
+Needs PyTorch, FBGEMM and TorchRec of one release (`torch_versions.py`).
 """
 
-from .versions import check_versions
+from ..torch_versions import check_versions
 
-check_versions()
+check_versions("neuroshard.torchrec")
 
 from .planner import NeuroShardPlanner  # noqa: E402
 

@@ -99,6 +99,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         debug: bool = True,
         callbacks: Any = None,
         timeout_seconds: int | None = None,
+        plan_loader: Any = None,
         *,
         models: Sequence[str] | None = None,
         statistics: Mapping[str, TableStatistics] | None = None,
@@ -107,6 +108,11 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         seed: int = 0,
         num_threads: int = 0,
     ) -> None:
+        if plan_loader is not None:
+            raise InputError(
+                "plan_loader: expected None, as plans are made here, not loaded, "
+                f"got {type(plan_loader).__name__}"
+            )
         check_constraints(constraints or {})
         super().__init__(
             topology=topology,
@@ -173,6 +179,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 f"got a plan of its own on rank {dist.get_rank()}"
             )
         start = time.perf_counter()
+        self.neuroshard_plan = None
         reserved = self._storage_reservation.reserve(
             topology=self._topology,
             batch_size=self._batch_size,
@@ -249,9 +256,18 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             else:
                 types = {option.sharding_type for option in column_like}
                 ours.append(PlannedTable(column_like[0], sorted(types)))
-        for fqn, reason in self.left_to_torchrec.items():
-            logger.info("left to TorchRec's planner: %s: %s", fqn, reason)
+        self._say_what_is_left()
         return ours, others
+
+    def _say_what_is_left(self) -> None:
+        by_reason: dict[str, list[str]] = defaultdict(list)
+        for fqn, reason in self.left_to_torchrec.items():
+            by_reason[reason].append(fqn)
+        for reason, tables in by_reason.items():
+            shown = ", ".join(tables[:3]) + (", ..." if len(tables) > 3 else "")
+            logger.warning(
+                "left to TorchRec's planner: %d tables (%s): %s", len(tables), shown, reason
+            )
 
     def _check_statistics(self, ours: Sequence[PlannedTable]) -> None:
         known = {planned.option.name for planned in ours}
@@ -305,6 +321,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         sharders: Sequence[ModuleSharder[nn.Module]],
         reserved: Topology,
     ) -> list[ShardingOption]:
+        self._say_what_is_estimated()
         found = self._found(self._task(ours, taken_by, sharders, reserved))
         self.neuroshard_plan = found
         pieces = defaultdict(list)
@@ -321,6 +338,16 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                     message=f"device {rank}: its tables exceed its memory by {-bytes_} bytes",
                 )
         return options
+
+    def _say_what_is_estimated(self) -> None:
+        names = set(self._model_names())
+        for model in planning.list_models():
+            if model.name in names and model.kind == "compute" and model.is_estimate:
+                logger.warning(
+                    "costs are an estimate from data sheets (%s), measured on nothing: "
+                    "python -m neuroshard.collect measures your hardware",
+                    model.name,
+                )
 
     def _found(self, task: Task) -> Plan:
         """The plan of the search, whole tables preferred where cuts promise next to nothing."""

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import metadata
 
-from ..errors import NeuroShardError
+from .errors import NeuroShardError
 
 #: The combination that everything here is tested with, as pip knows its parts.
 TESTED = {"torch": "2.13.0", "torchrec": "1.8.0", "fbgemm-gpu": "1.8.0"}
 
-_RECIPE = (
-    "pip install torch==2.13.0, then pip install --no-deps torchrec==1.8.0 and fbgemm-gpu==1.8.0 "
-    "(fbgemm-gpu-cpu==1.8.0 without CUDA)"
-)
+_RECIPE = "pip install torch==2.13.0 torchrec==1.8.0 fbgemm-gpu==1.8.0; without CUDA see README.md"
 
 
 class VersionError(NeuroShardError, ImportError):
@@ -45,22 +42,25 @@ def companion_of(torch: str) -> str:
     return f"{major - 1}.{minor - 5}"
 
 
-def mismatch(found: Mapping[str, str]) -> str:
-    """What is wrong with these versions, with the right ones; empty if nothing is.
+def mismatch(found: Mapping[str, str], needed: Collection[str] = tuple(TESTED)) -> str:
+    """What is wrong with these versions of what is needed, with the right ones; empty if nothing is.
 
     FBGEMM is compiled against one PyTorch and must be its companion. TorchRec is Python code that
     may be one release older or younger.
     """
-    missing = [package for package in TESTED if package not in found]
+    missing = [package for package in needed if package not in found]
     if missing:
-        return f"expected PyTorch, FBGEMM and TorchRec, got no {', '.join(missing)}; {_RECIPE}"
+        return f"expected {', '.join(needed)}, got no {', '.join(missing)}; {_RECIPE}"
     companion = companion_of(found["torch"])
-    fbgemm, torchrec = release(found["fbgemm-gpu"]), release(found["torchrec"])
+    fbgemm = release(found["fbgemm-gpu"])
     if fbgemm != release(companion):
         return (
             f"expected FBGEMM {companion} with PyTorch {found['torch']}, "
             f"got {found['fbgemm-gpu']}; {_RECIPE}"
         )
+    if "torchrec" not in needed:
+        return ""
+    torchrec = release(found["torchrec"])
     if torchrec[0] != 1 or abs(torchrec[1] - fbgemm[1]) > 1:
         return (
             f"expected TorchRec {companion} with PyTorch {found['torch']}, "
@@ -69,8 +69,14 @@ def mismatch(found: Mapping[str, str]) -> str:
     return ""
 
 
-def check_versions() -> None:
-    """Raises VersionError unless what is installed belongs together."""
-    reason = mismatch(installed_versions())
+def check_versions(place: str, needed: Collection[str] = tuple(TESTED)) -> None:
+    """Raises VersionError, beginning with `place`, unless what is needed belongs together."""
+    reason = mismatch(installed_versions(), needed)
     if reason:
-        raise VersionError(f"neuroshard.torchrec: {reason}")
+        raise VersionError(f"{place}: {reason}")
+
+
+def require_pytorch(place: str) -> None:
+    """Raises VersionError, beginning with `place`, if there is no PyTorch."""
+    if "torch" not in installed_versions():
+        raise VersionError(f"{place}: expected PyTorch, got none; pip install torch")
