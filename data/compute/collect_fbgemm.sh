@@ -7,15 +7,10 @@ python=$1
 folder=$2
 mkdir -p "$folder"
 
-collect() {  # SEED OPTIMIZER SAMPLES [DATA_TYPE]
-  local name=dlrm-2021-b1024-$2-1to30
-  [[ ${4:-fp32} == fp32 ]] || name+=-$4
+collect() {  # SEED OPTIMIZER SAMPLES
   "$python" -m neuroshard.collect --workload dlrm-2021 --seed "$1" --optimizer "$2" --samples "$3" \
-    --data-type "${4:-fp32}" --batch-size 1024 --tables 1:30 --memory 2GiB --in-flight 64 \
-    --threads 1 -o "$folder/$name.jsonl"
+    --batch-size 1024 --tables 1:30 --memory 2GiB --in-flight 64 --threads 1 \
+    -o "$folder/dlrm-2021-b1024-$2-1to30.jsonl"
 }
 
 collect 1 sgd 1000
-collect 2 rowwise_adagrad 300
-collect 3 sgd 150 fp16
-collect 4 rowwise_adagrad 150 fp16
