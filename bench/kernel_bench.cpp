@@ -54,10 +54,9 @@ void head(benchmark::State& state) {
 BENCHMARK(head);
 
 /// One call for each state, as the improvement makes them.
-void head_alone(benchmark::State& state) {
-  const auto simulator = bench::make_simulator(60, 4);
-  const ComputeCostModel& model = simulator->compute();
-  const std::vector<double> states = make_states(*simulator);
+void heads_one_by_one(benchmark::State& state, const Simulator& simulator,
+                      const ComputeCostModel& model) {
+  const std::vector<double> states = make_states(simulator);
   const std::size_t size = model.state_size();
   for (auto _ : state) {
     for (int i = 0; i < kStates; ++i) {
@@ -66,20 +65,17 @@ void head_alone(benchmark::State& state) {
   }
   count_heads(state, model);
 }
+
+void head_alone(benchmark::State& state) {
+  const auto simulator = bench::make_simulator(60, 4);
+  heads_one_by_one(state, *simulator, simulator->compute());
+}
 BENCHMARK(head_alone);
 
 /// The same of the pessimist, who looks at every member of the ensemble.
 void head_pessimist(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);
-  const PessimisticComputeModel model(simulator->shared_compute(), 0.5);
-  const std::vector<double> states = make_states(*simulator);
-  const std::size_t size = model.state_size();
-  for (auto _ : state) {
-    for (int i = 0; i < kStates; ++i) {
-      benchmark::DoNotOptimize(model.cost(std::span(states).subspan(i * size, size)));
-    }
-  }
-  count_heads(state, model);
+  heads_one_by_one(state, *simulator, PessimisticComputeModel(simulator->shared_compute(), 0.5));
 }
 BENCHMARK(head_pessimist);
 
