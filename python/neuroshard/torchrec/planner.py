@@ -39,6 +39,7 @@ from .tables import (
     TABLE_WISE,
     PlannedTable,
     check_constraints,
+    feature_counts,
     reason_to_leave,
     to_table,
 )
@@ -236,6 +237,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         ours = []
         others = []
         self.left_to_torchrec = {}
+        counts: dict[int, dict[str, int]] = {}  # by collection
         for fqn, choices in by_table.items():
             column_like = [
                 option
@@ -255,7 +257,12 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 self.left_to_torchrec[fqn] = reason
             else:
                 types = {option.sharding_type for option in column_like}
-                ours.append(PlannedTable(column_like[0], sorted(types)))
+                option = column_like[0]
+                collection = option.module[1]
+                if id(collection) not in counts:
+                    counts[id(collection)] = feature_counts(collection)
+                num_features = counts[id(collection)].get(option.name, 1)
+                ours.append(PlannedTable(option, sorted(types), num_features))
         self._say_what_is_left()
         return ours, others
 

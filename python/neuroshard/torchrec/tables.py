@@ -30,6 +30,8 @@ class PlannedTable:
     option: ShardingOption
     #: Of table_wise and column_wise, those that are allowed.
     sharding_types: Sequence[str]
+    #: Features that look up in it.
+    num_features: int
 
     @property
     def fqn(self) -> str:
@@ -101,12 +103,12 @@ def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
                 )
 
 
-def num_features(option: ShardingOption) -> int:
-    """Features that look up in the option's table."""
-    configs = option.module[1].embedding_bag_configs()
-    return max(
-        [len(config.feature_names) for config in configs if config.name == option.name] or [1]
-    )
+def feature_counts(collection: Any) -> dict[str, int]:
+    """Features that look up in each table of an EmbeddingBagCollection."""
+    counts: dict[str, int] = {}
+    for config in collection.embedding_bag_configs():
+        counts[config.name] = max(len(config.feature_names), counts.get(config.name, 1))
+    return counts
 
 
 def per_feature(given: Sequence[float] | None, default: float, number: int) -> list[float]:
@@ -116,13 +118,13 @@ def per_feature(given: Sequence[float] | None, default: float, number: int) -> l
 
 
 def pooling_factor(
-    constraint: ParameterConstraints | None, option: ShardingOption, batch_size: int
+    constraint: ParameterConstraints | None, planned: PlannedTable, batch_size: int
 ) -> float:
     """Lookups in a table per sample of the batch, over all its features. Where TorchRec knows one
     number of a table with several (its default, or the only one given), it is that of each."""
-    lengths = list(option.input_lengths)
+    lengths = list(planned.option.input_lengths)
     if len(lengths) == 1:
-        lengths *= num_features(option)
+        lengths *= planned.num_features
     poolings = per_feature(constraint and constraint.num_poolings, 1.0, len(lengths))
     batches = per_feature(constraint and constraint.batch_sizes, batch_size, len(lengths))
     lookups = sum(a * b * c for a, b, c in zip(lengths, poolings, batches))
@@ -146,7 +148,7 @@ def to_table(
     if COLUMN_WISE not in planned.sharding_types:
         least = columns
     if statistics is None:
-        factor = pooling_factor(constraint, planned.option, batch_size)
+        factor = pooling_factor(constraint, planned, batch_size)
         histogram = None
     else:
         factor = statistics.pooling_factor
@@ -159,7 +161,7 @@ def to_table(
         data_type=_DATA_TYPES[planned.option.tensor.dtype],
         reuse_histogram=histogram,
         min_shard_columns=min(least, columns),
-        num_features=num_features(planned.option),
+        num_features=planned.num_features,
     )
     per_row = 4 if rowwise_state else 0
     table.extra_bytes_per_shard, table.extra_bytes_per_column = extra_bytes(
