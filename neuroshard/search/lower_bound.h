@@ -20,7 +20,7 @@ namespace neuroshard {
 ///
 /// The larger of the two is returned; 0 if the model has no such structure. Price: one encoding per
 /// table and multiple of 4 columns, and the square of these multiples. Tables of more than 1,024
-/// columns, and the last of so many wide ones that the squares amount to some 20 seconds, count
+/// columns, and the last of so many wide ones that the squares amount to some ten seconds, count
 /// with their communication only.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator);
 
