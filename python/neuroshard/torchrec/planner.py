@@ -55,7 +55,6 @@ DEFAULT_MODELS = {
 #: Neighbours that the improvement tries: a number, not a time, so that no clock can make plans
 #: of the same inputs differ.
 _STEPS = 30_000
-_NO_LIMIT_SECONDS = 1e7
 
 #: Cut tables must promise to be so much cheaper than whole ones. What a cut costs beyond the
 #: operator, no model sees: the outputs' columns are put in order again, forward and backward.
@@ -73,6 +72,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
 
     Constraints, the topology's memory and the storage reservation are kept by TorchRec's own
     storage estimator: a plan that comes back fits by its account.
+
+    `timeout_seconds` is for TorchRec's planner; ours plays a number of steps, not a time.
 
     Beyond TorchRec's arguments:
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
@@ -380,7 +381,6 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             models=self._model_names(),
             seed=self._seed,
             num_threads=self._num_threads,
-            time_limit_seconds=float(self._timeout_seconds or _NO_LIMIT_SECONDS),
             steps=_STEPS,
             lower_bound=False,
         )
