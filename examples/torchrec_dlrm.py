@@ -20,8 +20,6 @@ import statistics
 import sys
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import torch
@@ -29,6 +27,7 @@ import torch.distributed as dist
 from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
     SplitTableBatchedEmbeddingBagsCodegen,
 )
+from process_group import process_group
 from torch import nn
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.model_parallel import DistributedModelParallel
@@ -379,18 +378,6 @@ def show(results: dict) -> None:
             f"  {r['step_ms']:7.2f}  {r['losses'][0]:10.6f}  {r['losses'][-1]:9.6f}"
         )
     print(f"largest relative difference of a loss: {results['loss_difference']:.1e}")
-
-
-@contextmanager
-def process_group() -> Iterator[None]:
-    """The processes that torchrun started. Its threads end with it, also where the work fails: an
-    interpreter that exits beside them may abort, and the other ranks would wait."""
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("WORLD_SIZE", "1"))))
-    dist.init_process_group("gloo")
-    try:
-        yield
-    finally:
-        dist.destroy_process_group()
 
 
 def main() -> int:

@@ -19,7 +19,8 @@ import sys
 import warnings
 
 import torch.distributed as dist
-from torchrec_dlrm import CONTROL, process_group
+from process_group import process_group
+from torchrec_dlrm import CONTROL
 from torchrec_dlrm import run as run_both
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,7 @@ from torchrec.distributed.planner.types import (
     StorageReservation,
     Topology,
 )
+from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
@@ -34,6 +36,7 @@ from ..types import Plan, Table, Task
 from ..types import Shard as ShardOfPlan
 from ..types import Topology as Devices
 from .enumeration import GivenOptions, GivenReservation, OptionEnumerator, sharded_modules
+from .options import bytes_on, free_storage, optimizer_of, unite_groups
 from .tables import (
     COLUMN_WISE,
     TABLE_WISE,
@@ -140,7 +143,6 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self._interconnect = interconnect
         self._seed = seed
         self._num_threads = num_threads
-        self._in_collective = False
         #: Of the last `plan`: our part as a plan of the library, with its predicted cost.
         self.neuroshard_plan: Plan | None = None
         #: Of the last `plan`: tables that TorchRec's planner placed, and why.
@@ -154,32 +156,47 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     ) -> ShardingPlan:
         """Plans on rank 0 of the process group and broadcasts the plan. What goes wrong there is
         raised on every rank: none waits for a plan that does not come."""
-        self._in_collective = True
-        try:
-            outcome = super().collective_plan(module, sharders, pg)
-        finally:
-            self._in_collective = False
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        group = pg if pg is not None else dist.GroupMember.WORLD
+        if group is None:
+            raise InputError(
+                "collective_plan: expected a process group (torch.distributed.init_process_group), "
+                "got none; plan() needs none"
+            )
+        if sharders is None:
+            sharders = get_default_sharders()
+        # Not TorchRec's own function: a failure that is raised again would refer to its frames,
+        # and they to the failure and the group. See below.
+        outcome: list[ShardingPlan | Exception | None] = [None]
+        if group.rank() == 0:
+            try:
+                outcome = [self._planned(module, sharders)]
+            except Exception as error:  # for all ranks, in the plan's place
+                outcome = [transferable(error)]
+        if group.size() > 1:
+            dist.broadcast_object_list(outcome, group_src=0, group=group)
+        if isinstance(outcome[0], Exception):
+            try:
+                raise outcome[0]
+            finally:
+                # The failure's traceback holds this frame. Were the frame to hold the failure, both
+                # would stay, and with them the group: its threads would outlive
+                # destroy_process_group, and abort the process where they meet its end.
+                del outcome, group, pg
+        assert outcome[0] is not None
+        return outcome[0]
 
     def plan(self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]) -> ShardingPlan:
         """The plan for a module. In a process group of several ranks, use `collective_plan`."""
-        if not self._in_collective:
-            return self._planned(module, sharders)
-        try:
-            return self._planned(module, sharders)
-        except Exception as error:  # for all ranks, in the plan's place
-            return error
-
-    def _planned(
-        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
-    ) -> ShardingPlan:
-        if not self._in_collective and dist.is_initialized() and dist.get_rank() != 0:
+        if dist.is_initialized() and dist.get_rank() != 0:
             raise InputError(
                 "plan: expected collective_plan, which plans on rank 0 and broadcasts, "
                 f"got a plan of its own on rank {dist.get_rank()}"
             )
+        return self._planned(module, sharders)
+
+    def _planned(
+        self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
+    ) -> ShardingPlan:
         start = time.perf_counter()
         self.neuroshard_plan = None
         reserved = self._storage_reservation.reserve(
@@ -488,46 +505,12 @@ def joined(shards: Sequence[ShardOfPlan]) -> list[ShardOfPlan]:
     return result
 
 
-def unite_groups(ours: Sequence[PlannedTable], options: Sequence[ShardingOption]) -> None:
-    """Where tables of a module are cut, the whole ones count as column-wise too, if they may.
-
-    TorchRec runs a module's tables of each sharding type by themselves: another operator, other
-    all-to-alls. A table in one piece is the same either way.
-    """
-    cut = {option.module[0] for option in options if len(option.shards) > 1}
-    for planned, option in zip(ours, options):
-        if option.module[0] in cut and COLUMN_WISE in planned.sharding_types:
-            option.sharding_type = COLUMN_WISE
-
-
-def bytes_on(storage: Any, compute_device: str) -> int:
-    """Of a storage, what is on the device itself: memory of the host if that is a CPU."""
-    return int(storage.ddr if compute_device == "cpu" else storage.hbm)
-
-
-def free_storage(options: Sequence[ShardingOption], topology: Topology) -> list[int]:
-    """Bytes that the options leave on each device."""
-    device = topology.compute_device
-    room = [bytes_on(hardware.storage, device) for hardware in topology.devices]
-    for option in options:
-        for shard in option.shards:
-            room[shard.rank] -= bytes_on(shard.storage, device)
-    return room
-
-
-def optimizer_of(
-    ours: Sequence[PlannedTable], sharders: Sequence[ModuleSharder[nn.Module]]
-) -> str:
-    """ "rowwise_adagrad" if any table keeps optimizer state, else "sgd": of the optimizers that
-    are measured, the one that is nearest."""
-    names = {
-        getattr(kind, "__name__", "")
-        for planned in ours
-        for kind in getattr(planned.option.tensor, "_optimizer_classes", [])[:1]
-    }
-    for sharder in sharders:
-        fused = getattr(sharder, "fused_params", None) or {}
-        if "optimizer" in fused:
-            names.add(str(getattr(fused["optimizer"], "name", fused["optimizer"])))
-    stateless = {"SGD", "EXACT_SGD", "SGD_", "NONE", ""}
-    return "rowwise_adagrad" if names - stateless else "sgd"
+def transferable(error: Exception) -> Exception:
+    """The error, or its text in one that other processes can read."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        substitute = RuntimeError(f"{type(error).__name__}: {error}")
+        substitute.__cause__ = error
+        return substitute
+    return error

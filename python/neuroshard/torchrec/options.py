@@ -1,0 +1,57 @@
+"""What TorchRec's options and sharders say together: groups, room on devices, the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import nn
+from torchrec.distributed.planner.types import ShardingOption, Topology
+from torchrec.distributed.types import ModuleSharder
+
+from .tables import COLUMN_WISE, PlannedTable
+
+
+def unite_groups(ours: Sequence[PlannedTable], options: Sequence[ShardingOption]) -> None:
+    """Where tables of a module are cut, the whole ones count as column-wise too, if they may.
+
+    TorchRec runs a module's tables of each sharding type by themselves: another operator, other
+    all-to-alls. A table in one piece is the same either way.
+    """
+    cut = {option.module[0] for option in options if len(option.shards) > 1}
+    for planned, option in zip(ours, options):
+        if option.module[0] in cut and COLUMN_WISE in planned.sharding_types:
+            option.sharding_type = COLUMN_WISE
+
+
+def bytes_on(storage: Any, compute_device: str) -> int:
+    """Of a storage, what is on the device itself: memory of the host if that is a CPU."""
+    return int(storage.ddr if compute_device == "cpu" else storage.hbm)
+
+
+def free_storage(options: Sequence[ShardingOption], topology: Topology) -> list[int]:
+    """Bytes that the options leave on each device."""
+    device = topology.compute_device
+    room = [bytes_on(hardware.storage, device) for hardware in topology.devices]
+    for option in options:
+        for shard in option.shards:
+            room[shard.rank] -= bytes_on(shard.storage, device)
+    return room
+
+
+def optimizer_of(
+    ours: Sequence[PlannedTable], sharders: Sequence[ModuleSharder[nn.Module]]
+) -> str:
+    """ "rowwise_adagrad" if any table keeps optimizer state, else "sgd": of the optimizers that
+    are measured, the one that is nearest."""
+    names = {
+        getattr(kind, "__name__", "")
+        for planned in ours
+        for kind in getattr(planned.option.tensor, "_optimizer_classes", [])[:1]
+    }
+    for sharder in sharders:
+        fused = getattr(sharder, "fused_params", None) or {}
+        if "optimizer" in fused:
+            names.add(str(getattr(fused["optimizer"], "name", fused["optimizer"])))
+    stateless = {"SGD", "EXACT_SGD", "SGD_", "NONE", ""}
+    return "rowwise_adagrad" if names - stateless else "sgd"
