@@ -15,6 +15,7 @@
 #include "neuroshard/search/greedy_grid_search.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/state_rows.h"
 
 namespace neuroshard {
 namespace {
@@ -22,14 +23,18 @@ namespace {
 /// So many states stay in the first-level cache.
 constexpr int kStates = 32;
 
-/// A state for each of 32 devices, of one piece each.
-std::vector<double> make_states(const Simulator& simulator) {
-  const std::size_t size = simulator.compute().state_size();
-  std::vector<double> states(size * kStates);
-  for (int i = 0; i < kStates; ++i) {
-    simulator.encode(i % 60, 4, std::span(states).subspan(i * size, size));
-  }
+/// A state for each of 32 devices, of one piece each, as the search keeps them.
+StateRows make_states(const Simulator& simulator) {
+  StateRows states(simulator.compute().state_size(), kStates);
+  for (int i = 0; i < kStates; ++i) simulator.encode(i % 60, 4, states[i]);
   return states;
+}
+
+/// The same states one after the other.
+std::vector<double> in_a_row(const StateRows& states) {
+  std::vector<double> all;
+  for (int i = 0; i < kStates; ++i) all.insert(all.end(), states[i].begin(), states[i].end());
+  return all;
 }
 
 /// Bytes: the state is read once, as are bias and output weights, which are not counted.
@@ -43,7 +48,7 @@ void count_heads(benchmark::State& state, const ComputeCostModel& model) {
 void head(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);
   const ComputeCostModel& model = simulator->compute();
-  const std::vector<double> states = make_states(*simulator);
+  const std::vector<double> states = in_a_row(make_states(*simulator));
   std::vector<double> costs(kStates);
   for (auto _ : state) {
     model.costs_with(states, {}, costs);
@@ -56,12 +61,9 @@ BENCHMARK(head);
 /// One call for each state, as the improvement makes them.
 void heads_one_by_one(benchmark::State& state, const Simulator& simulator,
                       const ComputeCostModel& model) {
-  const std::vector<double> states = make_states(simulator);
-  const std::size_t size = model.state_size();
+  const StateRows states = make_states(simulator);
   for (auto _ : state) {
-    for (int i = 0; i < kStates; ++i) {
-      benchmark::DoNotOptimize(model.cost(std::span(states).subspan(i * size, size)));
-    }
+    for (int i = 0; i < kStates; ++i) benchmark::DoNotOptimize(model.cost(states[i]));
   }
   count_heads(state, model);
 }
@@ -83,7 +85,7 @@ BENCHMARK(head_pessimist);
 void head_ceiling(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);
   const ComputeCostModel& model = simulator->compute();
-  const std::vector<double> states = make_states(*simulator);
+  const std::vector<double> states = in_a_row(make_states(*simulator));
   // A state is two words, the hidden units and a word for each member of the ensemble.
   const std::size_t hidden = model.state_size() - 2 - static_cast<std::size_t>(model.num_members());
   const std::vector<double> bias(hidden, 0.1);
@@ -96,22 +98,44 @@ void head_ceiling(benchmark::State& state) {
 }
 BENCHMARK(head_ceiling);
 
+/// State and piece are read, the state is written.
+std::int64_t bytes_of_update(const ComputeCostModel& model) {
+  return 3 * static_cast<std::int64_t>(model.state_size() * sizeof(double));
+}
+
 /// A piece added to a state and taken from it: two reads and a write of each element.
 void state_update(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);
-  std::vector<double> states = make_states(*simulator);
-  const std::size_t size = simulator->compute().state_size();
+  StateRows states = make_states(*simulator);
+  const std::size_t size = states.state_size();
   for (auto _ : state) {
-    kernels::add(states.data(), states.data() + size, size);
+    kernels::add(states[0].data(), states[1].data(), size);
     benchmark::ClobberMemory();
-    kernels::subtract(states.data(), states.data() + size, size);
+    kernels::subtract(states[0].data(), states[1].data(), size);
     benchmark::ClobberMemory();
   }
   state.SetItemsProcessed(state.iterations() * 2);
-  state.SetBytesProcessed(state.iterations() * 2 * 3 *
-                          static_cast<std::int64_t>(size * sizeof(double)));
+  state.SetBytesProcessed(state.iterations() * 2 * bytes_of_update(simulator->compute()));
 }
 BENCHMARK(state_update);
+
+/// A piece added to a state and the head of the result, as the greedy does for every piece.
+void add_and_cost(benchmark::State& state) {
+  const auto simulator = bench::make_simulator(60, 4);
+  const ComputeCostModel& model = simulator->compute();
+  const StateRows states = make_states(*simulator);
+  StateRows sum(states.state_size(), 1);
+  for (auto _ : state) {
+    for (int i = 0; i < kStates; ++i) {
+      benchmark::DoNotOptimize(model.add_and_cost(sum[0], states[i]));
+    }
+    sum.set_to_zero();  // as small as real ones
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * kStates);
+  state.SetBytesProcessed(state.iterations() * kStates * bytes_of_update(model));
+}
+BENCHMARK(add_and_cost);
 
 void encode(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);

@@ -1,6 +1,8 @@
 // The interface of communication cost models: what the all-to-alls of a plan cost each device.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -42,6 +44,19 @@ class CommunicationCostModel {
                                         double columns) const {
     (void)topology, (void)batch_size, (void)columns;
     return 0.0;
+  }
+
+  /// What the slowest device of a plan costs at least, computation and both all-to-alls together
+  /// [ms], but for rounding: found in less time than the cost itself, so that a search need not
+  /// price what cannot be the best.
+  [[nodiscard]] virtual double least_cost_ms(const Topology& topology, std::int64_t batch_size,
+                                             std::span<const double> compute_ms,
+                                             std::span<const double> columns) const {
+    double least = 0.0;
+    for (std::size_t d = 0; d < columns.size(); ++d) {
+      least = std::max(least, compute_ms[d] + floor_ms(topology, batch_size, columns[d]));
+    }
+    return least;
   }
 
   /// Why predictions for this task are extrapolations; empty if they are not.

@@ -1,8 +1,7 @@
 // What every computation cost model is given: the tables' statistics and the grid of the states.
 #include "neuroshard/cost/compute_cost_model.h"
 
-#include <cmath>
-
+#include "neuroshard/cost/head_kernel.h"
 #include "neuroshard/workload/index_distribution.h"
 
 namespace neuroshard {
@@ -21,7 +20,13 @@ std::vector<TableStatistics> table_statistics(const Task& task) {
 }
 
 void round_to_grid(std::span<double> values) {
-  for (double& value : values) value = std::nearbyint(value / kStateGrid) * kStateGrid;
+  kernels::round_to_multiples(values.data(), values.size(), kStateGrid);
+}
+
+double ComputeCostModel::add_and_cost(std::span<double> state,
+                                      std::span<const double> piece) const {
+  kernels::add(state.data(), piece.data(), state.size());
+  return cost(state);
 }
 
 }  // namespace neuroshard

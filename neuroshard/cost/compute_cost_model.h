@@ -57,6 +57,9 @@ class ComputeCostModel {
   virtual void costs_with(std::span<const double> states, std::span<const double> piece,
                           std::span<double> costs) const = 0;
 
+  /// Adds the piece's contribution to the state; the cost of the state that results.
+  virtual double add_and_cost(std::span<double> state, std::span<const double> piece) const;
+
   /// How many models the cost is the mean of: an ensemble tells by their disagreement how well
   /// it knows.
   [[nodiscard]] virtual int num_members() const { return 1; }

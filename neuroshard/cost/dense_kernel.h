@@ -15,4 +15,10 @@ void dense_rows(const float* x, std::size_t x_stride, std::size_t rows, std::siz
                 const float* weights, const float* bias, std::size_t outputs, bool relu, float* y,
                 std::size_t y_stride);
 
+/// As `dense_rows` for one row, for any number of outputs; `bias` may be null. Products are rounded
+/// before they are summed, and sums have one order: the same result, bit for bit, on every
+/// instruction set. (No fused multiply-add: the file is compiled with -ffp-contract=off.)
+void dense_row_rounded(const float* x, std::size_t inputs, const float* weights, const float* bias,
+                       std::size_t outputs, bool relu, float* y);
+
 }  // namespace neuroshard::kernels

@@ -21,7 +21,24 @@ struct Scratch {
   CommunicationFeatures features;
   CommunicationInference::Scratch network;
   std::vector<float> delays;
+  std::vector<double> starts;
+  std::vector<double> ends;
 };
+
+Scratch& scratch_of_thread() {
+  static thread_local Scratch scratch;
+  return scratch;
+}
+
+/// This thread's, made anew where another was asked for last.
+LinkSchedule& schedule_of(const ClusterNetwork& network, const Topology& topology,
+                          std::int64_t batch_size) {
+  std::optional<LinkSchedule>& schedule = scratch_of_thread().schedule;
+  if (!schedule || !schedule->is_of(network, topology, batch_size)) {
+    schedule.emplace(network, topology, batch_size);
+  }
+  return *schedule;
+}
 
 }  // namespace
 
@@ -67,12 +84,9 @@ void NeuralCommunicationModel::all_to_all(const Topology& topology, std::int64_t
     times_ms[0] = 0.0;
     return;
   }
-  static thread_local Scratch scratch;
-  const ClusterNetwork& network = cluster().network;
-  if (!scratch.schedule || !scratch.schedule->is_of(network, topology, batch_size)) {
-    scratch.schedule.emplace(network, topology, batch_size);
-  }
-  communication_features(*scratch.schedule, direction, columns, start_ms, scratch.features);
+  Scratch& scratch = scratch_of_thread();
+  LinkSchedule& schedule = schedule_of(cluster().network, topology, batch_size);
+  communication_features(schedule, direction, columns, start_ms, scratch.features);
   const double last = scratch.features.last_start_ms;
   const bool known = is_known(topology);
   scratch.delays.resize(columns.size());
@@ -108,6 +122,34 @@ double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t
                               network.inter_host_latency_ms);
   }
   return 2.0 * longest;
+}
+
+double NeuralCommunicationModel::least_cost_ms(const Topology& topology, std::int64_t batch_size,
+                                               std::span<const double> compute_ms,
+                                               std::span<const double> columns) const {
+  const std::size_t world_size = columns.size();
+  assert(compute_ms.size() == world_size);
+  if (world_size == 1) return compute_ms[0];
+  const ClusterNetwork& network = cluster().network;
+  LinkSchedule& schedule = schedule_of(network, topology, batch_size);
+  std::vector<double>& starts = scratch_of_thread().starts;
+  std::vector<double>& ends = scratch_of_thread().ends;
+  starts.assign(world_size, 0.0);
+  ends.resize(world_size);
+  schedule.ends(columns, starts, ends);
+  for (std::size_t d = 0; d < world_size; ++d) starts[d] = ends[d] + compute_ms[d];
+  // On a shared card, who comes later lets the others end earlier: with starts that are too early,
+  // the schedule's ends need not be. There it is each device's own messages that count.
+  const bool cards_are_shared = topology.world_size > topology.local_world_size &&
+                                std::min(network.devices_per_card, topology.local_world_size) > 1;
+  if (cards_are_shared) {
+    for (std::size_t d = 0; d < world_size; ++d) {
+      ends[d] = starts[d] + 0.5 * floor_ms(topology, batch_size, columns[d]);
+    }
+  } else {
+    schedule.ends(columns, starts, ends);
+  }
+  return *std::max_element(ends.begin(), ends.end());
 }
 
 std::vector<std::string> NeuralCommunicationModel::outside_range(const Task& task) const {

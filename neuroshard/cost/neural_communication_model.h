@@ -57,6 +57,10 @@ class NeuralCommunicationModel : public CommunicationCostModel {
   /// Twice the time that the device's own messages take on its links.
   [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
                                 double columns) const override;
+  /// By the links' schedule alone, than which no all-to-all is predicted to be faster.
+  [[nodiscard]] double least_cost_ms(const Topology& topology, std::int64_t batch_size,
+                                     std::span<const double> compute_ms,
+                                     std::span<const double> columns) const override;
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
 
   [[nodiscard]] const CommunicationModelInfo& info() const { return info_; }

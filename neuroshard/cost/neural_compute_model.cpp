@@ -10,6 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/dense_kernel.h"
 #include "neuroshard/cost/head_kernel.h"
 
 namespace neuroshard {
@@ -21,31 +22,50 @@ using Eigen::VectorXf;
 /// A load of exp(20) ms is eight minutes: no real piece is beyond, and sums stay finite.
 constexpr float kMaxLogLoad = 20.0F;
 
-Eigen::Map<const Eigen::MatrixXf> weights_of(const DenseLayer& layer) {
-  return {layer.weights.data(), layer.outputs, layer.inputs};
-}
-
 Eigen::Map<const VectorXf> as_vector(const std::vector<float>& values) {
   return {values.data(), static_cast<Eigen::Index>(values.size())};
 }
 
-VectorXf apply(const DenseLayer& layer, const VectorXf& input) {
-  return weights_of(layer) * input + as_vector(layer.bias);
+Eigen::Map<VectorXf> as_vector(std::vector<float>& values) {
+  return {values.data(), static_cast<Eigen::Index>(values.size())};
 }
 
-/// What is summed over a device's pieces: the encoder's output or the loads.
-VectorXf summand(const ComputeNetwork& network, const VectorXf& features) {
-  VectorXf hidden = features;
-  if (network.architecture == ComputeArchitecture::published) {
-    for (const DenseLayer& layer : network.encoder) hidden = apply(layer, hidden).cwiseMax(0.0F);
-    return hidden;
+/// y = weights x + bias, with `relu` at least 0.
+void apply(const DenseLayer& layer, const float* bias, const std::vector<float>& x, bool relu,
+           std::vector<float>& y) {
+  assert(x.size() == static_cast<std::size_t>(layer.inputs));
+  y.resize(static_cast<std::size_t>(layer.outputs));
+  kernels::dense_row_rounded(x.data(), x.size(), layer.weights.data(), bias, y.size(), relu,
+                             y.data());
+}
+
+/// What encoding needs room for; one per thread, because a search encodes thousands of pieces.
+struct Scratch {
+  std::vector<float> features;
+  std::vector<float> standardised;
+  std::vector<float> layer;
+  std::vector<float> next;
+};
+
+/// What is summed over a device's pieces, of the standardised features: the encoder's output or the
+/// loads. In `scratch.layer`.
+void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
+  const bool published = network.architecture == ComputeArchitecture::published;
+  scratch.layer = scratch.standardised;
+  const std::size_t relus = network.encoder.size() - (published ? 0 : 1);
+  for (std::size_t i = 0; i < relus; ++i) {
+    const DenseLayer& layer = network.encoder[i];
+    apply(layer, layer.bias.data(), scratch.layer, true, scratch.next);
+    scratch.layer.swap(scratch.next);
   }
-  for (std::size_t i = 0; i + 1 < network.encoder.size(); ++i) {
-    hidden = apply(network.encoder[i], hidden).cwiseMax(0.0F);
-  }
-  VectorXf joined(hidden.size() + features.size());
-  joined << hidden, features;
-  return apply(network.encoder.back(), joined).cwiseMin(kMaxLogLoad).array().exp();
+  if (published) return;
+  scratch.layer.insert(scratch.layer.end(), scratch.standardised.begin(),
+                       scratch.standardised.end());
+  const DenseLayer& last = network.encoder.back();
+  apply(last, last.bias.data(), scratch.layer, false, scratch.next);
+  scratch.layer.swap(scratch.next);
+  auto loads = as_vector(scratch.layer);
+  loads = loads.cwiseMin(kMaxLogLoad).array().exp();
 }
 
 }  // namespace
@@ -69,6 +89,7 @@ NeuralComputeModel::NeuralComputeModel(std::vector<ComputeNetwork> members, Comp
   const auto count = static_cast<double>(members_.size());
   for (const ComputeNetwork& member : members_) {
     assert(member.architecture == architecture() && member.schema == members_.front().schema);
+    hidden_.push_back(member.head.bias.size());
     head_bias_.insert(head_bias_.end(), member.head.bias.begin(), member.head.bias.end());
     head_output_.insert(head_output_.end(), member.head_output.begin(), member.head_output.end());
     mean_offset_ += static_cast<double>(member.offset) / count;
@@ -90,22 +111,25 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
                                 std::span<double> contribution) const {
   assert(contribution.size() == state_size());
   const FeatureSchema schema = members_.front().schema;
-  VectorXf features(static_cast<Eigen::Index>(feature_names(schema).size()));
-  shard_features(schema, table, num_columns, settings,
-                 {features.data(), static_cast<std::size_t>(features.size())});
+  static thread_local Scratch scratch;
+  scratch.features.resize(feature_names(schema).size());
+  shard_features(schema, table, num_columns, settings, scratch.features);
+  const auto features = as_vector(scratch.features);
   contribution[0] = 1.0;
   contribution[1] = 0.0;
   auto hidden_at = contribution.begin() + 2;
   const auto linear_at = hidden_at + static_cast<std::ptrdiff_t>(head_bias_.size());
   for (std::size_t m = 0; m < members_.size(); ++m) {
     const ComputeNetwork& member = members_[m];
-    const VectorXf standardised =
+    scratch.standardised.resize(scratch.features.size());
+    as_vector(scratch.standardised) =
         (features - as_vector(member.feature_mean)).cwiseProduct(as_vector(member.feature_scale));
-    const VectorXf sum = summand(member, standardised);
+    compute_summand(member, scratch);
     // The head's hidden layer is linear in the sum, so its products are summed instead.
-    const VectorXf hidden = weights_of(member.head) * sum;
-    hidden_at = std::copy(hidden.begin(), hidden.end(), hidden_at);
-    const double linear = member.linear.empty() ? 0.0 : as_vector(member.linear).dot(sum);
+    apply(member.head, nullptr, scratch.layer, false, scratch.next);
+    hidden_at = std::copy(scratch.next.begin(), scratch.next.end(), hidden_at);
+    const double linear =
+        member.linear.empty() ? 0.0 : as_vector(member.linear).dot(as_vector(scratch.layer));
     contribution[1] += linear / static_cast<double>(members_.size());
     if (members_.size() > 1) linear_at[static_cast<std::ptrdiff_t>(m)] = linear;
   }
@@ -124,6 +148,15 @@ void NeuralComputeModel::costs_with(std::span<const double> states, std::span<co
   }
 }
 
+double NeuralComputeModel::add_and_cost(std::span<double> state,
+                                        std::span<const double> piece) const {
+  assert(state.size() == state_size() && piece.size() == state_size());
+  const double cost =
+      kernels::add_and_cost(state.data(), piece.data(), state.size(), head_bias_.size(),
+                            head_bias_.data(), mean_output_.data(), mean_offset_);
+  return architecture() == ComputeArchitecture::published ? std::max(cost, 0.0) : cost;
+}
+
 void NeuralComputeModel::member_costs(std::span<const double> states, std::span<const double> piece,
                                       std::span<double> costs) const {
   const std::size_t count = members_.size();
@@ -131,24 +164,21 @@ void NeuralComputeModel::member_costs(std::span<const double> states, std::span<
   const std::size_t stride = state_size();
   const std::size_t linear_at = 2 + head_bias_.size();
   assert(states.size() * count == costs.size() * stride);
-  std::size_t first = 0;  // of the member's hidden units
-  for (std::size_t m = 0; m < count; ++m) {
-    const std::size_t hidden = members_[m].head.bias.size();
-    for (std::size_t i = 0; i * stride < states.size(); ++i) {
-      const double* state = states.data() + i * stride;
-      double& cost = costs[i * count + m];
-      if (piece.empty() && state[0] == 0.0) {
-        cost = 0.0;
-        continue;
-      }
-      kernels::hidden_sums(state + 2 + first, 1, stride,
-                           piece.empty() ? nullptr : piece.data() + 2 + first, hidden,
-                           head_bias_.data() + first, head_output_.data() + first, &cost);
+  for (std::size_t i = 0; i * stride < states.size(); ++i) {
+    const double* state = states.data() + i * stride;
+    const std::span<double> of_state = costs.subspan(i * count, count);
+    if (piece.empty() && state[0] == 0.0) {
+      std::fill(of_state.begin(), of_state.end(), 0.0);
+      continue;
+    }
+    kernels::member_sums(state + 2, piece.empty() ? nullptr : piece.data() + 2, hidden_.data(),
+                         count, head_bias_.data(), head_output_.data(), of_state.data());
+    for (std::size_t m = 0; m < count; ++m) {
+      double& cost = of_state[m];
       cost += static_cast<double>(members_[m].offset) + state[linear_at + m];
       if (!piece.empty()) cost += piece[linear_at + m];
       cost = std::max(cost, 0.0);  // as above
     }
-    first += hidden;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/aligned_vector.h"
 #include "neuroshard/cost/compute_cost_model.h"
 #include "neuroshard/cost/compute_network.h"
 
@@ -56,6 +57,7 @@ class NeuralComputeModel final : public ComputeCostModel {
               const OperatorSettings& settings, std::span<double> contribution) const override;
   void costs_with(std::span<const double> states, std::span<const double> piece,
                   std::span<double> costs) const override;
+  double add_and_cost(std::span<double> state, std::span<const double> piece) const override;
   void member_costs(std::span<const double> states, std::span<const double> piece,
                     std::span<double> costs) const override;
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
@@ -69,9 +71,10 @@ class NeuralComputeModel final : public ComputeCostModel {
   // members; of an ensemble also each member's linear part.
   std::vector<ComputeNetwork> members_;
   ComputeModelInfo info_;
-  std::vector<double> head_bias_;    ///< of all members, one after the other
-  std::vector<double> head_output_;  ///< likewise
-  std::vector<double> mean_output_;  ///< head_output_ over the number of members
+  std::vector<std::size_t> hidden_;    ///< units of each member's head
+  AlignedVector<double> head_bias_;    ///< of all members, one after the other
+  AlignedVector<double> head_output_;  ///< likewise
+  AlignedVector<double> mean_output_;  ///< head_output_ over the number of members
   double mean_offset_ = 0.0;
 };
 

@@ -37,6 +37,28 @@ std::uint64_t hash_of(const PieceList& pieces) {
   return hash;
 }
 
+/// The costs of the states that the beam would keep so far.
+class KeptCosts {
+ public:
+  explicit KeptCosts(std::size_t width) : width_(width) {}
+
+  /// What a further state may cost to be kept; infinite while there is room.
+  [[nodiscard]] double highest() const {
+    return costs_.size() < width_ ? std::numeric_limits<double>::infinity() : costs_.back();
+  }
+
+  void add(const Placement& placement) {
+    if (!placement.feasible() || placement.cost_ms >= highest()) return;
+    costs_.insert(std::upper_bound(costs_.begin(), costs_.end(), placement.cost_ms),
+                  placement.cost_ms);
+    if (costs_.size() > width_) costs_.pop_back();
+  }
+
+ private:
+  std::size_t width_;
+  std::vector<double> costs_;  ///< rising
+};
+
 /// One search; its parts share the catalog and the workers.
 class Search {
  public:
@@ -78,6 +100,10 @@ class Search {
  private:
   static constexpr std::size_t kTablesWorthThreads = 24;
   static constexpr int kSmallestShareOfDevice = 16;
+  /// States placed, by however many threads, before it is seen anew what the beam keeps: few, as
+  /// what it does not keep need not be priced; enough for the threads. What is priced then does not
+  /// depend on their number.
+  static constexpr std::size_t kStatesBetweenLooks = 16;
 
   PieceList sorted(PieceList pieces) const {
     std::sort(pieces.begin(), pieces.end(),
@@ -154,11 +180,18 @@ class Search {
       pieces_tried_ += static_cast<std::int64_t>(candidate.pieces.size());
     }
     std::vector<BeamState> states(candidates.size());
-    pool_->for_each(states.size(), [&](std::size_t i, int worker) {
-      const std::span<const int> known = known_of(candidates[i]);
-      states[i].placement = workers_[worker].search(candidates[i].pieces, known);
-      states[i].pieces = std::move(candidates[i].pieces);
-    });
+    KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
+    for (std::size_t first = 0; first < states.size(); first += kStatesBetweenLooks) {
+      const std::size_t count = std::min(kStatesBetweenLooks, states.size() - first);
+      pool_->for_each(count, [&](std::size_t i, int worker) {
+        Candidate& candidate = candidates[first + i];
+        BeamState& state = states[first + i];
+        state.placement =
+            workers_[worker].search(candidate.pieces, known_of(candidate), kept.highest());
+        state.pieces = std::move(candidate.pieces);
+      });
+      for (std::size_t i = first; i < first + count; ++i) kept.add(states[i].placement);
+    }
     return states;
   }
 

@@ -14,7 +14,7 @@ ColumnAssignment::ColumnAssignment(const Simulator& simulator, PieceCatalog& cat
     : simulator_(simulator),
       catalog_(catalog),
       devices_(simulator.task().topology.world_size),
-      states_(devices_.size() * catalog.state_size(), 0.0),
+      states_(catalog.state_size(), devices_.size()),
       compute_ms_(devices_.size(), 0.0),
       columns_(devices_.size(), 0.0) {
   for (const Shard& shard : plan.shards) add(shard.table, shard.num_columns, shard.device);

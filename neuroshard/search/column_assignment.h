@@ -99,14 +99,13 @@ class ColumnAssignment {
   /// Prices the devices that changed.
   void refresh();
   [[nodiscard]] std::span<double> state(int device) {
-    return {states_.data() + static_cast<std::size_t>(device) * catalog_.state_size(),
-            catalog_.state_size()};
+    return states_[static_cast<std::size_t>(device)];
   }
 
   const Simulator& simulator_;
   PieceCatalog& catalog_;
   std::vector<Device> devices_;
-  std::vector<double> states_;  ///< [device][state]
+  StateRows states_;  ///< by device
   std::vector<double> compute_ms_;
   PlanCost cost_;
   bool cost_known_ = false;

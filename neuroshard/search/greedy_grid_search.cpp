@@ -24,12 +24,13 @@ constexpr int kNoColumns = -2;  ///< memory there is, but the limit keeps it out
 
 GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
                                    GreedyGridSearchOptions options)
-    : simulator_(simulator), catalog_(catalog), options_(options) {
+    : simulator_(simulator), catalog_(catalog), options_(options), states_(catalog.state_size()) {
   const auto world_size = static_cast<std::size_t>(simulator.task().topology.world_size);
   devices_.resize(world_size);
   costs_.resize(world_size);
   changed_.resize(world_size);
   columns_.resize(world_size);
+  states_.resize(world_size);
 }
 
 int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
@@ -43,10 +44,9 @@ int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
     if (devices_[device].bytes + bytes > capacity[device]) continue;
     result = kNoColumns;
     if (static_cast<double>(devices_[device].columns + columns) > column_limit) continue;
-    put(device);
-    changed_[device] = false;
-    const std::size_t size = catalog_.state_size();
-    costs_[device] = simulator_.compute().cost({states_.data() + device * size, size});
+    note(device);
+    costs_[device] =
+        simulator_.compute().add_and_cost(state_of(device), catalog_.contribution(piece));
     ++stats_.head_evaluations;
     order_.change(rank, costs_[device]);
     return device;
@@ -54,7 +54,7 @@ int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
   return result;
 }
 
-void GreedyGridSearch::put(int device) {
+void GreedyGridSearch::note(int device) {
   const PieceType piece = pieces_[placed_on_.size()];
   placed_on_.push_back(device);
   columns_after_.push_back(0);
@@ -65,8 +65,13 @@ void GreedyGridSearch::put(int device) {
   devices_[device].bytes += catalog_.bytes(piece);
   devices_[device].columns += catalog_.pooled_columns(piece);
   columns_after_.back() = devices_[device].columns;
-  const std::size_t size = catalog_.state_size();
-  kernels::add(states_.data() + device * size, catalog_.contribution(piece).data(), size);
+}
+
+void GreedyGridSearch::put(int device) {
+  const PieceType piece = pieces_[placed_on_.size()];
+  note(device);
+  if (device < 0) return;
+  kernels::add(state_of(device).data(), catalog_.contribution(piece).data(), catalog_.state_size());
   changed_[device] = true;
 }
 
@@ -81,8 +86,8 @@ void GreedyGridSearch::take_back() {
   }
   devices_[device].bytes -= catalog_.bytes(piece);
   devices_[device].columns -= catalog_.pooled_columns(piece);
-  const std::size_t size = catalog_.state_size();
-  kernels::subtract(states_.data() + device * size, catalog_.contribution(piece).data(), size);
+  kernels::subtract(state_of(device).data(), catalog_.contribution(piece).data(),
+                    catalog_.state_size());
   changed_[device] = true;
 }
 
@@ -102,7 +107,7 @@ void GreedyGridSearch::replay(std::span<const int> devices) {
   columns_after_.clear();
   unplaced_bytes_ = 0;
   std::fill(devices_.begin(), devices_.end(), Device{});
-  states_.assign(devices_.size() * catalog_.state_size(), 0.0);
+  states_.set_to_zero();
   std::fill(costs_.begin(), costs_.end(), 0.0);
   std::fill(changed_.begin(), changed_.end(), false);
   for (const int device : devices) put(device);
@@ -110,10 +115,9 @@ void GreedyGridSearch::replay(std::span<const int> devices) {
 }
 
 void GreedyGridSearch::refresh() {
-  const std::size_t size = catalog_.state_size();
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     if (!changed_[d]) continue;
-    costs_[d] = simulator_.compute().cost({states_.data() + d * size, size});
+    costs_[d] = simulator_.compute().cost(state_of(static_cast<int>(d)));
     ++stats_.head_evaluations;
     changed_[d] = false;
   }
@@ -127,46 +131,45 @@ void GreedyGridSearch::place_all(double column_limit) {
     // Only memory makes a set of pieces infeasible; a limit on columns is the search's own. Once
     // memory has failed, what is left over is counted to the end.
     if (device == kNoColumns && unplaced_bytes_ == 0) return;
-    put(device);
+    note(device);
   }
 }
 
-double GreedyGridSearch::least_cost() const {
+bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
+  const auto too_costly = [&](double least_ms) {
+    least_ms *= 1.0 - kRounding;
+    return least_ms >= best.cost_ms || least_ms > worth_ms_;
+  };
   const Task& task = simulator_.task();
-  double least = 0.0;
-  for (std::size_t d = 0; d < devices_.size(); ++d) {
-    const double floor_ms = simulator_.communication().floor_ms(
-        task.topology, task.batch_size, static_cast<double>(devices_[d].columns));
-    least = std::max(least, costs_[d] + floor_ms);
-  }
-  return least * (1.0 - kRounding);
-}
-
-double GreedyGridSearch::price() {
+  const CommunicationCostModel& communication = simulator_.communication();
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     columns_[d] = static_cast<double>(devices_[d].columns);
+    const double floor_ms = communication.floor_ms(task.topology, task.batch_size, columns_[d]);
+    if (too_costly(costs_[d] + floor_ms)) return false;
   }
-  ++stats_.plans_priced;
-  return simulator_.combine(costs_, columns_).cost_ms;
+  return !too_costly(communication.least_cost_ms(task.topology, task.batch_size, costs_, columns_));
 }
 
 void GreedyGridSearch::judge(Placement& best) {
   if (unplaced_bytes_ > 0) {
-    if (!best.feasible()) best.unplaced_bytes = std::min(best.unplaced_bytes, unplaced_bytes_);
+    best.unplaced_bytes = std::min(best.unplaced_bytes, unplaced_bytes_);
     return;
   }
   if (placed_on_.size() < pieces_.size()) return;
-  if (best.feasible() && least_cost() >= best.cost_ms) return;
-  const double cost = price();
-  if (!best.feasible() || cost < best.cost_ms) {
+  best.unplaced_bytes = 0;
+  if (!is_worth_pricing(best)) return;
+  ++stats_.plans_priced;
+  const double cost = simulator_.combine(costs_, columns_).cost_ms;
+  if (cost < best.cost_ms) {
     best.cost_ms = cost;
-    best.unplaced_bytes = 0;
     best.devices = placed_on_;
   }
 }
 
-Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known) {
+Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known,
+                                   double worth_ms) {
   pieces_ = pieces;
+  worth_ms_ = worth_ms;
   double total_columns = 0.0;
   for (const PieceType piece : pieces) {
     total_columns += static_cast<double>(catalog_.pooled_columns(piece));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -23,8 +24,8 @@ struct GreedyGridSearchOptions {
 
 /// The cheapest placement found.
 struct Placement {
-  std::vector<int> devices;         ///< of each piece, in the order in which they were given
-  double cost_ms = 0.0;             ///< predicted cost of the plan; infinite if none is feasible
+  std::vector<int> devices;  ///< of each piece, in the order in which they were given
+  double cost_ms = 0.0;  ///< predicted cost of the plan; infinite if none is feasible or worth it
   std::int64_t unplaced_bytes = 0;  ///< 0 if feasible; else the least memory left over in any try
   /// What became of the first pieces under the largest limit: a device each, or negative.
   std::vector<int> under_largest_limit;
@@ -47,8 +48,11 @@ class GreedyGridSearch {
   /// and is passed over, which is most of them; any other takes over what the last try did up to
   /// the first piece that it forbids. States are exact sums, so that taking pieces away again
   /// leaves them bit for bit as they were.
-  [[nodiscard]] Placement search(std::span<const PieceType> pieces,
-                                 std::span<const int> known = {});
+  ///
+  /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
+  /// feasible, of infinite cost, and without devices.
+  [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
+                                 double worth_ms = std::numeric_limits<double>::infinity());
 
   /// Counts of what all calls did.
   [[nodiscard]] const SearchStats& stats() const { return stats_; }
@@ -62,6 +66,8 @@ class GreedyGridSearch {
   /// Places what is not placed yet; stops at a piece that only the limit keeps out.
   void place_all(double column_limit);
   [[nodiscard]] int find_device(PieceType piece, double column_limit);
+  /// Writes down the next piece's device, or why it has none; the device's state is the caller's.
+  void note(int device);
   /// Puts the next piece on a device, or counts it as one without.
   void put(int device);
   /// Takes the last piece back.
@@ -77,9 +83,11 @@ class GreedyGridSearch {
   [[nodiscard]] std::int64_t widest_device() const;
   /// Counts the finished try.
   void judge(Placement& best);
-  /// What the plan costs at least, seen without its all-to-alls.
-  [[nodiscard]] double least_cost() const;
-  [[nodiscard]] double price();
+  /// Whether the finished try's plan may be better than the best and worth its price.
+  [[nodiscard]] bool is_worth_pricing(const Placement& best);
+  [[nodiscard]] std::span<double> state_of(int device) {
+    return states_[static_cast<std::size_t>(device)];
+  }
 
   const Simulator& simulator_;
   const PieceCatalog& catalog_;
@@ -88,11 +96,12 @@ class GreedyGridSearch {
 
   // The placement in progress.
   std::span<const PieceType> pieces_;
+  double worth_ms_ = 0.0;
   std::vector<int> placed_on_;  ///< of the pieces so far: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
   std::vector<Device> devices_;
-  std::vector<double> states_;  ///< [device][state]
+  StateRows states_;  ///< by device
   std::vector<double> costs_;
   std::vector<bool> changed_;  ///< devices whose cost is not that of their state
   DeviceOrder order_;

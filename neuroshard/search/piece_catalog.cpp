@@ -12,7 +12,7 @@ constexpr PieceType kUnknown = -1;
 
 PieceCatalog::PieceCatalog(const Simulator& simulator)
     : simulator_(simulator),
-      state_size_(simulator.compute().state_size()),
+      contributions_(simulator.compute().state_size()),
       types_(simulator.task().tables.size()) {}
 
 PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
@@ -25,8 +25,8 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
   if (types[quanta] != kUnknown) return types[quanta];
   const auto type = static_cast<PieceType>(facts_.size());
   types[quanta] = type;
-  contributions_.resize(contributions_.size() + state_size_);
-  const std::span<double> contribution(contributions_.data() + type * state_size_, state_size_);
+  contributions_.resize(facts_.size() + 1);
+  const std::span<double> contribution = contributions_[static_cast<std::size_t>(type)];
   simulator_.encode(table, num_columns, contribution);
   const Task& task = simulator_.task();
   facts_.push_back({table, num_columns, neuroshard::pooled_columns(task.tables[table], num_columns),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/state_rows.h"
 
 namespace neuroshard {
 
@@ -34,9 +35,9 @@ class PieceCatalog {
   [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
   /// What it adds to its device's state; state_size() elements.
   [[nodiscard]] std::span<const double> contribution(PieceType type) const {
-    return {contributions_.data() + type * state_size_, state_size_};
+    return contributions_[static_cast<std::size_t>(type)];
   }
-  [[nodiscard]] std::size_t state_size() const { return state_size_; }
+  [[nodiscard]] std::size_t state_size() const { return contributions_.state_size(); }
   [[nodiscard]] std::size_t size() const { return facts_.size(); }
 
   /// True if the piece can be halved into two pieces as wide as the table's must be.
@@ -57,9 +58,8 @@ class PieceCatalog {
   };
 
   const Simulator& simulator_;
-  std::size_t state_size_;
   std::vector<Facts> facts_;
-  std::vector<double> contributions_;
+  StateRows contributions_;  ///< by type
   /// [table][columns in units of 4, rounded up]: only a whole table is no multiple of 4 columns.
   std::vector<std::vector<PieceType>> types_;
 };

@@ -1,13 +1,17 @@
-// The head kernel against its formula, on every instruction set that this machine has.
+// The search's kernels against their formulas, on every instruction set that this machine has.
 #include "neuroshard/cost/head_kernel.h"
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "neuroshard/core/random.h"
+#include "neuroshard/cost/compute_cost_model.h"
+#include "tests/cost/instruction_sets.h"
 
 namespace neuroshard {
 namespace {
@@ -72,10 +76,7 @@ void expect_matches(const Problem& problem, bool with_piece) {
 }
 
 TEST(HeadKernel, MatchesTheFormulaOnEveryInstructionSet) {
-  for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    SCOPED_TRACE(hwy::TargetName(target));
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  testing_kernels::on_every_instruction_set([] {
     Random random(11);
     for (std::size_t hidden = 0; hidden <= 40; ++hidden) {
       const Problem problem = random_problem(hidden, 5, random);
@@ -83,9 +84,7 @@ TEST(HeadKernel, MatchesTheFormulaOnEveryInstructionSet) {
       expect_matches(problem, true);
     }
     expect_matches(random_problem(257, 3, random), true);
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().DeInit();
+  });
 }
 
 TEST(HeadKernel, AddsAndSubtractsEveryElement) {
@@ -118,6 +117,100 @@ TEST(HeadKernel, ACostDoesNotDependOnTheOtherStates) {
   }
   kernels::head_costs(nullptr, 0, 35, nullptr, 33, all.bias.data(), all.output.data(), all.offset,
                       nullptr);
+}
+
+/// A device's state, or what a piece adds to it: multiples of the grid, as models give them.
+std::vector<double> values_on_grid(std::size_t size, double pieces, Random& random) {
+  std::vector<double> values(size);
+  for (double& value : values) {
+    value = std::nearbyint(random.uniform(-50.0, 50.0) / kStateGrid) * kStateGrid;
+  }
+  values[0] = pieces;
+  return values;
+}
+
+/// Pieces added one after the other, in one go and in two steps.
+void expect_one_go_is_two_steps(std::size_t hidden, std::size_t behind, Random& random) {
+  const std::size_t size = 2 + hidden + behind;
+  const std::vector<double> bias = uniform_values(hidden, random);
+  const std::vector<double> output = uniform_values(hidden, random);
+  const double offset = random.uniform();
+  std::vector<double> expected(size, 0.0);
+  std::vector<double> at(8 + size, 0.0);  // rows begin anywhere in a cache line
+  const std::span<double> state = std::span(at).subspan(random.below(8), size);
+  for (const double pieces : {0.0, 1.0, 1.0, -2.0}) {
+    const std::vector<double> piece = values_on_grid(size, pieces, random);
+    kernels::add(expected.data(), piece.data(), size);
+    double cost = std::nan("");
+    kernels::head_costs(expected.data(), 1, size, nullptr, hidden, bias.data(), output.data(),
+                        offset, &cost);
+    const double actual = kernels::add_and_cost(state.data(), piece.data(), size, hidden,
+                                                bias.data(), output.data(), offset);
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(actual), std::bit_cast<std::uint64_t>(cost))
+        << hidden << " hidden, " << behind << " behind, " << expected[0] << " pieces";
+    for (std::size_t i = 0; i < size; ++i) {
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(state[i]), std::bit_cast<std::uint64_t>(expected[i]))
+          << "element " << i << " of " << size << ", " << hidden << " hidden";
+    }
+  }
+}
+
+TEST(HeadKernel, AddingAndPricingInOneGoIsTheSameBitForBit) {
+  testing_kernels::on_every_instruction_set([] {
+    Random random(13);
+    for (std::size_t hidden = 0; hidden <= 70; ++hidden) {
+      expect_one_go_is_two_steps(hidden, random.below(6), random);
+    }
+    for (int repeat = 0; repeat < 30; ++repeat) {
+      expect_one_go_is_two_steps(71 + random.below(300), random.below(18), random);
+    }
+  });
+}
+
+/// Between multiples, halfway, next to 0 and so large that there are multiples only.
+double value_to_round(double grid, Random& random) {
+  const auto halves = [&](std::int64_t most) {
+    return static_cast<double>(2 * random.integer(-most, most) + 1) * 0.5 * grid;
+  };
+  switch (random.below(7)) {
+    case 0:
+      return random.uniform(-8.0, 8.0);
+    case 1:
+      return random.uniform(-5e8, 5e8);
+    case 2:
+      return random.uniform(-1.0, 1.0) * grid;
+    case 3:
+      return halves(4);
+    case 4:
+      return halves(std::int64_t{1} << 51);
+    case 5:
+      return random.below(2) == 0 ? 5e8 : -5e8;
+    default:
+      return random.below(2) == 0 ? 0.0 : -0.0;
+  }
+}
+
+TEST(HeadKernel, RoundsToTheNearestMultipleBitForBit) {
+  testing_kernels::on_every_instruction_set([] {
+    Random random(14);
+    for (const double grid : {kStateGrid, 0x1p-10, 1.0, 8.0}) {
+      for (std::size_t size = 0; size <= 70; ++size) {
+        std::vector<double> values(size);
+        for (double& value : values) value = value_to_round(grid, random);
+        std::vector<double> rounded = values;
+        kernels::round_to_multiples(rounded.data(), size, grid);
+        for (std::size_t i = 0; i < size; ++i) {
+          const double expected = std::nearbyint(values[i] / grid) * grid;
+          EXPECT_EQ(std::bit_cast<std::uint64_t>(rounded[i]),
+                    std::bit_cast<std::uint64_t>(expected))
+              << values[i] << ", " << size << " values, grid " << grid;
+        }
+        if (grid != kStateGrid) continue;
+        round_to_grid(values);
+        EXPECT_EQ(values, rounded);
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication_model_io.h"
+#include "tests/cost/arbitrary_communication.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {
@@ -18,60 +19,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-DenseLayer random_layer(int inputs, int outputs, Random& random) {
-  DenseLayer layer{inputs, outputs, {}, {}};
-  for (int i = 0; i < inputs * outputs; ++i) {
-    layer.weights.push_back(static_cast<float>(random.uniform(-0.5, 0.5)));
-  }
-  for (int i = 0; i < outputs; ++i) {
-    layer.bias.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
-  }
-  return layer;
-}
-
-std::shared_ptr<const CommunicationNetwork> random_network(std::uint64_t seed) {
-  Random random(seed);
-  CommunicationNetwork network;
-  const auto features = static_cast<int>(communication_feature_names().size());
-  for (int i = 0; i < features; ++i) {
-    network.feature_mean.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
-    network.feature_scale.push_back(static_cast<float>(random.uniform(0.0, 2.0)));
-  }
-  network.encoder = {random_layer(features, 6, random), random_layer(6, 5, random)};
-  network.head = {random_layer(15, 4, random), random_layer(4, 1, random)};
-  return std::make_shared<CommunicationNetwork>(std::move(network));
-}
-
-CommunicationModelInfo two_clusters() {
-  CommunicationModelInfo info;
-  info.name = "two";
-  info.clusters = {{.name = "hosts",
-                    .hardware = "{}",
-                    .network = {.intra_host_gb_per_s = 10.0,
-                                .intra_host_latency_ms = 0.001,
-                                .inter_host_gb_per_s = 2.0,
-                                .inter_host_latency_ms = 0.03,
-                                .devices_per_card = 1},
-                    .max_local_world_size = 1,
-                    .min_world_size = 2,
-                    .max_world_size = 16},
-                   {.name = "boxes",
-                    .hardware = "{}",
-                    .network = {.intra_host_gb_per_s = 100.0,
-                                .intra_host_latency_ms = 0.004,
-                                .inter_host_gb_per_s = 12.0,
-                                .inter_host_latency_ms = 0.01,
-                                .devices_per_card = 2},
-                    .max_local_world_size = 4,
-                    .min_world_size = 2,
-                    .max_world_size = 16}};
-  info.min_batch_size = 1024;
-  info.max_batch_size = 65'536;
-  info.data_sha256 = "ab";
-  info.metrics = {{"mape", 0.5}};
-  return info;
-}
+using testing_networks::random_communication_network;
+using testing_networks::two_clusters;
 
 struct Case {
   Topology topology;
@@ -94,7 +43,8 @@ Case arbitrary_case() {
 }
 
 RC_GTEST_PROP(NeuralCommunicationModelProperty, NobodyEndsBeforeTheLastHasStarted, ()) {
-  const NeuralCommunicationModel model(random_network(*rc::gen::inRange(0, 50)), two_clusters(), 1);
+  const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 50)),
+                                       two_clusters(), 1);
   const Case c = arbitrary_case();
   const int world_size = c.topology.world_size;
   std::vector<double> times(world_size);
@@ -115,7 +65,8 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, NobodyEndsBeforeTheLastHasStarte
 }
 
 RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangePlaces, ()) {
-  const NeuralCommunicationModel model(random_network(*rc::gen::inRange(0, 50)), two_clusters(), 0);
+  const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 50)),
+                                       two_clusters(), 0);
   Case c = arbitrary_case();
   c.topology.local_world_size = 1;  // every device is a host: any order will do
   const int world_size = c.topology.world_size;
@@ -138,7 +89,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangeP
 }
 
 TEST(NeuralCommunicationModel, OneDeviceHasNobodyToTalkTo) {
-  const NeuralCommunicationModel model(random_network(1), two_clusters(), 0);
+  const NeuralCommunicationModel model(random_communication_network(1), two_clusters(), 0);
   const Topology topology{.world_size = 1};
   const std::vector<double> columns{64.0};
   const std::vector<double> start{0.0};
@@ -149,7 +100,7 @@ TEST(NeuralCommunicationModel, OneDeviceHasNobodyToTalkTo) {
 }
 
 TEST(NeuralCommunicationModel, SaysWhatItWasNotTrainedFor) {
-  const NeuralCommunicationModel model(random_network(1), two_clusters(), 1);
+  const NeuralCommunicationModel model(random_communication_network(1), two_clusters(), 1);
   Task task;
   task.batch_size = 4096;
   task.topology = {.world_size = 8, .local_world_size = 4};
@@ -165,7 +116,7 @@ TEST(NeuralCommunicationModel, SaysWhatItWasNotTrainedFor) {
 }
 
 TEST(NeuralCommunicationModel, BeyondItsRangeTheLinksAloneDecide) {
-  const NeuralCommunicationModel model(random_network(1), two_clusters(), 0);
+  const NeuralCommunicationModel model(random_communication_network(1), two_clusters(), 0);
   const Topology topology{.world_size = 32, .local_world_size = 1};
   std::vector<double> columns(32, 64.0);
   std::vector<double> start(32, 0.0);
@@ -178,7 +129,7 @@ TEST(NeuralCommunicationModel, BeyondItsRangeTheLinksAloneDecide) {
 TEST(CommunicationModelIo, ReadsBackBitForBit) {
   const TemporaryFolder folder;
   const std::string path = folder.file("m.safetensors");
-  const auto network = random_network(4);
+  const auto network = random_communication_network(4);
   write_communication_model(*network, two_clusters(), path);
   const CommunicationModelFile read = communication_model_from(ModelFile(path), path);
   EXPECT_EQ(read.info.name, "two");

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "neuroshard/cost/pessimistic_compute_model.h"
 #include "neuroshard/workload/index_distribution.h"
@@ -20,6 +21,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing_networks::NetworkSizes;
 using testing_networks::random_model;
 using testing_networks::random_network;
 using testing_networks::wide_info;
@@ -137,6 +139,32 @@ RC_GTEST_PROP(NeuralComputeModelProperty, CostsWithAPieceAreCostsOfTheSum, ()) {
   for (std::size_t i = 0; i < states.size(); ++i) {
     const double expected = model->cost(sum(states[i], piece));
     RC_ASSERT(std::abs(costs[i] - expected) <= 1e-9 * std::max(1.0, expected));
+  }
+}
+
+/// Threads have their own room for what is between features and contribution; where in memory that
+/// lies must not matter.
+TEST(NeuralComputeModel, AContributionDoesNotDependOnTheThread) {
+  const NetworkSizes like_the_shipped{{128, 64, 16}, 32};
+  for (const auto architecture :
+       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+    const auto model = random_model(architecture, 2, like_the_shipped);
+    std::vector<State> expected;
+    for (int i = 1; i <= 32; ++i) {
+      expected.push_back(
+          contribution(*model, {1000, 2.5, DataType::fp32, ReuseHistogram{1.0}}, 4 * i));
+    }
+    for (std::size_t shift = 0; shift < 8; ++shift) {
+      std::vector<State> actual;
+      std::thread([&] {
+        const std::vector<char> before(16 * shift + 1);
+        for (int i = 1; i <= 32; ++i) {
+          actual.push_back(
+              contribution(*model, {1000, 2.5, DataType::fp32, ReuseHistogram{1.0}}, 4 * i));
+        }
+      }).join();
+      EXPECT_EQ(actual, expected) << shift;
+    }
   }
 }
 

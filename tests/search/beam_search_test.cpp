@@ -7,17 +7,23 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <numeric>
+#include <string>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
+#include "tests/cost/arbitrary_communication.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
 namespace {
 
+using testing_networks::random_communication_network;
+using testing_networks::two_clusters;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
@@ -94,13 +100,24 @@ Task task_for_threads() {
   return task;
 }
 
-RC_GTEST_PROP(BeamSearchProperty, ThePlanDoesNotDependOnTheNumberOfThreads, ()) {
-  const Simulator simulator = make_simulator(task_for_threads(), arbitrary_compute());
+/// Analytic, or learned: that one keeps something of the last call for each thread.
+Simulator simulator_for_threads(const std::shared_ptr<const ComputeCostModel>& compute) {
+  const Task task = task_for_threads();
+  if (*rc::gen::arbitrary<bool>()) return make_simulator(task, compute);
+  const auto cluster = *rc::gen::element<std::size_t>(0, 1);
+  return {task, compute,
+          std::make_shared<NeuralCommunicationModel>(
+              random_communication_network(*rc::gen::inRange(0, 50)), two_clusters(), cluster)};
+}
+
+RC_GTEST_PROP(BeamSearchProperty, NeitherPlanNorCountsDependOnTheNumberOfThreads, ()) {
+  const Simulator simulator = simulator_for_threads(arbitrary_compute());
   RC_PRE(fit_memory(simulator.task()).feasible);
   BeamSearchOptions options;
   options.num_levels = 3;
+  options.beam_width = *rc::gen::element(1, 3);
   const PlanningResult first = search(simulator, 1, options);
-  for (const int threads : {2, 5}) {
+  for (const int threads : {2, 4, 5}) {
     const PlanningResult other = search(simulator, threads, options);
     RC_ASSERT(other.plan.shards == first.plan.shards);
     expect_same(other.predicted, first.predicted);
@@ -109,6 +126,52 @@ RC_GTEST_PROP(BeamSearchProperty, ThePlanDoesNotDependOnTheNumberOfThreads, ()) 
     RC_ASSERT(other.stats.states_expanded == first.stats.states_expanded);
     RC_ASSERT(other.stats.pieces_encoded == first.stats.pieces_encoded);
   }
+}
+
+/// The same prices, but no bound on them that could spare one.
+class Unbounded final : public CommunicationCostModel {
+ public:
+  explicit Unbounded(const CommunicationCostModel& model) : model_(model) {}
+  std::string name() const override { return model_.name(); }
+  void forward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
+               std::span<const double> start_ms, std::span<double> forward_ms) const override {
+    model_.forward(topology, batch_size, columns, start_ms, forward_ms);
+  }
+  void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
+                std::span<double> backward_ms) const override {
+    model_.backward(topology, batch_size, columns, backward_ms);
+  }
+  double floor_ms(const Topology&, std::int64_t, double) const override { return -kInfinity; }
+  double least_cost_ms(const Topology&, std::int64_t, std::span<const double>,
+                       std::span<const double>) const override {
+    return -kInfinity;
+  }
+  std::vector<std::string> outside_range(const Task& task) const override {
+    return model_.outside_range(task);
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const CommunicationCostModel& model_;
+};
+
+RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ()) {
+  const auto compute = arbitrary_compute();
+  const Simulator simulator = simulator_for_threads(compute);
+  RC_PRE(fit_memory(simulator.task()).feasible);
+  const Simulator unbounded(simulator.task(), compute,
+                            std::make_shared<Unbounded>(simulator.communication()));
+  BeamSearchOptions options;
+  options.num_levels = 4;
+  options.beam_width = *rc::gen::element(1, 2, 3, 20);
+  const PlanningResult spared = search(simulator, 1, options);
+  const PlanningResult all = search(unbounded, 1, options);
+  RC_ASSERT(spared.plan.shards == all.plan.shards);
+  expect_same(spared.predicted, all.predicted);
+  RC_ASSERT(spared.stats.plans_priced <= all.stats.plans_priced);
+  RC_ASSERT(spared.stats.head_evaluations == all.stats.head_evaluations);
+  RC_ASSERT(spared.stats.states_expanded == all.stats.states_expanded);
+  RC_ASSERT(spared.stats.pieces_encoded == all.stats.pieces_encoded);
 }
 
 RC_GTEST_PROP(BeamSearchProperty, ACostDoesNotDependOnTheOrderOfTablesAndEqualDevices, ()) {

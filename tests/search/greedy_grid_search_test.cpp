@@ -178,6 +178,40 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
   }
 }
 
+RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsNotWorthItsPriceIsNotPricedAndNothingElseChanges,
+              ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  PieceCatalog catalog(simulator);
+  GreedyGridSearch search(simulator, catalog, {});
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
+    const Placement best = search.search(pieces);
+    const std::span<const int> known(best.under_largest_limit);
+    const double cost = best.feasible() ? best.cost_ms : 1.0;
+    // Costs are never negative: below 0 no plan at all is worth it.
+    for (const double worth_ms : {-1.0, cost * random.uniform(), cost, cost * 1.01, kInfinity}) {
+      const std::int64_t priced = search.stats().plans_priced;
+      const Placement found =
+          search.search(pieces, known.first(random.below(known.size() + 1)), worth_ms);
+      RC_ASSERT(found.under_largest_limit == best.under_largest_limit);
+      RC_ASSERT(found.unplaced_bytes == best.unplaced_bytes);
+      if (!best.feasible() || worth_ms >= cost) {
+        RC_ASSERT(found.devices == best.devices);
+        RC_ASSERT(found.cost_ms == best.cost_ms);
+      } else if (found.cost_ms == kInfinity) {
+        RC_ASSERT(found.devices.empty());
+        RC_ASSERT(search.stats().plans_priced == priced);
+      } else {
+        // The bound on its cost did not tell that it is not worth it.
+        RC_ASSERT(worth_ms >= 0.0);
+        RC_ASSERT(found.cost_ms >= best.cost_ms);
+        RC_ASSERT(found.devices.size() == pieces.size());
+      }
+    }
+  }
+}
+
 RC_GTEST_PROP(GreedyGridSearchProperty, PlacementsKeepMemoryAndCostWhatTheySay, ()) {
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
   PieceCatalog catalog(simulator);
@@ -218,6 +252,24 @@ TEST(GreedyGridSearch, SaysHowMuchHadNoRoom) {
   EXPECT_FALSE(placement.feasible());
   EXPECT_EQ(placement.unplaced_bytes, 800);  // 50 rows of 16 bytes
   EXPECT_EQ(search.stats().plans_priced, 0);
+  EXPECT_EQ(search.search(pieces, {}, 0.0).unplaced_bytes, 800);  // whatever a plan is worth
+}
+
+TEST(GreedyGridSearch, APlanThatIsNotWorthItIsFeasibleAndNotPriced) {
+  const Simulator simulator = make_simulator(
+      one_host_task({make_table("a", 1000, 64), make_table("b", 1000, 32)}, 2, 1 << 20));
+  PieceCatalog catalog(simulator);
+  const std::vector<PieceType> pieces{catalog.add(0, 64), catalog.add(1, 32)};
+  const double cost = GreedyGridSearch(simulator, catalog, {}).search(pieces).cost_ms;
+  GreedyGridSearch search(simulator, catalog, {});
+  const Placement placement = search.search(pieces, {}, 0.5 * cost);
+  EXPECT_TRUE(placement.feasible());
+  EXPECT_EQ(placement.unplaced_bytes, 0);
+  EXPECT_EQ(placement.cost_ms, kInfinity);
+  EXPECT_THAT(placement.devices, testing::IsEmpty());
+  EXPECT_THAT(placement.under_largest_limit, ElementsAre(0, 1));
+  EXPECT_EQ(search.stats().plans_priced, 0);
+  EXPECT_EQ(search.search(pieces, {}, cost).cost_ms, cost);  // nothing is left over from before
 }
 
 TEST(GreedyGridSearch, DoesTheWorkOfFewLimits) {

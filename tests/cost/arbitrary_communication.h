@@ -1,0 +1,73 @@
+// Random communication cost networks and clusters for them, for tests.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "neuroshard/core/random.h"
+#include "neuroshard/cost/communication_features.h"
+#include "neuroshard/cost/neural_communication_model.h"
+
+namespace neuroshard::testing_networks {
+
+inline DenseLayer random_communication_layer(int inputs, int outputs, Random& random) {
+  DenseLayer layer{inputs, outputs, {}, {}};
+  for (int i = 0; i < inputs * outputs; ++i) {
+    layer.weights.push_back(static_cast<float>(random.uniform(-0.5, 0.5)));
+  }
+  for (int i = 0; i < outputs; ++i) {
+    layer.bias.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
+  }
+  return layer;
+}
+
+/// Any parameters: what is tested with it holds whatever they are.
+inline std::shared_ptr<const CommunicationNetwork> random_communication_network(
+    std::uint64_t seed) {
+  Random random(seed);
+  CommunicationNetwork network;
+  const auto features = static_cast<int>(communication_feature_names().size());
+  for (int i = 0; i < features; ++i) {
+    network.feature_mean.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
+    network.feature_scale.push_back(static_cast<float>(random.uniform(0.0, 2.0)));
+  }
+  network.encoder = {random_communication_layer(features, 6, random),
+                     random_communication_layer(6, 5, random)};
+  network.head = {random_communication_layer(15, 4, random),
+                  random_communication_layer(4, 1, random)};
+  return std::make_shared<CommunicationNetwork>(std::move(network));
+}
+
+/// "hosts" of one device each and "boxes" of up to four, which share cards in pairs.
+inline CommunicationModelInfo two_clusters() {
+  CommunicationModelInfo info;
+  info.name = "two";
+  info.clusters = {{.name = "hosts",
+                    .hardware = "{}",
+                    .network = {.intra_host_gb_per_s = 10.0,
+                                .intra_host_latency_ms = 0.001,
+                                .inter_host_gb_per_s = 2.0,
+                                .inter_host_latency_ms = 0.03,
+                                .devices_per_card = 1},
+                    .max_local_world_size = 1,
+                    .min_world_size = 2,
+                    .max_world_size = 16},
+                   {.name = "boxes",
+                    .hardware = "{}",
+                    .network = {.intra_host_gb_per_s = 100.0,
+                                .intra_host_latency_ms = 0.004,
+                                .inter_host_gb_per_s = 12.0,
+                                .inter_host_latency_ms = 0.01,
+                                .devices_per_card = 2},
+                    .max_local_world_size = 4,
+                    .min_world_size = 2,
+                    .max_world_size = 16}};
+  info.min_batch_size = 1024;
+  info.max_batch_size = 65'536;
+  info.data_sha256 = "ab";
+  info.metrics = {{"mape", 0.5}};
+  return info;
+}
+
+}  // namespace neuroshard::testing_networks
