@@ -15,6 +15,15 @@ import torch.distributed as dist
 import torch.distributed.optim  # noqa: F401
 
 
+def let_go(error: BaseException | None) -> None:
+    """Empties the frames that failed, and those of what made them fail."""
+    seen = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
 @contextmanager
 def process_group() -> Iterator[None]:
     """A gloo group of these processes. Its threads end with it, also where the work fails: an
@@ -25,7 +34,7 @@ def process_group() -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        traceback.clear_frames(error.__traceback__)
+        let_go(error)
         raise
     finally:
         gc.collect()

@@ -39,6 +39,14 @@ std::vector<std::unique_ptr<Planner>> make_ablations() {
   options.name = "brief-improvement";
   options.improvement = brief_local_search();
   planners.push_back(std::make_unique<NeuroShardPlanner>(options));
+  options = {};
+  options.name = "annealing-only";
+  options.improvement.method = ImprovementMethod::annealing;
+  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
+  options = {};
+  options.name = "neighbourhoods-only";
+  options.improvement.method = ImprovementMethod::large_neighbourhood;
+  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
   planners.push_back(std::make_unique<BeamSearchPlanner>());
   return planners;
 }

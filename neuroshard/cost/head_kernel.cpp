@@ -142,7 +142,9 @@ void round_to_multiples(double* values, std::size_t size, double grid) {
   std::size_t i = 0;
   for (; i + lanes <= size; i += lanes) {
     const auto steps = hn::Round(hn::Mul(hn::LoadU(d, values + i), hn::Set(d, inverse)));
-    hn::StoreU(hn::Mul(steps, hn::Set(d, grid)), d, values + i);
+    // Without SSE4.1, rounding to 0 loses the sign.
+    const auto rounded = hn::Mul(steps, hn::Set(d, grid));
+    hn::StoreU(hn::CopySign(rounded, hn::LoadU(d, values + i)), d, values + i);
   }
   for (; i < size; ++i) values[i] = std::nearbyint(values[i] * inverse) * grid;
 }

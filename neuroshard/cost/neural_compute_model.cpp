@@ -64,8 +64,10 @@ void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
   const DenseLayer& last = network.encoder.back();
   apply(last, last.bias.data(), scratch.layer, false, scratch.next);
   scratch.layer.swap(scratch.next);
-  auto loads = as_vector(scratch.layer);
-  loads = loads.cwiseMin(kMaxLogLoad).array().exp();
+  // Into memory that is aligned for any vector: with other, Eigen computes the first elements by
+  // another exp, and how many depends on where the memory lies.
+  const VectorXf loads = as_vector(scratch.layer).cwiseMin(kMaxLogLoad).array().exp();
+  as_vector(scratch.layer) = loads;
 }
 
 }  // namespace

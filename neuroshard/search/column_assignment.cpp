@@ -110,17 +110,38 @@ void ColumnAssignment::roll_back() {
   if (cost_known_) std::swap(remembered_cost_, cost_);
 }
 
-void ColumnAssignment::refresh() {
+double ColumnAssignment::floor_ms(double columns) const {
   const Task& task = simulator_.task();
+  return simulator_.communication().floor_ms(task.topology, task.batch_size, columns);
+}
+
+void ColumnAssignment::refresh(int device) {
+  compute_ms_[device] = simulator_.compute().cost(state(device));
+  devices_[device].floor_ms = floor_ms(devices_[device].columns);
+  devices_[device].changed = false;
+  ++head_evaluations_;
+}
+
+void ColumnAssignment::refresh() {
   for (std::size_t d = 0; d < devices_.size(); ++d) {
-    Device& device = devices_[d];
-    if (!device.changed) continue;
-    compute_ms_[d] = simulator_.compute().cost(state(static_cast<int>(d)));
-    device.floor_ms =
-        simulator_.communication().floor_ms(task.topology, task.batch_size, device.columns);
-    device.changed = false;
-    ++head_evaluations_;
+    if (devices_[d].changed) refresh(static_cast<int>(d));
   }
+}
+
+double ColumnAssignment::floor_with(int table, std::int64_t num_columns, int device) {
+  if (columns_of(table, device) == 0) {
+    const PieceType piece = catalog_.add(table, num_columns);
+    double compute_ms = 0.0;
+    simulator_.compute().costs_with(state(device), catalog_.contribution(piece), {&compute_ms, 1});
+    ++head_evaluations_;
+    return compute_ms +
+           floor_ms(devices_[device].columns + static_cast<double>(catalog_.pooled_columns(piece)));
+  }
+  add(table, num_columns, device);
+  refresh(device);
+  const double result = compute_ms_[device] + devices_[device].floor_ms;
+  add(table, -num_columns, device);
+  return result;
 }
 
 const PlanCost& ColumnAssignment::cost() {

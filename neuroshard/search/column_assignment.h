@@ -54,6 +54,13 @@ class ColumnAssignment {
   /// `from` must hold so many columns of the table. Memory may be overdrawn in between.
   void apply(const Transfer& transfer);
 
+  /// Gives a device so many columns of a table more, or takes them if negative. Until every table
+  /// has all its columns again the plan is not one, and its cost is not to be asked for.
+  void add(int table, std::int64_t num_columns, int device);
+
+  /// What a device would cost at least with so many columns of a table more.
+  [[nodiscard]] double floor_with(int table, std::int64_t num_columns, int device);
+
   /// Remembers all of two devices and the cost, for roll_back().
   void remember(int one, int other);
   /// Undoes what has been applied since `remember`, which was to these two devices only.
@@ -92,12 +99,13 @@ class ColumnAssignment {
     double compute_ms = 0.0;
   };
 
-  /// Changes how many columns of a table a device holds.
-  void add(int table, std::int64_t num_columns, int device);
   /// Adds a piece to the device's sums, or takes it from them.
   void count_piece(int table, std::int64_t num_columns, int device, int sign);
   /// Prices the devices that changed.
   void refresh();
+  /// Prices a device.
+  void refresh(int device);
+  [[nodiscard]] double floor_ms(double columns) const;
   [[nodiscard]] std::span<double> state(int device) {
     return states_[static_cast<std::size_t>(device)];
   }

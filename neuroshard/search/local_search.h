@@ -1,4 +1,4 @@
-// Local improvement of a plan: annealed moves, swaps, cuts and merges around the slowest devices.
+// Improvement of a plan in rounds of chains.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,15 @@ struct NominalStepTime {
   static constexpr double kAllToAllsPerDevice_ns = 150.0;
 };
 
+/// How a chain leaves a plan that no single neighbour improves.
+enum class ImprovementMethod {
+  both,                 ///< the chains of a round in turns, annealing first
+  annealing,            ///< by neighbours that are worse, at first often
+  large_neighbourhood,  ///< by several pieces taken and given at a time
+};
+
 struct LocalSearchOptions {
+  ImprovementMethod method = ImprovementMethod::both;
   std::int64_t num_rounds = 4;  ///< at the most; 0: none
   /// Length of each chain of a round, whichever is reached first: neighbours tried, and nominal
   /// time [ms].
@@ -30,7 +38,8 @@ struct LocalSearchOptions {
   /// Rounds in a row that find less than `least_gain` (relative) before the search ends.
   std::int64_t patience = 2;
   double least_gain = 1e-3;
-  /// Temperatures relative to the round's first cost, falling geometrically over its length.
+  /// Annealing's temperatures relative to the round's first cost, falling geometrically over its
+  /// length.
   double first_temperature = 0.1;
   double last_temperature = 1e-3;
   std::uint64_t seed = 0;
@@ -38,16 +47,17 @@ struct LocalSearchOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
-/// Short rounds that begin less hot: better than the default where there is time for a tenth of its
-/// steps only, and up to 5 % worse where there is time for all (docs/results.md).
+/// Short rounds of annealing that begin less hot: better than the default where there is time for a
+/// tenth of its steps only, and up to 5 % worse where there is time for all (docs/results.md).
 [[nodiscard]] LocalSearchOptions brief_local_search();
 
-/// A neighbour of a plan takes columns of one table from one device to another: all of a piece, so
-/// that it moves or joins another piece of its table, or a part of it, so that it is cut at any
-/// multiple of 4 columns or an existing cut shifts; or exchanges such pieces of two devices, as
-/// many columns as make it fit where memory is tight. Returns a plan that is valid and whose
-/// predicted cost is at most the given one's, which must be valid. Depends on the plan and the
-/// options alone unless the deadline comes first.
+/// Chains go from neighbour to neighbour. One of annealing takes columns of one table from one
+/// device to another: all of a piece, so that it moves or joins another piece of its table, or a
+/// part of it, so that it is cut at any multiple of 4 columns or an existing cut shifts; or
+/// exchanges such pieces of two devices, as many columns as make it fit where memory is tight. One
+/// of large neighbourhoods takes some pieces from several devices and gives them anew. Returns a
+/// plan that is valid and whose predicted cost is at most the given one's, which must be valid.
+/// Depends on the plan and the options alone unless the deadline comes first.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options, ThreadPool& pool);
 

@@ -62,7 +62,11 @@ double longest_compute_ms(const PlanCost& cost) {
 
 /// Rounds of all their steps, as many as `steps` allows.
 void set_steps(LocalSearchOptions& improvement, std::int64_t steps) {
-  if (steps < improvement.num_steps) improvement = brief_local_search();
+  if (steps < improvement.num_steps) {
+    const ImprovementMethod method = improvement.method;
+    improvement = brief_local_search();
+    if (method != ImprovementMethod::both) improvement.method = method;
+  }
   improvement.num_steps = std::min(improvement.num_steps, steps);
   improvement.round_ms = std::numeric_limits<double>::infinity();
   improvement.num_rounds = steps / improvement.num_steps;

@@ -14,10 +14,10 @@ struct NeuroShardOptions {
 };
 
 /// The improvement's budget of rounds and their length: `options.steps` neighbours of each chain,
-/// in brief rounds if they are fewer than a round's; or if that is 0, what the time limit leaves
-/// after a beam search of so many `head_evaluations`. That is counted in nominal time, of which the
-/// limit has twice as much as one thread needs, so that it is seldom the clock that decides where
-/// the search ends.
+/// in brief rounds of annealing if they are fewer than a round's; or if that is 0, what the time
+/// limit leaves after a beam search of so many `head_evaluations`. That is counted in nominal time,
+/// of which the limit has twice as much as one thread needs, so that it is seldom the clock that
+/// decides where the search ends.
 void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, int world_size,
                 std::int64_t head_evaluations);
 

@@ -17,8 +17,8 @@ struct PlannerOptions {
   int num_threads = 0;     ///< <= 0: one per core; the plan does not depend on it
   /// For algorithms that improve a plan: above 0. The search before takes what it takes.
   double time_limit_seconds = 1.0;
-  /// Neighbours that an improvement tries, however long that takes; 0: as many as follow from time
-  /// limit and task alone, where the machine is fast enough for them.
+  /// Neighbours that each chain of an improvement tries, however long that takes; 0: as many as
+  /// follow from time limit and task alone, where the machine is fast enough for them.
   std::int64_t steps = 0;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
   double pessimism = 0.5;

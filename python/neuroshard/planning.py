@@ -33,7 +33,7 @@ def plan(
 
     `models` are names of `list_models()` or files, at most one for computation and one for
     communication. `num_threads` 0 is one per core; the plan does not depend on it. `steps` are the
-    neighbours that the improvement tries; 0: as many as follow from the time limit. Raises
+    neighbours that each chain of the improvement tries; 0: as many as follow from the time limit. Raises
     InfeasibleError, which says what would do, if no plan fits into memory; InputError for a task
     that is none; and warns (ExtrapolationWarning) where a model is used outside of its range.
     """

@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "neuroshard/search/memory_fit.h"
@@ -101,6 +102,30 @@ RC_GTEST_PROP(ColumnAssignmentProperty, RollingBackIsExact, ()) {
   RC_ASSERT(assignment.cost().cost_ms == simulator.cost(plan).cost_ms);
   const std::vector<std::int64_t> memory = device_memory(simulator.task(), plan);
   for (int d = 0; d < assignment.num_devices(); ++d) RC_ASSERT(assignment.bytes(d) == memory[d]);
+}
+
+RC_GTEST_PROP(ColumnAssignmentProperty, FloorWithAPieceIsThatOfTheDeviceThatHasIt, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  const Task& task = simulator.task();
+  const MemoryFit fit = fit_memory(task);
+  RC_PRE(fit.feasible);
+  const int device = *rc::gen::inRange(0, task.topology.world_size);
+  ShardingPlan of_device;  // the other devices have nothing, so that its floor is the plan's
+  for (const Shard& shard : fit.plan.shards) {
+    if (shard.device == device) of_device.shards.push_back(shard);
+  }
+  PieceCatalog catalog(simulator);
+  ColumnAssignment assignment(simulator, catalog, of_device);
+  const double before = assignment.floor().cost_ms;
+  const int table = *rc::gen::inRange(0, static_cast<int>(task.tables.size()));
+  const std::int64_t columns = task.tables[table].embedding_dim;
+  RC_PRE(columns % kColumnGranularity == 0 || assignment.columns_of(table, device) == 0);
+  const double with = assignment.floor_with(table, columns, device);
+  RC_ASSERT(assignment.floor().cost_ms == before);
+  RC_ASSERT(assignment.plan().shards.size() == of_device.shards.size());
+  assignment.add(table, columns, device);
+  const double after = assignment.floor().cost_ms;
+  RC_ASSERT(std::abs(with - after) <= 1e-12 * after);
 }
 
 TEST(ColumnAssignment, PiecesOfATableThatMeetAreOne) {

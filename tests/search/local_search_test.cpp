@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <limits>
 
 #include "neuroshard/core/error.h"
@@ -22,6 +23,9 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
+constexpr std::array kMethods{ImprovementMethod::both, ImprovementMethod::annealing,
+                              ImprovementMethod::large_neighbourhood};
+
 LocalSearchOptions short_search() {
   LocalSearchOptions options;
   options.num_steps = 200;
@@ -33,6 +37,7 @@ RC_GTEST_PROP(LocalSearchProperty, PlansAreValidNoWorseAndTheSameOnAnyNumberOfTh
   const MemoryFit fit = fit_memory(simulator.task());
   RC_PRE(fit.feasible);
   LocalSearchOptions options = short_search();
+  options.method = *rc::gen::elementOf(kMethods);
   options.seed = *rc::gen::arbitrary<std::uint64_t>();
   ThreadPool one(1);
   const PlanningResult result = improve_plan(simulator, fit.plan, options, one);
@@ -97,6 +102,8 @@ TEST(SearchBudget, StepsArePlayedInFullRounds) {
   EXPECT_EQ(budget(1.0, 4, 30'000).first_temperature, brief_local_search().first_temperature);
   EXPECT_EQ(budget(1.0, 4, 180'000).num_steps, 60'000);
   EXPECT_EQ(budget(1.0, 4, 180'000).num_rounds, 3);
+  EXPECT_EQ(budget(1.0, 4, 30'000).method, ImprovementMethod::annealing);
+  EXPECT_EQ(budget(1.0, 4, 180'000).method, ImprovementMethod::both);
   EXPECT_EQ(budget(1.0, 4, 180'000).patience, 3);  // all of them
   EXPECT_EQ(budget(1.0, 1024, 180'000).num_rounds, 3);
 }
@@ -108,6 +115,7 @@ RC_GTEST_PROP(LocalSearchProperty, RoundsThatEndByWorkAreTheSameOnAnyNumberOfThr
   LocalSearchOptions options;
   options.num_steps = std::numeric_limits<std::int64_t>::max();
   options.round_ms = 0.05;
+  options.method = *rc::gen::elementOf(kMethods);
   ThreadPool one(1);
   const PlanningResult result = improve_plan(simulator, fit.plan, options, one);
   ThreadPool three(3);
@@ -142,8 +150,12 @@ TEST(LocalSearch, SpreadsWhatLiesOnOneDevice) {
   const Simulator simulator = make_simulator(one_host_task(tables, 4, std::int64_t{1} << 34));
   ThreadPool pool(1);
   ASSERT_LT(simulator.cost(even).cost_ms, 0.7 * simulator.cost(plan).cost_ms);
-  EXPECT_LE(improve_plan(simulator, plan, {}, pool).predicted.cost_ms,
-            simulator.cost(even).cost_ms);
+  for (const ImprovementMethod method : kMethods) {
+    LocalSearchOptions options;
+    options.method = method;
+    EXPECT_LE(improve_plan(simulator, plan, options, pool).predicted.cost_ms,
+              simulator.cost(even).cost_ms);
+  }
 }
 
 TEST(LocalSearch, CutsUnevenlyWhereThatIsBest) {
@@ -152,9 +164,54 @@ TEST(LocalSearch, CutsUnevenlyWhereThatIsBest) {
   task.topology.memory_bytes[1] = 64'000'000;
   const Simulator simulator = make_simulator(task);
   ThreadPool pool(1);
-  const PlanningResult result = improve_plan(simulator, {{{0, 0, 64, 0}}}, {}, pool);
+  for (const ImprovementMethod method : kMethods) {
+    LocalSearchOptions options;
+    options.method = method;
+    const PlanningResult result = improve_plan(simulator, {{{0, 0, 64, 0}}}, options, pool);
+    EXPECT_THAT(violations(task, result.plan), testing::IsEmpty());
+    EXPECT_EQ(result.plan.shards, (std::vector<Shard>{{0, 0, 48, 0}, {0, 48, 16, 1}}));
+  }
+}
+
+TEST(LocalSearch, ImprovesPlansForManyDevices) {
+  std::vector<Table> tables;
+  ShardingPlan plan;
+  for (int t = 0; t < 60; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 100'000, 64, 1.0 + t));
+    plan.shards.push_back({t, 0, 64, t / 3});
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 24, std::int64_t{1} << 30));
+  ThreadPool pool(1);
+  for (const ImprovementMethod method : kMethods) {
+    LocalSearchOptions options;
+    options.method = method;
+    options.num_steps = 5'000;
+    const PlanningResult result = improve_plan(simulator, plan, options, pool);
+    EXPECT_THAT(violations(simulator.task(), result.plan), testing::IsEmpty());
+    EXPECT_LT(result.predicted.cost_ms, 0.8 * simulator.cost(plan).cost_ms);
+  }
+}
+
+TEST(LocalSearch, LargeNeighbourhoodsEvenOutFullDevices) {
+  // Three tables fill a device; the three costliest are together. A magic square evens them out.
+  constexpr int kDeviceOf[] = {0, 2, 1, 2, 1, 0, 1, 0, 2};
+  std::vector<Table> tables;
+  ShardingPlan plan;
+  ShardingPlan even;
+  for (int t = 0; t < 9; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 100'000, 64, 1.0 + 3.0 * t));
+    plan.shards.push_back({t, 0, 64, t / 3});
+    even.shards.push_back({t, 0, 64, kDeviceOf[t]});
+  }
+  const Task task = one_host_task(tables, 3, std::int64_t{4} * 100'000 * 64 * 3);
+  const Simulator simulator = make_simulator(task);
+  ThreadPool pool(1);
+  LocalSearchOptions options;
+  options.method = ImprovementMethod::large_neighbourhood;
+  const PlanningResult result = improve_plan(simulator, plan, options, pool);
   EXPECT_THAT(violations(task, result.plan), testing::IsEmpty());
-  EXPECT_EQ(result.plan.shards, (std::vector<Shard>{{0, 0, 48, 0}, {0, 48, 16, 1}}));
+  EXPECT_LT(result.predicted.cost_ms, simulator.cost(plan).cost_ms);
+  EXPECT_LE(result.predicted.cost_ms, simulator.cost(even).cost_ms);
 }
 
 RC_GTEST_PROP(NeuroShardPlannerProperty, IsValidAndNoWorseThanTheSearchItStartsFrom, ()) {

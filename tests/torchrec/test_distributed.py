@@ -130,6 +130,52 @@ def test_one_plan_on_all_ranks(tmp_path):
     assert run.returncode == 0, run.stderr[-3000:]
 
 
+PLAN_IN_A_SUBGROUP = """
+import torch.distributed as dist
+from conftest import make_collection, make_topology
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+
+from neuroshard.torchrec import NeuroShardPlanner
+
+dist.init_process_group("gloo")
+groups = [dist.new_group([rank]) for rank in range(2)]
+own = groups[dist.get_rank()]
+planner = NeuroShardPlanner(topology=make_topology(1, 1 << 30), debug=False)
+plan = planner.collective_plan(
+    make_collection([(1000, 64)]), [EmbeddingBagCollectionSharder()], own
+)
+print(f"rank {dist.get_rank()}: {len(plan.plan[''])} tables", flush=True)
+
+
+class Unreadable(Exception):
+    def __reduce__(self):
+        raise TypeError("not to be pickled")
+
+
+def fail(*_):
+    raise Unreadable("what went wrong")
+
+
+planner._planned = fail
+try:
+    planner.collective_plan(make_collection([(1000, 64)]), [], dist.GroupMember.WORLD)
+except RuntimeError as error:
+    print(f"rank {dist.get_rank()}: {error}", flush=True)
+del planner, plan, own, groups
+dist.destroy_process_group()
+"""
+
+
+def test_groups_other_than_all_ranks_and_failures_that_cannot_be_sent(tmp_path):
+    script = tmp_path / "plan_in_a_subgroup.py"
+    path = str(ROOT / "tests" / "torchrec")
+    script.write_text(f"import sys\nsys.path.insert(0, {path!r})\n" + PLAN_IN_A_SUBGROUP)
+    run = torchrun(script)
+    for rank in (0, 1):
+        assert f"rank {rank}: 1 tables" in run.stdout, run.stdout
+        assert f"rank {rank}: Unreadable: what went wrong" in run.stdout, run.stdout
+
+
 FAILING_ON_ALL_RANKS = """
 import gc
 import sys

@@ -17,7 +17,7 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection, Embedding
 from neuroshard import ExtrapolationWarning, InputError
 from neuroshard.statistics import TableStatistics
 from neuroshard.torchrec import NeuroShardPlanner
-from neuroshard.torchrec.planner import joined
+from neuroshard.torchrec.pieces import joined
 from neuroshard.types import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -35,8 +34,10 @@ from ..statistics import TableStatistics
 from ..types import Plan, Table, Task
 from ..types import Shard as ShardOfPlan
 from ..types import Topology as Devices
+from .collective import transferable
 from .enumeration import GivenOptions, GivenReservation, OptionEnumerator, sharded_modules
 from .options import bytes_on, free_storage, optimizer_of, unite_groups
+from .pieces import as_whole, cost_ms, joined
 from .tables import (
     COLUMN_WISE,
     TABLE_WISE,
@@ -476,41 +477,3 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         if self._models is not None:
             return self._models
         return DEFAULT_MODELS.get(self._topology.compute_device, ())
-
-
-def as_whole(table: Table | Mapping[str, Any]) -> Table:
-    """The table, not to be cut."""
-    assert isinstance(table, Table)
-    return replace(table, min_shard_columns=table.embedding_dim)
-
-
-def cost_ms(plan: Plan) -> float:
-    """What its slowest device is predicted to take."""
-    assert plan.predicted is not None
-    return plan.predicted.cost_ms
-
-
-def joined(shards: Sequence[ShardOfPlan]) -> list[ShardOfPlan]:
-    """A table's pieces on one device as one; its columns lie on its devices in the old order."""
-    columns: dict[str, dict[int, int]] = defaultdict(dict)
-    for shard in sorted(shards, key=lambda shard: shard.column_offset):
-        of_table = columns[shard.table]
-        of_table[shard.device] = of_table.get(shard.device, 0) + shard.num_columns
-    result = []
-    for table, by_device in columns.items():
-        offset = 0
-        for device, width in by_device.items():
-            result.append(ShardOfPlan(table, offset, width, device))
-            offset += width
-    return result
-
-
-def transferable(error: Exception) -> Exception:
-    """The error, or its text in one that other processes can read."""
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        substitute = RuntimeError(f"{type(error).__name__}: {error}")
-        substitute.__cause__ = error
-        return substitute
-    return error
