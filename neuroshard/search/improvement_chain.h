@@ -15,6 +15,8 @@ namespace neuroshard {
 class ImprovementChain {
  public:
   virtual ~ImprovementChain() = default;
+  ImprovementChain(const ImprovementChain&) = delete;
+  ImprovementChain& operator=(const ImprovementChain&) = delete;
 
   /// Plays the chain; the assignment is the best plan met then.
   virtual void run() = 0;
@@ -27,8 +29,6 @@ class ImprovementChain {
   /// Keeps references to simulator and options. Chains of different streams draw differently.
   ImprovementChain(const Simulator& simulator, const ShardingPlan& plan,
                    const LocalSearchOptions& options, std::uint64_t stream);
-  ImprovementChain(const ImprovementChain&) = delete;
-  ImprovementChain& operator=(const ImprovementChain&) = delete;
 
   /// What a step of annealing and the pricing of a plan count, for so many devices.
   [[nodiscard]] static double step_ns(int devices);
@@ -58,12 +58,12 @@ class ImprovementChain {
   /// Some columns of a piece that can be cut.
   [[nodiscard]] std::int64_t random_part(const ColumnAssignment::Holding& holding);
 
-  const Simulator& simulator_;         // NOLINT(*-non-private-member-variables-in-classes)
-  const LocalSearchOptions& options_;  // NOLINT(*-non-private-member-variables-in-classes)
-  Random random_;                      // NOLINT(*-non-private-member-variables-in-classes)
-  PieceCatalog catalog_;               // NOLINT(*-non-private-member-variables-in-classes)
-  ColumnAssignment assignment_;        // NOLINT(*-non-private-member-variables-in-classes)
-  double best_cost_ = 0.0;             // NOLINT(*-non-private-member-variables-in-classes)
+  const Simulator& simulator_;
+  const LocalSearchOptions& options_;
+  Random random_;
+  PieceCatalog catalog_;
+  ColumnAssignment assignment_;
+  double best_cost_ = 0.0;
 };
 
 }  // namespace neuroshard

@@ -153,6 +153,7 @@ TEST(LocalSearch, SpreadsWhatLiesOnOneDevice) {
   for (const ImprovementMethod method : kMethods) {
     LocalSearchOptions options;
     options.method = method;
+    options.num_steps = 10'000;
     EXPECT_LE(improve_plan(simulator, plan, options, pool).predicted.cost_ms,
               simulator.cost(even).cost_ms);
   }
@@ -169,7 +170,8 @@ TEST(LocalSearch, CutsUnevenlyWhereThatIsBest) {
     options.method = method;
     const PlanningResult result = improve_plan(simulator, {{{0, 0, 64, 0}}}, options, pool);
     EXPECT_THAT(violations(task, result.plan), testing::IsEmpty());
-    EXPECT_EQ(result.plan.shards, (std::vector<Shard>{{0, 0, 48, 0}, {0, 48, 16, 1}}));
+    EXPECT_EQ(result.plan.shards, (std::vector<Shard>{{0, 0, 48, 0}, {0, 48, 16, 1}}))
+        << static_cast<int>(method);
   }
 }
 
