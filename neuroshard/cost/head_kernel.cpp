@@ -15,19 +15,16 @@ namespace neuroshard::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <bool kWithPiece>
-HWY_INLINE double hidden_sum(const double* HWY_RESTRICT state, const double* HWY_RESTRICT piece,
-                             std::size_t hidden, const double* HWY_RESTRICT bias,
-                             const double* HWY_RESTRICT output) {
+/// sum_j output[j] * max(value(j), 0), where `values(j)` are value(j), value(j + 1), ... in a
+/// vector.
+template <class Values, class Value>
+HWY_INLINE double active_sum(std::size_t hidden, const double* HWY_RESTRICT output,
+                             const Values& values, const Value& value) {
   const hn::ScalableTag<double> d;
   const std::size_t lanes = hn::Lanes(d);
   auto sum0 = hn::Zero(d);
   auto sum1 = hn::Zero(d);
-  const auto active = [&](std::size_t j) HWY_ATTR {
-    auto value = hn::Add(hn::LoadU(d, state + j), hn::LoadU(d, bias + j));
-    if constexpr (kWithPiece) value = hn::Add(value, hn::LoadU(d, piece + j));
-    return hn::Max(value, hn::Zero(d));
-  };
+  const auto active = [&](std::size_t j) HWY_ATTR { return hn::Max(values(j), hn::Zero(d)); };
   std::size_t j = 0;
   for (; j + 2 * lanes <= hidden; j += 2 * lanes) {
     sum0 = hn::MulAdd(active(j), hn::LoadU(d, output + j), sum0);
@@ -39,10 +36,25 @@ HWY_INLINE double hidden_sum(const double* HWY_RESTRICT state, const double* HWY
   }
   double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
   for (; j < hidden; ++j) {
-    const double value = state[j] + bias[j] + (kWithPiece ? piece[j] : 0.0);
-    if (value > 0.0) total += value * output[j];
+    const double one = value(j);
+    if (one > 0.0) total += one * output[j];
   }
   return total;
+}
+
+template <bool kWithPiece>
+HWY_INLINE double hidden_sum(const double* HWY_RESTRICT state, const double* HWY_RESTRICT piece,
+                             std::size_t hidden, const double* HWY_RESTRICT bias,
+                             const double* HWY_RESTRICT output) {
+  const hn::ScalableTag<double> d;
+  return active_sum(
+      hidden, output,
+      [&](std::size_t j) HWY_ATTR {
+        const auto value = hn::Add(hn::LoadU(d, state + j), hn::LoadU(d, bias + j));
+        if constexpr (kWithPiece) return hn::Add(value, hn::LoadU(d, piece + j));
+        return value;
+      },
+      [&](std::size_t j) { return state[j] + bias[j] + (kWithPiece ? piece[j] : 0.0); });
 }
 
 /// As `hidden_sum` without a piece, after the piece was added to the state.
@@ -50,30 +62,17 @@ HWY_INLINE double hidden_sum_after(double* HWY_RESTRICT state, const double* HWY
                                    std::size_t hidden, const double* HWY_RESTRICT bias,
                                    const double* HWY_RESTRICT output) {
   const hn::ScalableTag<double> d;
-  const std::size_t lanes = hn::Lanes(d);
-  auto sum0 = hn::Zero(d);
-  auto sum1 = hn::Zero(d);
-  const auto active = [&](std::size_t j) HWY_ATTR {
-    const auto value = hn::Add(hn::LoadU(d, state + j), hn::LoadU(d, piece + j));
-    hn::StoreU(value, d, state + j);
-    return hn::Max(hn::Add(value, hn::LoadU(d, bias + j)), hn::Zero(d));
-  };
-  std::size_t j = 0;
-  for (; j + 2 * lanes <= hidden; j += 2 * lanes) {
-    sum0 = hn::MulAdd(active(j), hn::LoadU(d, output + j), sum0);
-    sum1 = hn::MulAdd(active(j + lanes), hn::LoadU(d, output + j + lanes), sum1);
-  }
-  if (j + lanes <= hidden) {
-    sum0 = hn::MulAdd(active(j), hn::LoadU(d, output + j), sum0);
-    j += lanes;
-  }
-  double total = hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1)));
-  for (; j < hidden; ++j) {
-    state[j] += piece[j];
-    const double value = state[j] + bias[j];
-    if (value > 0.0) total += value * output[j];
-  }
-  return total;
+  return active_sum(
+      hidden, output,
+      [&](std::size_t j) HWY_ATTR {
+        const auto value = hn::Add(hn::LoadU(d, state + j), hn::LoadU(d, piece + j));
+        hn::StoreU(value, d, state + j);
+        return hn::Add(value, hn::LoadU(d, bias + j));
+      },
+      [&](std::size_t j) {
+        state[j] += piece[j];
+        return state[j] + bias[j];
+      });
 }
 
 void head_costs(const double* states, std::size_t num_states, std::size_t stride,
