@@ -130,25 +130,16 @@ double NeuralCommunicationModel::least_cost_ms(const Topology& topology, std::in
   const std::size_t world_size = columns.size();
   assert(compute_ms.size() == world_size);
   if (world_size == 1) return compute_ms[0];
-  const ClusterNetwork& network = cluster().network;
-  LinkSchedule& schedule = schedule_of(network, topology, batch_size);
+  LinkSchedule& schedule = schedule_of(cluster().network, topology, batch_size);
   std::vector<double>& starts = scratch_of_thread().starts;
   std::vector<double>& ends = scratch_of_thread().ends;
   starts.assign(world_size, 0.0);
   ends.resize(world_size);
   schedule.ends(columns, starts, ends);
   for (std::size_t d = 0; d < world_size; ++d) starts[d] = ends[d] + compute_ms[d];
-  // On a shared card, who comes later lets the others end earlier: with starts that are too early,
-  // the schedule's ends need not be. There it is each device's own messages that count.
-  const bool cards_are_shared = topology.world_size > topology.local_world_size &&
-                                std::min(network.devices_per_card, topology.local_world_size) > 1;
-  if (cards_are_shared) {
-    for (std::size_t d = 0; d < world_size; ++d) {
-      ends[d] = starts[d] + 0.5 * floor_ms(topology, batch_size, columns[d]);
-    }
-  } else {
-    schedule.ends(columns, starts, ends);
-  }
+  // These starts are too early, and so is the last end that follows. (A single one need not be: on
+  // a shared card, who comes later lets the others end earlier; but never the card's last one.)
+  schedule.ends(columns, starts, ends);
   return *std::max_element(ends.begin(), ends.end());
 }
 
