@@ -9,12 +9,12 @@
 
 #include "bench/head_ceiling.h"
 #include "bench/search_task.h"
-#include "neuroshard/cost/head_kernel.h"
-#include "neuroshard/cost/pessimistic_compute_model.h"
-#include "neuroshard/search/column_assignment.h"
-#include "neuroshard/search/greedy_grid_search.h"
+#include "neuroshard/cost/compute/head_kernel.h"
+#include "neuroshard/cost/compute/pessimistic_compute_model.h"
+#include "neuroshard/search/beam/greedy_grid_search.h"
+#include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/lower_bound.h"
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/state_rows.h"
 
 namespace neuroshard {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/collect/compute/embedding_operator.h"
-#include "neuroshard/collect/compute/memory_arena.h"
-#include "neuroshard/collect/compute/prefetch.h"
+#include "neuroshard/collect/compute/cpu/embedding_operator.h"
+#include "neuroshard/collect/compute/cpu/memory_arena.h"
+#include "neuroshard/collect/compute/cpu/prefetch.h"
 #include "neuroshard/core/random.h"
 
 namespace neuroshard {

@@ -8,7 +8,6 @@
 
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
@@ -16,6 +15,7 @@
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/paper/ablations.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
@@ -25,14 +25,6 @@ namespace {
 /// Tasks whose plans are measured in turns: the more, the less time is spent on filling the caches
 /// with other things between two passes; a run that is killed loses as many.
 constexpr std::size_t kTasksTogether = 12;
-
-std::vector<std::unique_ptr<Planner>> planners_of(const std::vector<std::string>& names) {
-  if (names.size() == 1 && names[0] == "all") return make_planners();
-  if (names.size() == 1 && names[0] == "ablation") return make_ablations();
-  std::vector<std::unique_ptr<Planner>> planners;
-  for (const std::string& name : names) planners.push_back(find_planner(name));
-  return planners;
-}
 
 /// Samples measured again beside each group of tasks: their median ratio is then within 1 to 2 %
 /// where single samples differ by 5 %.
@@ -83,7 +75,7 @@ void add_comparison_options(CLI::App& command, ComparisonRunOptions& options) {
 }
 
 ComparisonRun::ComparisonRun(const ComparisonRunOptions& options)
-    : options_(options), planner_(options.planner), planners_(planners_of(options.algorithms)) {
+    : options_(options), planner_(options.planner), planners_(find_planners(options.algorithms)) {
   planner_.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   if (!options.measure) {
     if (!options.controls.empty()) {

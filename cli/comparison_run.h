@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cli/gpu_options.h"
+#include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
-#include "neuroshard/evaluate/speed_controls.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/workload/workload.h"
 
 namespace neuroshard::cli {

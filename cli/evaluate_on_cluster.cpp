@@ -11,7 +11,7 @@
 
 #include "cli/iteration_report.h"
 #include "neuroshard/collect/communication/simgrid_simulation.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard::cli {
 

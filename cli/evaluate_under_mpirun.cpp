@@ -13,7 +13,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard::cli {
 

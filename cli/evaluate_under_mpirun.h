@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/cuda/cuda_backend.h"
 #include "neuroshard/cost/simulator.h"
 

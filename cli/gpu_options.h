@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/cuda/cuda_backend.h"
 
 namespace neuroshard::cli {

@@ -11,13 +11,13 @@
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/communication_features.h"
-#include "neuroshard/cost/communication_model_io.h"
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/report/text_table.h"
-#include "neuroshard/train/model_test.h"
+#include "neuroshard/train/compute/model_test.h"
 
 namespace neuroshard::cli {
 

@@ -18,7 +18,7 @@
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/report/text_table.h"
-#include "neuroshard/workload/task_generator.h"
+#include "neuroshard/workload/generate/task_generator.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {

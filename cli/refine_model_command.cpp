@@ -13,10 +13,10 @@
 #include "cli/training_report.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
-#include "neuroshard/evaluate/model_refinement.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/refine/model_refinement.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {

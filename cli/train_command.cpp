@@ -13,12 +13,12 @@
 #include "cli/training_report.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/communication_model_io.h"
-#include "neuroshard/cost/compute_model_io.h"
-#include "neuroshard/io/json.h"
-#include "neuroshard/train/communication_baselines.h"
-#include "neuroshard/train/communication_trainer.h"
-#include "neuroshard/train/compute_trainer.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/paper/communication_baselines.h"
+#include "neuroshard/train/communication/communication_trainer.h"
+#include "neuroshard/train/compute/compute_trainer.h"
 
 namespace neuroshard::cli {
 

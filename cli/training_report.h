@@ -5,8 +5,8 @@
 #include <string>
 
 #include "cli/progress.h"
-#include "neuroshard/io/json.h"
-#include "neuroshard/train/communication_metrics.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/train/communication/communication_metrics.h"
 #include "neuroshard/train/metrics.h"
 #include "neuroshard/train/training_loop.h"
 

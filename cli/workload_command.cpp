@@ -14,8 +14,8 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/text_table.h"
-#include "neuroshard/workload/aggregate_statistics.h"
-#include "neuroshard/workload/task_generator.h"
+#include "neuroshard/workload/generate/aggregate_statistics.h"
+#include "neuroshard/workload/generate/task_generator.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {

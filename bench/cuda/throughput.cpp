@@ -18,9 +18,9 @@
 #include "neuroshard/collect/compute/cuda/device_worker.h"
 #include "neuroshard/collect/compute/cuda/measuring_kernels.h"
 #include "neuroshard/io/file.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/report/text_table.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard {

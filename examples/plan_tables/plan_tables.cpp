@@ -1,6 +1,6 @@
 // Plans the tables of a small recommendation model over four A100s of one host and prints who gets
 // what. Costs are the analytic models' estimates, from data sheets; a trained model (see
-// neuroshard/cost/compute_model_io.h) takes their place without further changes.
+// neuroshard/cost/compute/compute_model_io.h) takes their place without further changes.
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -10,10 +10,10 @@
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/simulator.h"
-#include "neuroshard/search/beam_search.h"
+#include "neuroshard/search/beam/beam_search.h"
 
 namespace {
 

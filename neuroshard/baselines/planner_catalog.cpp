@@ -1,11 +1,10 @@
 // All planners by name.
 #include "neuroshard/baselines/planner_catalog.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "neuroshard/baselines/baselines.h"
-#include "neuroshard/search/beam_search.h"
+#include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/neuroshard_planner.h"
 
 namespace neuroshard {
@@ -20,46 +19,8 @@ std::vector<std::unique_ptr<Planner>> make_planners() {
   return planners;
 }
 
-std::vector<std::unique_ptr<Planner>> make_ablations() {
-  std::vector<std::unique_ptr<Planner>> planners;
-  planners.push_back(std::make_unique<NeuroShardPlanner>());
-  NeuroShardOptions options;
-  options.name = "without-beam";
-  options.beam.num_levels = 0;
-  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
-  options = {};
-  options.name = "without-grid";
-  options.beam.greedy.num_limits = 1;
-  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
-  options = {};
-  options.name = "without-cache";
-  options.beam.greedy.take_over = false;
-  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
-  options = {};
-  options.name = "brief-improvement";
-  options.improvement = brief_local_search();
-  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
-  options = {};
-  options.name = "annealing-only";
-  options.improvement.method = ImprovementMethod::annealing;
-  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
-  options = {};
-  options.name = "neighbourhoods-only";
-  options.improvement.method = ImprovementMethod::large_neighbourhood;
-  planners.push_back(std::make_unique<NeuroShardPlanner>(options));
-  planners.push_back(std::make_unique<BeamSearchPlanner>());
-  return planners;
-}
-
 std::unique_ptr<Planner> find_planner(std::string_view name) {
-  std::vector<std::unique_ptr<Planner>> planners = make_planners();
-  for (std::unique_ptr<Planner>& ablation : make_ablations()) {
-    const bool is_known = std::any_of(
-        planners.begin(), planners.end(),
-        [&](const std::unique_ptr<Planner>& other) { return other->name() == ablation->name(); });
-    if (!is_known) planners.push_back(std::move(ablation));
-  }
-  return take_by_name(std::move(planners), name);
+  return take_by_name(make_planners(), name);
 }
 
 }  // namespace neuroshard

@@ -1,8 +1,8 @@
 // A planner after the idea of TorchRec's EmbeddingShardingPlanner: enumerate, propose, partition.
 #pragma once
 
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/search/planner.h"
 
 namespace neuroshard {

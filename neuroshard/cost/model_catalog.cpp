@@ -12,10 +12,10 @@
 #include <sstream>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
-#include "neuroshard/cost/communication_model_io.h"
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 
 namespace neuroshard {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/cost/communication_cost_model.h"
-#include "neuroshard/cost/compute_cost_model.h"
+#include "neuroshard/cost/communication/communication_cost_model.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
 
 namespace neuroshard {
 

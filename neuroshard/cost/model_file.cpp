@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

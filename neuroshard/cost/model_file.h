@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/cost/compute_network.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/cost/compute/compute_network.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/io/safetensors.h"
 
 namespace neuroshard {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
-#include "neuroshard/cost/communication_cost_model.h"
-#include "neuroshard/cost/compute_cost_model.h"
+#include "neuroshard/cost/communication/communication_cost_model.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
 
 namespace neuroshard {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "neuroshard/evaluate/comparison.h"
-#include "neuroshard/io/json.h"
-#include "neuroshard/io/json_lines.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_lines.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

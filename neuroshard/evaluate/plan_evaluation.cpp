@@ -9,10 +9,10 @@
 #include <optional>
 #include <utility>
 
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
+#include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/evaluate/speed_controls.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
 
 namespace neuroshard {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "neuroshard/core/task.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/task_io.h"
 
 namespace neuroshard {

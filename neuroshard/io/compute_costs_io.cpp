@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/task_io.h"
 
 namespace neuroshard {

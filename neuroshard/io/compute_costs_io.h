@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "neuroshard/core/table.h"
-#include "neuroshard/io/json.h"
-#include "neuroshard/io/json_lines.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_lines.h"
 #include "neuroshard/io/sample_io.h"
 
 namespace neuroshard {

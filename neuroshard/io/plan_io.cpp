@@ -8,7 +8,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/file.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/sample_io.h"
 #include "neuroshard/io/task_io.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "neuroshard/core/sharding_plan.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
 

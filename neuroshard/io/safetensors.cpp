@@ -13,8 +13,8 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/file.h"
-#include "neuroshard/io/json.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

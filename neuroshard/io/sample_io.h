@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "neuroshard/io/json.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

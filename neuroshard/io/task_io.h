@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "neuroshard/core/task.h"
-#include "neuroshard/io/json.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

@@ -12,7 +12,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
-#include "neuroshard/cost/pessimistic_compute_model.h"
+#include "neuroshard/cost/compute/pessimistic_compute_model.h"
 
 namespace neuroshard {
 

@@ -1,8 +1,8 @@
 // The algorithm "neuroshard": the paper's search, and then improvement of its plan.
 #pragma once
 
-#include "neuroshard/search/beam_search.h"
-#include "neuroshard/search/local_search.h"
+#include "neuroshard/search/beam/beam_search.h"
+#include "neuroshard/search/improve/local_search.h"
 #include "neuroshard/search/planner.h"
 
 namespace neuroshard {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/workload/generated_workloads.h"
+#include "neuroshard/workload/generate/generated_workloads.h"
 #include "neuroshard/workload/published_workloads.h"
 
 namespace neuroshard {

@@ -21,7 +21,7 @@
 #include "neuroshard/collect/compute/repeated_timing.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/task_io.h"
-#include "neuroshard/workload/index_batch.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard::python {
 

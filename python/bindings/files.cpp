@@ -11,7 +11,7 @@
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::python {

@@ -13,7 +13,7 @@
 
 #include "module.h"
 #include "neuroshard/baselines/planner_catalog.h"
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
@@ -21,6 +21,7 @@
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
+#include "neuroshard/paper/ablations.h"
 #include "neuroshard/search/lower_bound.h"
 
 namespace neuroshard::python {
@@ -107,9 +108,8 @@ TextAndWarnings price(const std::string& text, const Names& models) {
 std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
                     const Names& models, const Names& algorithms, const PlannerOptions& options,
                     std::int64_t arena_bytes, const std::string& reference) {
-  std::vector<std::unique_ptr<Planner>> planners;
-  for (const std::string& name : algorithms) planners.push_back(find_planner(name));
-  if (planners.empty()) planners = make_planners();
+  const std::vector<std::unique_ptr<Planner>> planners =
+      algorithms.empty() ? make_planners() : find_planners(algorithms);
   std::optional<ComputeBenchmark> benchmark;
   if (arena_bytes > 0) {
     ComputeBenchmarkOptions settings;

@@ -9,8 +9,8 @@
 
 #include "neuroshard/baselines/torchrec_like.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard {

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "neuroshard/io/communication_costs_io.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/io/plan_io.h"
 #include "tests/cli/run_mpi.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"

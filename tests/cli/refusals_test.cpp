@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/plan_io.h"
 #include "tests/cli/run_cli.h"
 #include "tests/cost/arbitrary_network.h"

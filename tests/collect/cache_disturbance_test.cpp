@@ -1,5 +1,5 @@
 // The caches are disturbed as much as is missing, and no more.
-#include "neuroshard/collect/compute/cache_disturbance.h"
+#include "neuroshard/collect/compute/cpu/cache_disturbance.h"
 
 #include <gtest/gtest.h>
 

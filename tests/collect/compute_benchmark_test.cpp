@@ -1,5 +1,5 @@
 // Measuring sets of pieces in turns: every set once, as it is drawn, whatever is in flight.
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

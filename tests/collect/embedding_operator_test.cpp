@@ -1,6 +1,6 @@
 // The fused operator against a naive double-precision reference, finite differences, and itself on
 // other numbers of threads.
-#include "neuroshard/collect/compute/embedding_operator.h"
+#include "neuroshard/collect/compute/cpu/embedding_operator.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,5 +1,5 @@
 // Packed lookups come out grouped by row, in batch order within a row.
-#include "neuroshard/collect/compute/lookup_sort.h"
+#include "neuroshard/collect/compute/cpu/lookup_sort.h"
 
 #include <gtest/gtest.h>
 

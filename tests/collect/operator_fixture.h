@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "neuroshard/collect/compute/embedding_operator.h"
+#include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/core/random.h"
 
 namespace neuroshard::testing_operator {

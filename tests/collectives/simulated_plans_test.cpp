@@ -12,7 +12,7 @@
 
 #include "neuroshard/collect/communication/simgrid_simulation.h"
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 

@@ -1,5 +1,5 @@
 // The analytic all-to-all: its formula by hand, waiting, and symmetry.
-#include "neuroshard/cost/analytic_communication.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The analytic computation model: its formula by hand, and its behaviour at the edges.
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/communication_features.h"
-#include "neuroshard/cost/neural_communication_model.h"
+#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/neural_communication_model.h"
 
 namespace neuroshard::testing_networks {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/neural_compute_model.h"
+#include "neuroshard/cost/compute/neural_compute_model.h"
 
 namespace neuroshard::testing_networks {
 

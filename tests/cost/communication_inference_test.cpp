@@ -1,5 +1,5 @@
 // The laid-out communication network against its formula, on every instruction set there is here.
-#include "neuroshard/cost/communication_inference.h"
+#include "neuroshard/cost/communication/communication_inference.h"
 
 #include <gtest/gtest.h>
 #include <hwy/targets.h>

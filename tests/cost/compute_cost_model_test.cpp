@@ -1,6 +1,6 @@
 // What every computation cost model keeps: a piece added and priced in one go is one added and then
 // priced.
-#include "neuroshard/cost/compute_cost_model.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,10 +9,10 @@
 #include <memory>
 #include <vector>
 
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
+#include "neuroshard/cost/compute/pessimistic_compute_model.h"
 #include "neuroshard/cost/model_catalog.h"
-#include "neuroshard/cost/pessimistic_compute_model.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
 

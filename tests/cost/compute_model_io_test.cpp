@@ -1,6 +1,6 @@
 // Model files: what is written is read back bit for bit, and every kind of damage is refused in one
 // line that names the file and the place.
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

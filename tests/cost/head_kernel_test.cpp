@@ -1,5 +1,5 @@
 // The search's kernels against their formulas, on every instruction set that this machine has.
-#include "neuroshard/cost/head_kernel.h"
+#include "neuroshard/cost/compute/head_kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/compute_cost_model.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
 #include "tests/cost/instruction_sets.h"
 
 namespace neuroshard {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 #include "tests/cost/arbitrary_communication.h"

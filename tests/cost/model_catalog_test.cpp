@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <set>
 
-#include "neuroshard/cost/compute_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/checksum.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"

@@ -1,5 +1,5 @@
 // The learned communication model: what holds whatever its parameters are.
-#include "neuroshard/cost/neural_communication_model.h"
+#include "neuroshard/cost/communication/neural_communication_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/communication_model_io.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/io/io_test_util.h"
 

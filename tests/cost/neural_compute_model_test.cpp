@@ -1,6 +1,6 @@
 // The neural cost model: exact sums of contributions, costs that never fall with a further piece,
 // and honesty about what it was not trained on.
-#include "neuroshard/cost/neural_compute_model.h"
+#include "neuroshard/cost/compute/neural_compute_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <limits>
 #include <thread>
 
-#include "neuroshard/cost/pessimistic_compute_model.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/cost/compute/pessimistic_compute_model.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
 

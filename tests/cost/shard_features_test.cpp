@@ -1,5 +1,5 @@
 // Features of a piece: their names, what they grow with, and that no table makes them undefined.
-#include "neuroshard/cost/shard_features.h"
+#include "neuroshard/cost/compute/shard_features.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

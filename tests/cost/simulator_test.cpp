@@ -12,8 +12,8 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard {

@@ -8,8 +8,8 @@
 #include <map>
 #include <set>
 
-#include "neuroshard/workload/index_batch.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_batch.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard::cuda {
 namespace {

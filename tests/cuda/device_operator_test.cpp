@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "neuroshard/collect/compute/cuda/measuring_kernels.h"
-#include "neuroshard/workload/index_batch.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 #include "tests/cuda/adversarial_fixture.h"
 #include "tests/cuda/device_operator.h"
 

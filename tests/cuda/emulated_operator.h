@@ -13,7 +13,7 @@
 #include "neuroshard/collect/compute/cuda/lookup_keys.h"
 #include "neuroshard/collect/compute/cuda/pooling.h"
 #include "neuroshard/collect/compute/cuda/row_updates.h"
-#include "neuroshard/workload/index_batch.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 #include "tests/cuda/host_group.h"
 
 namespace neuroshard::cuda {

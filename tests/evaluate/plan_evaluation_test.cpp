@@ -8,7 +8,7 @@
 
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 #include "tests/collect/tiny_collection.h"
 #include "tests/evaluate/exact_backend.h"
 #include "tests/search/arbitrary_simulator.h"

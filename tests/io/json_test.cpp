@@ -1,5 +1,5 @@
 // JSON: what is refused and where, and that values survive being written.
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "io_test_util.h"
-#include "neuroshard/io/json_reader.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/analytic_compute.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/simulator.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"

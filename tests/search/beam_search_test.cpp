@@ -1,6 +1,6 @@
 // The search: valid plans for any task, the same ones on any number of threads, priced by the
 // simulator, and never worse than what it starts from.
-#include "neuroshard/search/beam_search.h"
+#include "neuroshard/search/beam/beam_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/search/arbitrary_simulator.h"

@@ -1,5 +1,5 @@
 // The incremental state of a plan: equal to one built from scratch whatever was done and undone.
-#include "neuroshard/search/column_assignment.h"
+#include "neuroshard/search/improve/column_assignment.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {

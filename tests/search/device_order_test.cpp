@@ -1,5 +1,5 @@
 // The order of devices by cost against sorting them anew.
-#include "neuroshard/search/device_order.h"
+#include "neuroshard/search/beam/device_order.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

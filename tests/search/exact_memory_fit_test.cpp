@@ -1,10 +1,10 @@
 // The exact answer to whether a task fits, and that it is known to be one.
-#include "neuroshard/search/exact_memory_fit.h"
+#include "neuroshard/search/memory/exact_memory_fit.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {

@@ -1,5 +1,5 @@
 // The greedy grid search against one that tries every limit from nothing.
-#include "neuroshard/search/greedy_grid_search.h"
+#include "neuroshard/search/beam/greedy_grid_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Improvement of plans: valid, never worse, the same on any number of threads, and of use.
-#include "neuroshard/search/local_search.h"
+#include "neuroshard/search/improve/local_search.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/search/arbitrary_simulator.h"
 

@@ -8,8 +8,8 @@
 
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/search/column_assignment.h"
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/improve/column_assignment.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {

@@ -1,6 +1,6 @@
 // Fitting into memory: every plan found is valid, ample memory is always enough, and the remedies
 // that an error names really are ones.
-#include "neuroshard/search/memory_fit.h"
+#include "neuroshard/search/memory/memory_fit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

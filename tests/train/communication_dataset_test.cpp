@@ -1,5 +1,5 @@
 // Communication costs as training data: what is read, how it is split, what is refused.
-#include "neuroshard/train/communication_dataset.h"
+#include "neuroshard/train/communication/communication_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

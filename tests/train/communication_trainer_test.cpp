@@ -1,13 +1,13 @@
 // Training the communication model and what it is compared with.
-#include "neuroshard/train/communication_trainer.h"
+#include "neuroshard/train/communication/communication_trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/analytic_communication.h"
-#include "neuroshard/cost/communication_model_io.h"
-#include "neuroshard/train/communication_baselines.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/paper/communication_baselines.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_all_to_alls.h"
 

@@ -1,6 +1,6 @@
 // Training data: what is read from files, what may not be mixed, and that tables which were kept
 // from training stay out of it.
-#include "neuroshard/train/compute_dataset.h"
+#include "neuroshard/train/compute/compute_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Training from end to end on costs that follow a formula: it learns them, and the same seed gives
 // the same model bit for bit on any number of threads.
-#include "neuroshard/train/compute_trainer.h"
+#include "neuroshard/train/compute/compute_trainer.h"
 
 #include <gtest/gtest.h>
 

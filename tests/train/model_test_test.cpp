@@ -1,5 +1,5 @@
 // A model beside measured costs: errors and bias are those that were put in.
-#include "neuroshard/train/model_test.h"
+#include "neuroshard/train/compute/model_test.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

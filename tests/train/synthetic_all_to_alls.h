@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/link_schedule.h"
+#include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/io/communication_costs_io.h"
 
 namespace neuroshard::testing_costs {

@@ -1,6 +1,6 @@
 // The communication network in training: its predictions and gradients against the formula in
 // double precision.
-#include "neuroshard/train/trainable_communication_network.h"
+#include "neuroshard/train/communication/trainable_communication_network.h"
 
 #include <gtest/gtest.h>
 

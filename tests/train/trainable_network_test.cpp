@@ -1,12 +1,12 @@
 // The network in training: its predictions and gradients against the formula in double precision,
 // and that inference predicts what training did.
-#include "neuroshard/train/trainable_network.h"
+#include "neuroshard/train/compute/trainable_network.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "neuroshard/cost/neural_compute_model.h"
+#include "neuroshard/cost/compute/neural_compute_model.h"
 
 namespace neuroshard {
 namespace {

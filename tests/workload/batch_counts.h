@@ -3,8 +3,8 @@
 
 #include <unordered_map>
 
-#include "neuroshard/workload/index_batch.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_batch.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
 

@@ -1,5 +1,5 @@
 // The generated workloads' aggregates, for several seeds, against the published ones.
-#include "neuroshard/workload/generated_workloads.h"
+#include "neuroshard/workload/generate/generated_workloads.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 #include <set>
 
 #include "batch_counts.h"
-#include "neuroshard/workload/aggregate_statistics.h"
+#include "neuroshard/workload/generate/aggregate_statistics.h"
+#include "neuroshard/workload/generate/rate_spectrum.h"
 #include "neuroshard/workload/published_workloads.h"
-#include "neuroshard/workload/rate_spectrum.h"
 
 namespace neuroshard {
 namespace {

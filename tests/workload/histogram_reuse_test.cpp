@@ -1,5 +1,5 @@
 // Tables of which only a reuse histogram is known.
-#include "neuroshard/workload/histogram_reuse.h"
+#include "neuroshard/workload/reuse/histogram_reuse.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "batch_counts.h"
 #include "make_tables.h"
-#include "neuroshard/workload/generated_workloads.h"
+#include "neuroshard/workload/generate/generated_workloads.h"
 #include "neuroshard/workload/published_workloads.h"
 
 namespace neuroshard {

@@ -1,5 +1,5 @@
 // Drawn batches: bounds, bag lengths, determinism, scattering.
-#include "neuroshard/workload/index_batch.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -8,7 +8,7 @@
 #include <set>
 
 #include "make_tables.h"
-#include "neuroshard/workload/alias_table.h"
+#include "neuroshard/workload/reuse/alias_table.h"
 
 namespace neuroshard {
 namespace {

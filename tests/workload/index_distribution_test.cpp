@@ -1,5 +1,5 @@
 // Closed forms against drawn batches, for every kind of distribution.
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "batch_counts.h"
 #include "make_tables.h"
-#include "neuroshard/workload/index_batch.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard {
 namespace {

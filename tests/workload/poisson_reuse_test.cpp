@@ -1,5 +1,5 @@
 // Poisson bin probabilities against sums of the probabilities of all counts.
-#include "neuroshard/workload/poisson_reuse.h"
+#include "neuroshard/workload/reuse/poisson_reuse.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Cutting fractional rows into whole ones.
-#include "neuroshard/workload/rate_class.h"
+#include "neuroshard/workload/reuse/rate_class.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

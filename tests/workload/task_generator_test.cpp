@@ -1,5 +1,5 @@
 // Random tasks: valid, within the options, independent of each other, honest when hopeless.
-#include "neuroshard/workload/task_generator.h"
+#include "neuroshard/workload/generate/task_generator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

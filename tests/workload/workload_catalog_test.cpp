@@ -7,7 +7,7 @@
 #include <set>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/workload/augmented_pool.h"
+#include "neuroshard/workload/generate/augmented_pool.h"
 
 namespace neuroshard {
 namespace {

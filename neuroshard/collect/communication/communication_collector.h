@@ -8,7 +8,7 @@
 #include "neuroshard/collect/communication/mpi_transport.h"
 #include "neuroshard/collect/communication/simgrid_simulation.h"
 #include "neuroshard/collect/compute/compute_collector.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
 

@@ -10,7 +10,7 @@
 
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
 

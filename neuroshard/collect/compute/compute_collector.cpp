@@ -17,7 +17,7 @@
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/compute_costs_io.h"
-#include "neuroshard/workload/index_distribution.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
 
@@ -236,7 +236,7 @@ std::int64_t collect(const Collection& collection, const MeasuredOperator& measu
   return measured;
 }
 
-/// The fused operator (collect/compute/embedding_operator.h) on a CPU or a GPU.
+/// The fused operator (collect/compute/cpu/embedding_operator.h) on a CPU or a GPU.
 std::int64_t collect(const Collection& collection, const ComputeBackendFactory& factory,
                      const std::string& path,
                      const std::function<void(const CollectionProgress&)>& on_progress) {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
-#include "neuroshard/collect/compute/compute_benchmark.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/process_group.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
-#include "neuroshard/io/json.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
 

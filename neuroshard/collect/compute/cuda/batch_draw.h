@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/workload/row_draw.h"
+#include "neuroshard/workload/reuse/row_draw.h"
 
 namespace neuroshard::cuda {
 

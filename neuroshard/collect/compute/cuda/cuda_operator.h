@@ -11,10 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/collect/compute/cuda/device.h"
 #include "neuroshard/collect/compute/cuda/launch_plan.h"
 #include "neuroshard/collect/compute/cuda/operator_kernels.h"
-#include "neuroshard/collect/compute/embedding_operator.h"
 
 namespace neuroshard::cuda {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/cuda/measuring_kernels.h"
-#include "neuroshard/workload/index_batch.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard::cuda {
 

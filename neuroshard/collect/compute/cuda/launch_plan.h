@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/collect/compute/cuda/group_code.h"
-#include "neuroshard/collect/compute/embedding_operator.h"
 #include "neuroshard/core/table.h"
 
 namespace neuroshard::cuda {

@@ -1,0 +1,78 @@
+// Samples that are measured again.
+#include "neuroshard/collect/compute/speed_controls.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "neuroshard/io/compute_costs_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+using TableNumbers = std::map<std::string, int>;
+
+/// The sample's pieces among `tables`; nothing if one is not there.
+std::optional<std::vector<SampledPiece>> pieces_of(const ComputeCostSample& sample,
+                                                   const ComputeCostsHeader& header,
+                                                   const std::vector<Table>& tables,
+                                                   const TableNumbers& numbers) {
+  std::vector<SampledPiece> pieces;
+  for (const MeasuredShard& shard : sample.shards) {
+    const MeasuredTable& measured = header.tables[shard.table];
+    const auto number = numbers.find(measured.name);
+    if (number == numbers.end()) return std::nullopt;
+    const Table& table = tables[number->second];
+    if (table.data_type != measured.data_type || table.num_embeddings != measured.num_embeddings ||
+        table.pooling_factor != measured.pooling_factor) {
+      return std::nullopt;
+    }
+    pieces.push_back({number->second, shard.num_columns});
+  }
+  return pieces;
+}
+
+}  // namespace
+
+SpeedControls::SpeedControls(const std::vector<std::string>& files,
+                             const std::vector<Table>& tables) {
+  TableNumbers numbers;
+  for (std::size_t i = 0; i < tables.size(); ++i) numbers[tables[i].name] = static_cast<int>(i);
+  for (const std::string& file : files) {
+    const ComputeCosts costs = read_compute_costs(file);
+    Group& group = groups_.emplace_back();
+    group.batch_size = costs.header.batch_size;
+    group.optimizer = costs.header.optimizer;
+    for (const ComputeCostSample& sample : costs.samples) {
+      const double cost_ms = sample.forward_ms + sample.backward_ms;
+      auto pieces = pieces_of(sample, costs.header, tables, numbers);
+      if (pieces && cost_ms > 0.0) group.samples.push_back({std::move(*pieces), cost_ms});
+    }
+  }
+}
+
+std::vector<SpeedControl> SpeedControls::draw(std::int64_t batch_size, Optimizer optimizer,
+                                              std::size_t count, Random random) const {
+  std::vector<const SpeedControl*> candidates;
+  for (const Group& group : groups_) {
+    if (group.batch_size != batch_size || group.optimizer != optimizer) continue;
+    for (const SpeedControl& sample : group.samples) candidates.push_back(&sample);
+  }
+  random.shuffle(candidates);
+  candidates.resize(std::min(candidates.size(), count));
+  std::vector<SpeedControl> drawn;
+  for (const SpeedControl* candidate : candidates) drawn.push_back(*candidate);
+  return drawn;
+}
+
+double median_drift(std::vector<double> ratios) {
+  if (ratios.empty()) return 1.0;
+  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+  std::nth_element(ratios.begin(), middle, ratios.end());
+  return *middle;
+}
+
+}  // namespace neuroshard

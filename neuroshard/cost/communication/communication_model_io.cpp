@@ -1,0 +1,174 @@
+// Reading and writing of communication cost models.
+#include "neuroshard/cost/communication/communication_model_io.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr const char* kArchitecture = "link-delays";
+
+Json clusters_json(const std::vector<TrainedCluster>& clusters) {
+  Json::Array array;
+  for (const TrainedCluster& cluster : clusters) {
+    const ClusterNetwork& network = cluster.network;
+    array.push_back(Json::Object{{"name", cluster.name},
+                                 {"hardware", cluster.hardware},
+                                 {"max_local_world_size", cluster.max_local_world_size},
+                                 {"min_world_size", cluster.min_world_size},
+                                 {"max_world_size", cluster.max_world_size},
+                                 {"intra_host_gb_per_s", network.intra_host_gb_per_s},
+                                 {"intra_host_latency_ms", network.intra_host_latency_ms},
+                                 {"inter_host_gb_per_s", network.inter_host_gb_per_s},
+                                 {"inter_host_latency_ms", network.inter_host_latency_ms},
+                                 {"devices_per_card", network.devices_per_card}});
+  }
+  return array;
+}
+
+double number_above_0(const JsonReader& object, const char* key) {
+  const JsonReader field = object.field(key);
+  const double value = field.number();
+  if (value <= 0.0) field.fail("a number above 0");
+  return value;
+}
+
+double number_from_0(const JsonReader& object, const char* key) {
+  const JsonReader field = object.field(key);
+  const double value = field.number();
+  if (value < 0.0) field.fail("a number of at least 0");
+  return value;
+}
+
+int count(const JsonReader& object, const char* key) {
+  return static_cast<int>(object.field(key).integer(1, 1 << 30));
+}
+
+std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
+  std::vector<TrainedCluster> clusters;
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    const JsonReader element = reader.element(i);
+    const JsonReader hardware = element.field("hardware");
+    hardware.check([&] { (void)parse_json(hardware.text(), "text"); });
+    clusters.push_back(
+        {.name = element.field("name").text(),
+         .hardware = element.field("hardware").text(),
+         .network = {.intra_host_gb_per_s = number_above_0(element, "intra_host_gb_per_s"),
+                     .intra_host_latency_ms = number_from_0(element, "intra_host_latency_ms"),
+                     .inter_host_gb_per_s = number_above_0(element, "inter_host_gb_per_s"),
+                     .inter_host_latency_ms = number_from_0(element, "inter_host_latency_ms"),
+                     .devices_per_card = count(element, "devices_per_card")},
+         .max_local_world_size = count(element, "max_local_world_size"),
+         .min_world_size = count(element, "min_world_size"),
+         .max_world_size = count(element, "max_world_size")});
+  }
+  if (clusters.empty()) reader.fail("at least one cluster");
+  return clusters;
+}
+
+Json range_json(const CommunicationModelInfo& info) {
+  return Json::Object{{"min_batch_size", info.min_batch_size},
+                      {"max_batch_size", info.max_batch_size}};
+}
+
+void read_range(const JsonReader& reader, CommunicationModelInfo& info) {
+  info.min_batch_size = reader.field("min_batch_size").integer(1);
+  info.max_batch_size = reader.field("max_batch_size").integer(1);
+}
+
+/// NAME.0, NAME.1, ...
+std::vector<DenseLayer> layers_from(const ModelFile& file, const std::string& name, int inputs) {
+  std::vector<DenseLayer> layers;
+  while (file.has(fmt::format("{}.{}.weight", name, layers.size()))) {
+    layers.push_back(file.layer(fmt::format("{}.{}", name, layers.size()), inputs));
+    inputs = layers.back().outputs;
+  }
+  if (layers.empty()) file.fail(name + ".0.weight", "a tensor", "none");
+  return layers;
+}
+
+CommunicationNetwork network_from(const ModelFile& file) {
+  CommunicationNetwork network;
+  const std::size_t num_features = communication_feature_names().size();
+  network.feature_mean = file.vector("feature_mean", num_features);
+  network.feature_scale = file.vector("feature_scale", num_features);
+  network.encoder = layers_from(file, "encoder", static_cast<int>(num_features));
+  network.head = layers_from(file, "head", 3 * network.encoder.back().outputs);
+  const std::string last = fmt::format("head.{}.weight", network.head.size() - 1);
+  if (network.head.back().outputs != 1) {
+    file.fail(last, "1 output", fmt::format("{}", network.head.back().outputs));
+  }
+  return network;
+}
+
+}  // namespace
+
+std::shared_ptr<const NeuralCommunicationModel> CommunicationModelFile::of_cluster(
+    const std::string& name, const std::string& place) const {
+  if (name.empty() && info.clusters.size() == 1) {
+    return std::make_shared<NeuralCommunicationModel>(network, info, 0);
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < info.clusters.size(); ++i) {
+    if (info.clusters[i].name == name) {
+      return std::make_shared<NeuralCommunicationModel>(network, info, i);
+    }
+    names.push_back(info.clusters[i].name);
+  }
+  throw InputError(place, fmt::format("an interconnect of the model: {}", fmt::join(names, ", ")),
+                   fmt::format("\"{}\"", name));
+}
+
+CommunicationModelFile communication_model_from(const ModelFile& file, const std::string& path) {
+  file.expect("kind", "communication");
+  file.expect("architecture", kArchitecture);
+  file.expect("feature_schema", std::string(kCommunicationSchema));
+  CommunicationModelFile model;
+  model.info.name = file.metadata("name");
+  model.info.data_sha256 = file.metadata("training_data_sha256");
+  model.info.model_sha256 = sha256_file(path);
+  const Json clusters = file.json("clusters");
+  const std::string clusters_place = file.place("clusters");
+  model.info.clusters = clusters_from(JsonReader(clusters, clusters_place));
+  const Json range = file.json("range");
+  const std::string range_place = file.place("range");
+  read_range(JsonReader(range, range_place), model.info);
+  model.info.metrics = file.numbers("metrics");
+  model.network = std::make_shared<CommunicationNetwork>(network_from(file));
+  return model;
+}
+
+void write_communication_model(const CommunicationNetwork& network,
+                               const CommunicationModelInfo& info, const std::string& path) {
+  TensorFile file;
+  file.metadata = {{"format", kModelFormat},
+                   {"kind", "communication"},
+                   {"name", info.name},
+                   {"architecture", kArchitecture},
+                   {"feature_schema", std::string(kCommunicationSchema)},
+                   {"training_data_sha256", info.data_sha256},
+                   {"clusters", to_line(clusters_json(info.clusters))},
+                   {"range", to_line(range_json(info))},
+                   {"metrics", to_line(to_json(info.metrics))}};
+  file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
+  file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
+  for (std::size_t i = 0; i < network.encoder.size(); ++i) {
+    add_layer(file, fmt::format("encoder.{}", i), network.encoder[i]);
+  }
+  for (std::size_t i = 0; i < network.head.size(); ++i) {
+    add_layer(file, fmt::format("head.{}", i), network.head[i]);
+  }
+  write_tensors(file, path);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,84 @@
+// A communication cost model that was learned from measured or simulated all-to-alls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/communication/communication_cost_model.h"
+#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_inference.h"
+#include "neuroshard/cost/communication/communication_network.h"
+#include "neuroshard/cost/communication/link_schedule.h"
+
+namespace neuroshard {
+
+/// A cluster that a model was trained on.
+struct TrainedCluster {
+  std::string name;      ///< the interconnect's, e.g. "ethernet-25g"
+  std::string hardware;  ///< JSON object
+  ClusterNetwork network;
+  int max_local_world_size = 1;
+  int min_world_size = 2;
+  int max_world_size = 2;
+};
+
+/// Where a communication model is from and what it was trained on.
+struct CommunicationModelInfo {
+  std::string name;
+  std::vector<TrainedCluster> clusters;
+  std::int64_t min_batch_size = 1;
+  std::int64_t max_batch_size = 1;
+  std::string data_sha256;
+  std::string model_sha256;  ///< of the file; empty for a model that is not from one
+  std::map<std::string, double> metrics;
+};
+
+/// The learned costs of one of the clusters of a model. Immutable; threads may share it.
+/// Clusters of more devices than the model knows are priced by the links alone, as the analytic
+/// model would: `outside_range` says so.
+class NeuralCommunicationModel : public CommunicationCostModel {
+ public:
+  /// `cluster` is an index into the info's clusters.
+  NeuralCommunicationModel(std::shared_ptr<const CommunicationNetwork> network,
+                           CommunicationModelInfo info, std::size_t cluster);
+
+  /// The cluster's name.
+  [[nodiscard]] std::string name() const override { return cluster().name; }
+  /// By the "kind" of the cluster's hardware.
+  [[nodiscard]] bool is_simulated() const override { return is_simulated_; }
+  void forward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
+               std::span<const double> start_ms, std::span<double> forward_ms) const override;
+  void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
+                std::span<double> backward_ms) const override;
+  /// Twice the time that the device's own messages take on its links.
+  [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
+                                double columns) const override;
+  /// By the links' schedule alone, than which no all-to-all is predicted to be faster.
+  [[nodiscard]] double least_cost_ms(const Topology& topology, std::int64_t batch_size,
+                                     std::span<const double> compute_ms,
+                                     std::span<const double> columns) const override;
+  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
+
+  [[nodiscard]] const CommunicationModelInfo& info() const { return info_; }
+  [[nodiscard]] const CommunicationNetwork& network() const { return *network_; }
+  [[nodiscard]] const TrainedCluster& cluster() const { return info_.clusters[cluster_]; }
+
+ private:
+  [[nodiscard]] bool is_known(const Topology& topology) const;
+  /// Times from each device's own entry.
+  void all_to_all(const Topology& topology, std::int64_t batch_size, AllToAll direction,
+                  std::span<const double> columns, std::span<const double> start_ms,
+                  std::span<double> times_ms) const;
+
+  std::shared_ptr<const CommunicationNetwork> network_;
+  CommunicationInference inference_;
+  CommunicationModelInfo info_;
+  std::size_t cluster_;
+  bool is_simulated_;
+};
+
+}  // namespace neuroshard

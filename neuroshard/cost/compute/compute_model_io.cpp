@@ -1,0 +1,159 @@
+// Reading and writing of computation cost models.
+#include "neuroshard/cost/compute/compute_model_io.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
+
+namespace neuroshard {
+
+namespace {
+
+Json range_json(const TrainedRange& range) {
+  Json::Array optimizers;
+  for (const Optimizer optimizer : range.optimizers) optimizers.emplace_back(to_string(optimizer));
+  Json::Array data_types;
+  for (const DataType type : range.data_types) data_types.emplace_back(to_string(type));
+  return Json::Object{
+      {"min_batch_size", range.min_batch_size}, {"max_batch_size", range.max_batch_size},
+      {"min_columns", range.min_columns},       {"max_columns", range.max_columns},
+      {"max_embeddings", range.max_embeddings}, {"max_pooling_factor", range.max_pooling_factor},
+      {"max_pieces", range.max_pieces},         {"optimizers", std::move(optimizers)},
+      {"data_types", std::move(data_types)}};
+}
+
+TrainedRange range_from_json(const JsonReader& reader) {
+  TrainedRange range;
+  range.min_batch_size = reader.field("min_batch_size").integer(1);
+  range.max_batch_size = reader.field("max_batch_size").integer(1);
+  range.min_columns = reader.field("min_columns").integer(1);
+  range.max_columns = reader.field("max_columns").integer(1);
+  range.max_embeddings = reader.field("max_embeddings").integer(1);
+  range.max_pooling_factor = reader.field("max_pooling_factor").number();
+  range.max_pieces = static_cast<int>(reader.field("max_pieces").integer(1, 1 << 30));
+  const JsonReader optimizers = reader.field("optimizers");
+  for (std::size_t i = 0; i < optimizers.array_size(); ++i) {
+    const JsonReader element = optimizers.element(i);
+    const auto optimizer = optimizer_from_string(element.text());
+    if (!optimizer) element.fail("sgd or rowwise_adagrad");
+    range.optimizers.push_back(*optimizer);
+  }
+  const JsonReader types = reader.field("data_types");
+  for (std::size_t i = 0; i < types.array_size(); ++i) {
+    const JsonReader element = types.element(i);
+    const auto type = data_type_from_string(element.text());
+    if (!type) element.fail("fp32 or fp16");
+    range.data_types.push_back(*type);
+  }
+  return range;
+}
+
+/// Where a member's tensors are: a single network's without prefix.
+std::string member_prefix(std::size_t member, std::size_t count) {
+  return count == 1 ? "" : fmt::format("members.{}.", member);
+}
+
+ComputeNetwork network_from(const ModelFile& file, const std::string& path,
+                            const std::string& prefix) {
+  ComputeNetwork network;
+  network.architecture = compute_architecture_from_string(file.metadata("architecture"),
+                                                          path + ": __metadata__.architecture");
+  network.schema = feature_schema_from_string(file.metadata("feature_schema"),
+                                              path + ": __metadata__.feature_schema");
+  const bool loads = network.architecture == ComputeArchitecture::resource_loads;
+  const std::size_t num_features = feature_names(network.schema).size();
+  network.feature_mean = file.vector("feature_mean", num_features);
+  network.feature_scale = file.vector("feature_scale", num_features);
+  int inputs = static_cast<int>(num_features);
+  const auto layer = [&](int i) { return fmt::format("{}encoder.{}", prefix, i); };
+  for (int i = 0; file.has(layer(i) + ".weight"); ++i) {
+    const bool last = !file.has(layer(i + 1) + ".weight");
+    if (last && loads) inputs += static_cast<int>(num_features);
+    network.encoder.push_back(file.layer(layer(i), inputs));
+    inputs = network.encoder.back().outputs;
+  }
+  if (network.encoder.empty()) file.fail(layer(0) + ".weight", "a tensor", "none");
+  network.head = file.layer(prefix + "head", inputs);
+  network.head_output = file.vector(prefix + "head_output", network.head.outputs);
+  if (loads) network.linear = file.vector(prefix + "linear", inputs);
+  network.offset = file.vector(prefix + "offset", 1)[0];
+  if (loads) {  // what makes its costs positive and never fall when a piece is added
+    for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
+      file.expect_no_negative(prefix + name);
+    }
+  }
+  return network;
+}
+
+std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::string& path) {
+  const std::size_t numbered = file.count_numbered("members");
+  if (numbered == 1) file.fail("members", "two or more networks", "one");
+  const std::size_t count = std::max<std::size_t>(numbered, 1);
+  std::vector<ComputeNetwork> members;
+  for (std::size_t m = 0; m < count; ++m) {
+    members.push_back(network_from(file, path, member_prefix(m, count)));
+  }
+  return members;
+}
+
+void add_network(TensorFile& file, const ComputeNetwork& network, const std::string& prefix) {
+  for (std::size_t i = 0; i < network.encoder.size(); ++i) {
+    add_layer(file, fmt::format("{}encoder.{}", prefix, i), network.encoder[i]);
+  }
+  add_layer(file, prefix + "head", network.head);
+  file.tensors[prefix + "head_output"] = vector_tensor(network.head_output);
+  if (!network.linear.empty()) file.tensors[prefix + "linear"] = vector_tensor(network.linear);
+  file.tensors[prefix + "offset"] = vector_tensor({network.offset});
+}
+
+}  // namespace
+
+void write_compute_model(const NeuralComputeModel& model, const std::string& path) {
+  const ComputeNetwork& network = model.members().front();
+  const ComputeModelInfo& info = model.info();
+  TensorFile file;
+  file.metadata = {{"format", kModelFormat},
+                   {"kind", "compute"},
+                   {"name", info.name},
+                   {"architecture", std::string(to_string(network.architecture))},
+                   {"feature_schema", std::string(to_string(network.schema))},
+                   {"hardware", info.hardware},
+                   {"operator", info.operator_info},
+                   {"training_data_sha256", info.data_sha256},
+                   {"range", to_line(range_json(info.range))},
+                   {"metrics", to_line(to_json(info.metrics))}};
+  // One standardisation serves all members.
+  file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
+  file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
+  for (std::size_t m = 0; m < model.members().size(); ++m) {
+    add_network(file, model.members()[m], member_prefix(m, model.members().size()));
+  }
+  write_tensors(file, path);
+}
+
+std::shared_ptr<const NeuralComputeModel> read_compute_model(const std::string& path) {
+  return compute_model_from(ModelFile(path), path);
+}
+
+std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& file,
+                                                             const std::string& path) {
+  file.expect("kind", "compute");
+  ComputeModelInfo info;
+  info.name = file.metadata("name");
+  info.hardware = file.metadata("hardware");
+  info.operator_info = file.metadata("operator");
+  info.data_sha256 = file.metadata("training_data_sha256");
+  info.model_sha256 = sha256_file(path);
+  for (const char* key : {"hardware", "operator"}) (void)file.json(key);
+  const Json range = file.json("range");
+  info.range = range_from_json(JsonReader(range, file.place("range")));
+  info.metrics = file.numbers("metrics");
+  return std::make_shared<NeuralComputeModel>(members_from(file, path), std::move(info));
+}
+
+}  // namespace neuroshard

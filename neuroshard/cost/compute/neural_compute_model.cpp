@@ -1,0 +1,246 @@
+// Inference of the computation cost networks: encode each piece once, then only heads.
+#include "neuroshard/cost/compute/neural_compute_model.h"
+
+#include <fmt/format.h>
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/compute/head_kernel.h"
+#include "neuroshard/cost/dense_kernel.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Eigen::VectorXf;
+
+/// A load of exp(20) ms is eight minutes: no real piece is beyond, and sums stay finite.
+constexpr float kMaxLogLoad = 20.0F;
+
+Eigen::Map<const VectorXf> as_vector(const std::vector<float>& values) {
+  return {values.data(), static_cast<Eigen::Index>(values.size())};
+}
+
+Eigen::Map<VectorXf> as_vector(std::vector<float>& values) {
+  return {values.data(), static_cast<Eigen::Index>(values.size())};
+}
+
+/// y = weights x + bias, with `relu` at least 0.
+void apply(const DenseLayer& layer, const float* bias, const std::vector<float>& x, bool relu,
+           std::vector<float>& y) {
+  assert(x.size() == static_cast<std::size_t>(layer.inputs));
+  y.resize(static_cast<std::size_t>(layer.outputs));
+  kernels::dense_row_rounded(x.data(), x.size(), layer.weights.data(), bias, y.size(), relu,
+                             y.data());
+}
+
+/// What encoding needs room for; one per thread, because a search encodes thousands of pieces.
+struct Scratch {
+  std::vector<float> features;
+  std::vector<float> standardised;
+  std::vector<float> layer;
+  std::vector<float> next;
+};
+
+/// What is summed over a device's pieces, of the standardised features: the encoder's output or the
+/// loads. In `scratch.layer`.
+void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
+  const bool published = network.architecture == ComputeArchitecture::published;
+  scratch.layer = scratch.standardised;
+  const std::size_t relus = network.encoder.size() - (published ? 0 : 1);
+  for (std::size_t i = 0; i < relus; ++i) {
+    const DenseLayer& layer = network.encoder[i];
+    apply(layer, layer.bias.data(), scratch.layer, true, scratch.next);
+    scratch.layer.swap(scratch.next);
+  }
+  if (published) return;
+  scratch.layer.insert(scratch.layer.end(), scratch.standardised.begin(),
+                       scratch.standardised.end());
+  const DenseLayer& last = network.encoder.back();
+  apply(last, last.bias.data(), scratch.layer, false, scratch.next);
+  scratch.layer.swap(scratch.next);
+  // Into memory that is aligned for any vector: with other, Eigen computes the first elements by
+  // another exp, and how many depends on where the memory lies.
+  const VectorXf loads = as_vector(scratch.layer).cwiseMin(kMaxLogLoad).array().exp();
+  as_vector(scratch.layer) = loads;
+}
+
+}  // namespace
+
+std::string_view to_string(ComputeArchitecture architecture) {
+  return architecture == ComputeArchitecture::published ? "published" : "resource-loads";
+}
+
+ComputeArchitecture compute_architecture_from_string(std::string_view name,
+                                                     const std::string& place) {
+  for (const ComputeArchitecture architecture :
+       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+    if (name == to_string(architecture)) return architecture;
+  }
+  throw InputError(place, "\"published\" or \"resource-loads\"", fmt::format("\"{}\"", name));
+}
+
+NeuralComputeModel::NeuralComputeModel(std::vector<ComputeNetwork> members, ComputeModelInfo info)
+    : members_(std::move(members)), info_(std::move(info)) {
+  assert(!members_.empty());
+  const auto count = static_cast<double>(members_.size());
+  for (const ComputeNetwork& member : members_) {
+    assert(member.architecture == architecture() && member.schema == members_.front().schema);
+    hidden_.push_back(member.head.bias.size());
+    head_bias_.insert(head_bias_.end(), member.head.bias.begin(), member.head.bias.end());
+    head_output_.insert(head_output_.end(), member.head_output.begin(), member.head_output.end());
+    mean_offset_ += static_cast<double>(member.offset) / count;
+  }
+  for (const double output : head_output_) mean_output_.push_back(output / count);
+}
+
+NeuralComputeModel::NeuralComputeModel(ComputeNetwork network, ComputeModelInfo info)
+    : NeuralComputeModel(std::vector<ComputeNetwork>{std::move(network)}, std::move(info)) {}
+
+NeuralComputeModel::~NeuralComputeModel() = default;
+
+std::size_t NeuralComputeModel::state_size() const {
+  return 2 + head_bias_.size() + (members_.size() > 1 ? members_.size() : 0);
+}
+
+void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_columns,
+                                const OperatorSettings& settings,
+                                std::span<double> contribution) const {
+  assert(contribution.size() == state_size());
+  const FeatureSchema schema = members_.front().schema;
+  static thread_local Scratch scratch;
+  scratch.features.resize(feature_names(schema).size());
+  shard_features(schema, table, num_columns, settings, scratch.features);
+  const auto features = as_vector(scratch.features);
+  contribution[0] = 1.0;
+  contribution[1] = 0.0;
+  auto hidden_at = contribution.begin() + 2;
+  const auto linear_at = hidden_at + static_cast<std::ptrdiff_t>(head_bias_.size());
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const ComputeNetwork& member = members_[m];
+    scratch.standardised.resize(scratch.features.size());
+    as_vector(scratch.standardised) =
+        (features - as_vector(member.feature_mean)).cwiseProduct(as_vector(member.feature_scale));
+    compute_summand(member, scratch);
+    // The head's hidden layer is linear in the sum, so its products are summed instead.
+    apply(member.head, nullptr, scratch.layer, false, scratch.next);
+    hidden_at = std::copy(scratch.next.begin(), scratch.next.end(), hidden_at);
+    const double linear =
+        member.linear.empty() ? 0.0 : as_vector(member.linear).dot(as_vector(scratch.layer));
+    contribution[1] += linear / static_cast<double>(members_.size());
+    if (members_.size() > 1) linear_at[static_cast<std::ptrdiff_t>(m)] = linear;
+  }
+  round_to_grid(contribution);
+}
+
+void NeuralComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,
+                                    std::span<double> costs) const {
+  assert(states.size() == costs.size() * state_size());
+  kernels::head_costs(states.data(), costs.size(), state_size(),
+                      piece.empty() ? nullptr : piece.data(), head_bias_.size(), head_bias_.data(),
+                      mean_output_.data(), mean_offset_, costs.data());
+  // The published network may predict less than nothing; ours cannot.
+  if (architecture() == ComputeArchitecture::published) {
+    for (double& cost : costs) cost = std::max(cost, 0.0);
+  }
+}
+
+double NeuralComputeModel::add_and_cost(std::span<double> state,
+                                        std::span<const double> piece) const {
+  assert(state.size() == state_size() && piece.size() == state_size());
+  const double cost =
+      kernels::add_and_cost(state.data(), piece.data(), state.size(), head_bias_.size(),
+                            head_bias_.data(), mean_output_.data(), mean_offset_);
+  return architecture() == ComputeArchitecture::published ? std::max(cost, 0.0) : cost;
+}
+
+void NeuralComputeModel::member_costs(std::span<const double> states, std::span<const double> piece,
+                                      std::span<double> costs) const {
+  const std::size_t count = members_.size();
+  if (count == 1) return costs_with(states, piece, costs);
+  const std::size_t stride = state_size();
+  const std::size_t linear_at = 2 + head_bias_.size();
+  assert(states.size() * count == costs.size() * stride);
+  for (std::size_t i = 0; i * stride < states.size(); ++i) {
+    const double* state = states.data() + i * stride;
+    const std::span<double> of_state = costs.subspan(i * count, count);
+    if (piece.empty() && state[0] == 0.0) {
+      std::fill(of_state.begin(), of_state.end(), 0.0);
+      continue;
+    }
+    kernels::member_sums(state + 2, piece.empty() ? nullptr : piece.data() + 2, hidden_.data(),
+                         count, head_bias_.data(), head_output_.data(), of_state.data());
+    for (std::size_t m = 0; m < count; ++m) {
+      double& cost = of_state[m];
+      cost += static_cast<double>(members_[m].offset) + state[linear_at + m];
+      if (!piece.empty()) cost += piece[linear_at + m];
+      cost = std::max(cost, 0.0);  // as above
+    }
+  }
+}
+
+std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) const {
+  const TrainedRange& range = info_.range;
+  std::vector<std::string> reasons;
+  const auto contains = [](const auto& values, auto value) {
+    return std::find(values.begin(), values.end(), value) != values.end();
+  };
+  if (task.batch_size < range.min_batch_size || task.batch_size > range.max_batch_size) {
+    reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", range.min_batch_size,
+                                  range.max_batch_size, task.batch_size));
+  }
+  if (!contains(range.optimizers, task.optimizer)) {
+    reasons.push_back(fmt::format("optimizer: not trained on {}", to_string(task.optimizer)));
+  }
+  const auto devices = static_cast<std::size_t>(task.topology.world_size);
+  const std::size_t pieces = (task.tables.size() + devices - 1) / devices;
+  if (range.max_pieces > 0 && pieces > static_cast<std::size_t>(range.max_pieces)) {
+    reasons.push_back(
+        fmt::format("tables: trained on at most {} pieces on a device, got {} tables "
+                    "for {} devices",
+                    range.max_pieces, task.tables.size(), devices));
+  }
+  // One line per kind of reason, with the first table that it is true of.
+  bool dim = false;
+  bool rows = false;
+  bool pooling = false;
+  bool type = false;
+  for (const Table& table : task.tables) {
+    const bool too_wide = table.embedding_dim > range.max_columns;
+    const bool too_narrow = table.embedding_dim < range.min_columns;
+    if (!dim && (too_narrow || (too_wide && !can_cut(table.embedding_dim)))) {
+      dim = true;
+      reasons.push_back(fmt::format("embedding_dim: trained on {} to {} columns, got {} (\"{}\")",
+                                    range.min_columns, range.max_columns, table.embedding_dim,
+                                    table.name));
+    } else if (!dim && too_wide) {
+      dim = true;
+      reasons.push_back(
+          fmt::format("embedding_dim: trained on pieces of {} to {} columns, got {} (\"{}\")",
+                      range.min_columns, range.max_columns, table.embedding_dim, table.name));
+    }
+    if (!rows && table.num_embeddings > range.max_embeddings) {
+      rows = true;
+      reasons.push_back(fmt::format("num_embeddings: trained on at most {}, got {} (\"{}\")",
+                                    range.max_embeddings, table.num_embeddings, table.name));
+    }
+    if (!pooling && table.pooling_factor > range.max_pooling_factor * 1.0001) {
+      pooling = true;
+      reasons.push_back(fmt::format("pooling_factor: trained on at most {:.4g}, got {} (\"{}\")",
+                                    range.max_pooling_factor, table.pooling_factor, table.name));
+    }
+    if (!type && !contains(range.data_types, table.data_type)) {
+      type = true;
+      reasons.push_back(fmt::format("data_type: not trained on {} (\"{}\")",
+                                    to_string(table.data_type), table.name));
+    }
+  }
+  return reasons;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,81 @@
+// The pre-trained computation cost model: an ensemble of networks with what they were trained on.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/aligned_vector.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
+#include "neuroshard/cost/compute/compute_network.h"
+
+namespace neuroshard {
+
+/// What the training data covers; beyond it predictions are extrapolations.
+struct TrainedRange {
+  std::int64_t min_batch_size = 0, max_batch_size = 0;
+  std::int64_t min_columns = 0, max_columns = 0;  ///< of a piece
+  std::int64_t max_embeddings = 0;
+  double max_pooling_factor = 0.0;
+  int max_pieces = 0;  ///< on a device
+  std::vector<Optimizer> optimizers;
+  std::vector<DataType> data_types;
+};
+
+/// Everything about a model but its weights; kept in the model file's metadata.
+struct ComputeModelInfo {
+  std::string name;
+  std::string hardware;       ///< JSON object, as recorded with the measurements
+  std::string operator_info;  ///< JSON object, likewise
+  std::string data_sha256;    ///< of the training data files, in order
+  std::string model_sha256;   ///< of the model file; empty before it is written
+  TrainedRange range;
+  /// Test metrics and training facts by name, e.g. "unseen_combinations.mape".
+  std::map<std::string, double> metrics;
+};
+
+/// Its cost is the mean of its networks', which were trained on the same samples from different
+/// first weights: where samples are dense they agree, elsewhere each errs in its own way.
+class NeuralComputeModel final : public ComputeCostModel {
+ public:
+  /// At least one network; all of one architecture and feature schema.
+  NeuralComputeModel(std::vector<ComputeNetwork> members, ComputeModelInfo info);
+  NeuralComputeModel(ComputeNetwork network, ComputeModelInfo info);
+  ~NeuralComputeModel() override;
+
+  [[nodiscard]] std::string name() const override { return info_.name; }
+  [[nodiscard]] std::string hardware() const override { return info_.hardware; }
+  [[nodiscard]] std::string operator_info() const override { return info_.operator_info; }
+  [[nodiscard]] bool is_convex_increasing() const override {
+    return architecture() == ComputeArchitecture::resource_loads;
+  }
+  [[nodiscard]] int num_members() const override { return static_cast<int>(members_.size()); }
+  [[nodiscard]] std::size_t state_size() const override;
+  void encode(const TableStatistics& table, std::int64_t num_columns,
+              const OperatorSettings& settings, std::span<double> contribution) const override;
+  void costs_with(std::span<const double> states, std::span<const double> piece,
+                  std::span<double> costs) const override;
+  double add_and_cost(std::span<double> state, std::span<const double> piece) const override;
+  void member_costs(std::span<const double> states, std::span<const double> piece,
+                    std::span<double> costs) const override;
+  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
+
+  [[nodiscard]] ComputeArchitecture architecture() const { return members_.front().architecture; }
+  [[nodiscard]] const std::vector<ComputeNetwork>& members() const { return members_; }
+  [[nodiscard]] const ComputeModelInfo& info() const { return info_; }
+
+ private:
+  // A state: the number of pieces, the mean of the members' linear parts, the hidden units of all
+  // members; of an ensemble also each member's linear part.
+  std::vector<ComputeNetwork> members_;
+  ComputeModelInfo info_;
+  std::vector<std::size_t> hidden_;    ///< units of each member's head
+  AlignedVector<double> head_bias_;    ///< of all members, one after the other
+  AlignedVector<double> head_output_;  ///< likewise
+  AlignedVector<double> mean_output_;  ///< head_output_ over the number of members
+  double mean_offset_ = 0.0;
+};
+
+}  // namespace neuroshard

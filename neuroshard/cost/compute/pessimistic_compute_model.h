@@ -1,0 +1,43 @@
+// An ensemble's cost as one who distrusts it sees it: between the mean and the highest member.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/compute/compute_cost_model.h"
+
+namespace neuroshard {
+
+/// cost = (1 - pessimism) * mean + pessimism * highest of the members' costs: equal to the model's
+/// where its members agree, higher where they do not, so that a search has nothing to gain from the
+/// errors of one of them. What the model guarantees, this does: the highest of increasing or convex
+/// costs is increasing or convex. Never below the model's cost, so lower bounds hold for it too.
+class PessimisticComputeModel final : public ComputeCostModel {
+ public:
+  /// `pessimism` in [0, 1].
+  PessimisticComputeModel(std::shared_ptr<const ComputeCostModel> model, double pessimism);
+
+  [[nodiscard]] std::string name() const override { return model_->name(); }
+  [[nodiscard]] std::size_t state_size() const override { return model_->state_size(); }
+  void encode(const TableStatistics& table, std::int64_t num_columns,
+              const OperatorSettings& settings, std::span<double> contribution) const override;
+  void costs_with(std::span<const double> states, std::span<const double> piece,
+                  std::span<double> costs) const override;
+  [[nodiscard]] bool is_convex_increasing() const override {
+    return model_->is_convex_increasing();
+  }
+  [[nodiscard]] bool is_estimate() const override { return model_->is_estimate(); }
+  [[nodiscard]] std::string hardware() const override { return model_->hardware(); }
+  [[nodiscard]] std::string operator_info() const override { return model_->operator_info(); }
+  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override {
+    return model_->outside_range(task);
+  }
+
+ private:
+  std::shared_ptr<const ComputeCostModel> model_;
+  double pessimism_;
+};
+
+}  // namespace neuroshard

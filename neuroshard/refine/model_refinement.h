@@ -1,0 +1,77 @@
+// Training on the search's own plans: an optimiser finds a model's errors first, so the sets of
+// pieces that it proposes are measured, added to the training data, and the model trained again,
+// until predicted and measured costs of new plans agree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/collect/compute/cpu/compute_benchmark.h"
+#include "neuroshard/cost/communication/communication_cost_model.h"
+#include "neuroshard/search/planner.h"
+#include "neuroshard/train/compute/compute_trainer.h"
+#include "neuroshard/workload/generate/task_generator.h"
+#include "neuroshard/workload/workload.h"
+
+namespace neuroshard {
+
+struct RefinementOptions {
+  std::vector<std::string> costs;  ///< files of measured costs that training starts from
+  Workload workload;               ///< tables of the tasks that plans are made for
+  /// Tables, dimensions, batch size, optimizer and interconnect of the tasks. Devices are taken
+  /// from `devices` in turns, and the memory of every second task is so little that its tables fill
+  /// `min_fill` to `max_fill` of it.
+  TaskGeneratorOptions tasks;
+  std::vector<int> devices{4, 8};
+  int tasks_per_round = 24;
+  int num_rounds = 4;       ///< at the most
+  double tolerance = 0.05;  ///< ends when the mean gap of a round's plans is at most this
+  int controls = 48;        ///< samples of `costs` that are measured again in each round
+  std::string folder;       ///< of what is measured and trained: a run that was stopped goes on
+  PlannerOptions planner;   ///< `steps` must be given: plans must not depend on the clock
+  ComputeBenchmarkOptions benchmark;
+  /// What measures; nothing: this machine's CPU, as `benchmark` says.
+  std::optional<ComputeBackendFactory> backend;
+  ComputeTrainingOptions training;
+};
+
+/// What came of a round: plans of the model trained on all before, measured.
+struct RefinementRound {
+  int round = 0;
+  int plans = 0;
+  int sets = 0;
+  double mean_gap = 0.0;      ///< of |predicted / measured - 1| of the plans' costs
+  double bias = 0.0;          ///< mean of predicted / measured - 1
+  PredictionMetrics devices;  ///< the plans' devices: predicted and measured computation
+  /// Median over the controls of the cost measured now over that in `costs`: what the machine's
+  /// speed has changed by. Training multiplies the costs of `costs` by it. 1 without controls.
+  double drift = 1.0;
+};
+
+struct RefinementCallbacks {
+  std::function<void(const EpochStats&)> on_epoch;
+  std::function<void(const CollectionProgress&)> on_sample;
+  std::function<void(const RefinementRound&)> on_round;
+};
+
+struct RefinementResult {
+  std::vector<RefinementRound> rounds;
+  bool agreed = false;         ///< the last round's plans are within the tolerance
+  ComputeTrainingResult last;  ///< of the model trained last, on everything measured
+};
+
+/// In `folder`: round-N.model.safetensors, the model that made the plans of round N, and
+/// round-N.jsonl, the costs measured of them. Tables that the files of `costs` keep from training
+/// are kept out of the tasks. Throws InputError as its parts do, and if the folder is of another
+/// refinement.
+[[nodiscard]] RefinementResult refine_model(
+    const RefinementOptions& options,
+    const std::shared_ptr<const CommunicationCostModel>& communication,
+    const RefinementCallbacks& callbacks);
+
+}  // namespace neuroshard

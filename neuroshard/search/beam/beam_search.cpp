@@ -1,0 +1,304 @@
+// Beam search over column cuts.
+#include "neuroshard/search/beam/beam_search.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/search/memory/memory_fit.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// The pieces that the tables are cut into, in the order of placement.
+using PieceList = std::vector<PieceType>;
+
+struct BeamState {
+  PieceList pieces;
+  Placement placement;
+
+  /// First what fits (or lacks least), then what is cheapest.
+  [[nodiscard]] auto rank() const {
+    return std::make_tuple(placement.unplaced_bytes, placement.cost_ms);
+  }
+};
+
+/// Equal for lists with the same pieces; the order of a list follows from its pieces.
+std::uint64_t hash_of(const PieceList& pieces) {
+  std::uint64_t hash = 0;
+  for (const PieceType piece : pieces) hash += mix64(static_cast<std::uint64_t>(piece) + 1);
+  return hash;
+}
+
+/// The costs of the states that the beam would keep so far.
+class KeptCosts {
+ public:
+  explicit KeptCosts(std::size_t width) : width_(width) {}
+
+  /// What a further state may cost to be kept; infinite while there is room.
+  [[nodiscard]] double highest() const {
+    return costs_.size() < width_ ? std::numeric_limits<double>::infinity() : costs_.back();
+  }
+
+  void add(const Placement& placement) {
+    if (!placement.feasible() || placement.cost_ms >= highest()) return;
+    costs_.insert(std::upper_bound(costs_.begin(), costs_.end(), placement.cost_ms),
+                  placement.cost_ms);
+    if (costs_.size() > width_) costs_.pop_back();
+  }
+
+ private:
+  std::size_t width_;
+  std::vector<double> costs_;  ///< rising
+};
+
+/// One search; its parts share the catalog and the workers.
+class Search {
+ public:
+  Search(const Simulator& simulator, const BeamSearchOptions& options, int num_threads)
+      : simulator_(simulator), options_(options), catalog_(simulator) {
+    // Threads cost more to wake than a small search takes.
+    pool_.emplace(simulator.task().tables.size() < kTablesWorthThreads ? 1 : num_threads);
+    for (int worker = 0; worker < pool_->num_threads(); ++worker) {
+      workers_.emplace_back(simulator, catalog_, options.greedy);
+    }
+  }
+
+  PlanningResult run() {
+    const MemoryFit fit = fit_memory(simulator_.task());
+    if (!fit.feasible) throw explain_infeasible(simulator_.task());
+    std::vector<BeamState> beam = first_states(fit);
+    BeamState best = best_of(beam);
+    int levels_left = options_.num_levels;
+    keep_best(beam);
+    while (levels_left > 0 && pieces_tried_ < options_.max_pieces_tried) {
+      std::vector<BeamState> children = expand(beam);
+      if (children.empty()) break;
+      keep_best(children);
+      if (children.front().rank() < best.rank()) best = children.front();
+      beam = std::move(children);
+      // Levels without a feasible state are owed to memory, not to cost; halving ends by itself.
+      if (beam.front().placement.feasible()) --levels_left;
+    }
+    PlanningResult result = finish(best, fit);
+    for (const GreedyGridSearch& worker : workers_) {
+      result.stats.plans_priced += worker.stats().plans_priced;
+      result.stats.head_evaluations += worker.stats().head_evaluations;
+    }
+    result.stats.states_expanded = static_cast<std::int64_t>(seen_.size());
+    result.stats.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kTablesWorthThreads = 24;
+  static constexpr int kSmallestShareOfDevice = 16;
+  /// States placed, by however many threads, before it is seen anew what the beam keeps: few, as
+  /// what it does not keep need not be priced; enough for the threads. What is priced then does not
+  /// depend on their number.
+  static constexpr std::size_t kStatesBetweenLooks = 16;
+
+  PieceList sorted(PieceList pieces) const {
+    std::sort(pieces.begin(), pieces.end(),
+              [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); });
+    return pieces;
+  }
+
+  /// The tables, halved until no piece is larger than `most_bytes` (or cannot be halved).
+  PieceList halved_to(std::int64_t most_bytes) {
+    PieceList waiting;
+    for (std::size_t table = 0; table < simulator_.task().tables.size(); ++table) {
+      waiting.push_back(
+          catalog_.add(static_cast<int>(table), simulator_.task().tables[table].embedding_dim));
+    }
+    PieceList pieces;
+    while (!waiting.empty()) {
+      const PieceType piece = waiting.back();
+      waiting.pop_back();
+      if (catalog_.bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
+        const auto [wide, narrow] = catalog_.halves(piece);
+        waiting.insert(waiting.end(), {narrow, wide});
+      } else {
+        pieces.push_back(piece);
+      }
+    }
+    return sorted(std::move(pieces));
+  }
+
+  /// The tables with the cuts only that memory makes necessary. Where the greedy finds no room for
+  /// those: also with all pieces halved to a half, a quarter, ... of a device, and with the cuts of
+  /// a plan that fits, so that cheap placements are sought around every way of making it fit.
+  std::vector<BeamState> first_states(const MemoryFit& fit) {
+    const auto& capacity = simulator_.task().topology.memory_bytes;
+    const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+    std::vector<BeamState> states = placed({{halved_to(largest)}});
+    if (states.front().placement.feasible()) return states;
+    std::vector<Candidate> lists;
+    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
+      lists.push_back({halved_to(largest / parts)});
+    }
+    PieceList fitting;
+    for (const Shard& shard : fit.plan.shards) {
+      fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+    }
+    lists.push_back({sorted(std::move(fitting))});
+    for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
+    return states;
+  }
+
+  /// A list of pieces, and the one that it was made of by a cut, if any.
+  struct Candidate {
+    PieceList pieces;
+    const BeamState* parent = nullptr;
+  };
+
+  /// What the parent's search says of the first pieces, which both have in common.
+  static std::span<const int> known_of(const Candidate& candidate) {
+    if (candidate.parent == nullptr) return {};
+    const PieceList& theirs = candidate.parent->pieces;
+    const auto common = std::mismatch(candidate.pieces.begin(), candidate.pieces.end(),
+                                      theirs.begin(), theirs.end())
+                            .first -
+                        candidate.pieces.begin();
+    const std::span<const int> known(candidate.parent->placement.under_largest_limit);
+    return known.first(std::min(known.size(), static_cast<std::size_t>(common)));
+  }
+
+  /// States for the lists not met before, each with its best placement.
+  std::vector<BeamState> placed(std::vector<Candidate> candidates) {
+    std::erase_if(candidates, [&](const Candidate& candidate) {
+      return !seen_.insert(hash_of(candidate.pieces)).second;
+    });
+    for (const Candidate& candidate : candidates) {
+      pieces_tried_ += static_cast<std::int64_t>(candidate.pieces.size());
+    }
+    std::vector<BeamState> states(candidates.size());
+    KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
+    for (std::size_t first = 0; first < states.size(); first += kStatesBetweenLooks) {
+      const std::size_t count = std::min(kStatesBetweenLooks, states.size() - first);
+      pool_->for_each(count, [&](std::size_t i, int worker) {
+        Candidate& candidate = candidates[first + i];
+        BeamState& state = states[first + i];
+        state.placement =
+            workers_[worker].search(candidate.pieces, known_of(candidate), kept.highest());
+        state.pieces = std::move(candidate.pieces);
+      });
+      for (std::size_t i = first; i < first + count; ++i) kept.add(states[i].placement);
+    }
+    return states;
+  }
+
+  /// Positions of the pieces to halve: the N largest and the N costliest, one of equal pieces.
+  std::vector<std::size_t> candidates(const PieceList& pieces) const {
+    std::vector<std::size_t> distinct;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const bool repeated = i > 0 && pieces[i] == pieces[i - 1];
+      if (!repeated && catalog_.can_halve(pieces[i])) distinct.push_back(i);
+    }
+    const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
+    // The list is in the order of falling cost already.
+    std::vector<std::size_t> chosen(distinct.begin(),
+                                    distinct.begin() + static_cast<std::ptrdiff_t>(count));
+    std::stable_sort(distinct.begin(), distinct.end(), [&](std::size_t a, std::size_t b) {
+      return catalog_.bytes(pieces[a]) > catalog_.bytes(pieces[b]);
+    });
+    chosen.insert(chosen.end(), distinct.begin(),
+                  distinct.begin() + static_cast<std::ptrdiff_t>(count));
+    std::sort(chosen.begin(), chosen.end());
+    chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+    return chosen;
+  }
+
+  PieceList with_halves(const PieceList& pieces, std::size_t position) {
+    const auto [wide, narrow] = catalog_.halves(pieces[position]);
+    PieceList result;
+    result.reserve(pieces.size() + 1);
+    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (i != position) result.push_back(pieces[i]);
+    }
+    for (const PieceType half : {wide, narrow}) {
+      result.insert(std::upper_bound(result.begin(), result.end(), half, first), half);
+    }
+    return result;
+  }
+
+  std::vector<BeamState> expand(const std::vector<BeamState>& beam) {
+    std::vector<Candidate> lists;
+    for (const BeamState& state : beam) {
+      for (const std::size_t position : candidates(state.pieces)) {
+        lists.push_back({with_halves(state.pieces, position), &state});
+      }
+    }
+    return placed(std::move(lists));
+  }
+
+  void keep_best(std::vector<BeamState>& states) const {
+    std::stable_sort(states.begin(), states.end(),
+                     [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
+    if (states.size() > static_cast<std::size_t>(options_.beam_width)) {
+      states.resize(options_.beam_width);
+    }
+  }
+
+  static BeamState best_of(const std::vector<BeamState>& states) {
+    return *std::min_element(
+        states.begin(), states.end(),
+        [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
+  }
+
+  /// The state's plan, or the plan that is known to fit where the greedy found none or a worse one.
+  PlanningResult finish(const BeamState& best, const MemoryFit& fit) const {
+    PlanningResult result;
+    result.plan = fit.plan;
+    result.predicted = simulator_.cost(result.plan);
+    if (best.placement.feasible() && best.placement.cost_ms <= result.predicted.cost_ms) {
+      result.plan = to_plan(best);
+      result.predicted = simulator_.cost(result.plan);
+    }
+    return result;
+  }
+
+  /// Gives the pieces of each table their columns, one after the other.
+  ShardingPlan to_plan(const BeamState& state) const {
+    std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
+    ShardingPlan plan;
+    for (std::size_t i = 0; i < state.pieces.size(); ++i) {
+      const PieceType piece = state.pieces[i];
+      const std::int64_t columns = catalog_.num_columns(piece);
+      std::int64_t& offset = next_column[catalog_.table(piece)];
+      plan.shards.push_back({catalog_.table(piece), offset, columns, state.placement.devices[i]});
+      offset += columns;
+    }
+    sort_shards(plan);
+    return plan;
+  }
+
+  const Simulator& simulator_;
+  const BeamSearchOptions& options_;
+  PieceCatalog catalog_;
+  std::optional<ThreadPool> pool_;
+  std::vector<GreedyGridSearch> workers_;
+  std::set<std::uint64_t> seen_;
+  std::int64_t pieces_tried_ = 0;  ///< of all lists that were placed
+};
+
+}  // namespace
+
+PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
+                                       const PlannerOptions& options) const {
+  const auto start = std::chrono::steady_clock::now();
+  PlanningResult result = Search(simulator, options_, options.num_threads).run();
+  result.stats.wall_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+}  // namespace neuroshard

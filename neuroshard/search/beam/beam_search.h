@@ -1,0 +1,36 @@
+// The search of the paper on incremental state: beam search over column cuts around the greedy grid
+// search over placements.
+#pragma once
+
+#include <cstdint>
+
+#include "neuroshard/search/beam/greedy_grid_search.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+/// The paper's hyper-parameters are the defaults.
+struct BeamSearchOptions {
+  int num_candidates = 10;  ///< largest and costliest pieces that are halved, each; the paper's N
+  int beam_width = 3;       ///< lists of cuts kept from level to level; K
+  int num_levels = 10;      ///< cuts at the most beyond those that memory demands; L
+  /// No further level once so many pieces of lists were placed, all lists and levels together: a
+  /// task of 100,000 tables then takes half a minute. Tasks of the paper's size stay far below it.
+  std::int64_t max_pieces_tried = 20'000'000;
+  GreedyGridSearchOptions greedy;
+};
+
+/// The algorithm "beam-search". The plan depends on the options only, not on the number of threads.
+class BeamSearchPlanner final : public Planner {
+ public:
+  explicit BeamSearchPlanner(BeamSearchOptions options = {}) : options_(options) {}
+
+  [[nodiscard]] std::string_view name() const override { return "beam-search"; }
+  [[nodiscard]] PlanningResult plan(const Simulator& simulator,
+                                    const PlannerOptions& options) const override;
+
+ private:
+  BeamSearchOptions options_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,218 @@
+// Greedy grid search over placements.
+#include "neuroshard/search/beam/greedy_grid_search.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "neuroshard/cost/compute/head_kernel.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Absorbs the rounding of limits that are meant to be whole columns.
+constexpr double kLimitTolerance = 1e-6;
+
+/// What rounding in the last digits of a cost may amount to.
+constexpr double kRounding = 1e-9;
+
+/// Why a piece is on no device.
+constexpr int kNoMemory = -1;
+constexpr int kNoColumns = -2;  ///< memory there is, but the limit keeps it out
+
+}  // namespace
+
+GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
+                                   GreedyGridSearchOptions options)
+    : simulator_(simulator), catalog_(catalog), options_(options), states_(catalog.state_size()) {
+  const auto world_size = static_cast<std::size_t>(simulator.task().topology.world_size);
+  devices_.resize(world_size);
+  costs_.resize(world_size);
+  changed_.resize(world_size);
+  columns_.resize(world_size);
+  states_.resize(world_size);
+}
+
+int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
+  const std::vector<std::int64_t>& capacity = simulator_.task().topology.memory_bytes;
+  const std::int64_t bytes = catalog_.bytes(piece);
+  const std::int64_t columns = catalog_.pooled_columns(piece);
+  int result = kNoMemory;
+  const auto entries = order_.entries();
+  for (std::size_t rank = 0; rank < entries.size(); ++rank) {
+    const int device = entries[rank].device;
+    if (devices_[device].bytes + bytes > capacity[device]) continue;
+    result = kNoColumns;
+    if (static_cast<double>(devices_[device].columns + columns) > column_limit) continue;
+    note(device);
+    costs_[device] =
+        simulator_.compute().add_and_cost(state_of(device), catalog_.contribution(piece));
+    ++stats_.head_evaluations;
+    order_.change(rank, costs_[device]);
+    return device;
+  }
+  return result;
+}
+
+void GreedyGridSearch::note(int device) {
+  const PieceType piece = pieces_[placed_on_.size()];
+  placed_on_.push_back(device);
+  columns_after_.push_back(0);
+  if (device < 0) {
+    unplaced_bytes_ += device == kNoMemory ? catalog_.bytes(piece) : 0;
+    return;
+  }
+  devices_[device].bytes += catalog_.bytes(piece);
+  devices_[device].columns += catalog_.pooled_columns(piece);
+  columns_after_.back() = devices_[device].columns;
+}
+
+void GreedyGridSearch::put(int device) {
+  const PieceType piece = pieces_[placed_on_.size()];
+  note(device);
+  if (device < 0) return;
+  kernels::add(state_of(device).data(), catalog_.contribution(piece).data(), catalog_.state_size());
+  changed_[device] = true;
+}
+
+void GreedyGridSearch::take_back() {
+  const int device = placed_on_.back();
+  placed_on_.pop_back();
+  columns_after_.pop_back();
+  const PieceType piece = pieces_[placed_on_.size()];
+  if (device < 0) {
+    unplaced_bytes_ -= device == kNoMemory ? catalog_.bytes(piece) : 0;
+    return;
+  }
+  devices_[device].bytes -= catalog_.bytes(piece);
+  devices_[device].columns -= catalog_.pooled_columns(piece);
+  kernels::subtract(state_of(device).data(), catalog_.contribution(piece).data(),
+                    catalog_.state_size());
+  changed_[device] = true;
+}
+
+void GreedyGridSearch::rewind(std::size_t count) {
+  if (2 * count >= placed_on_.size()) {
+    while (placed_on_.size() > count) take_back();
+    refresh();
+    return;
+  }
+  const std::vector<int> kept(placed_on_.begin(),
+                              placed_on_.begin() + static_cast<std::ptrdiff_t>(count));
+  replay(kept);
+}
+
+void GreedyGridSearch::replay(std::span<const int> devices) {
+  placed_on_.clear();
+  columns_after_.clear();
+  unplaced_bytes_ = 0;
+  std::fill(devices_.begin(), devices_.end(), Device{});
+  states_.set_to_zero();
+  std::fill(costs_.begin(), costs_.end(), 0.0);
+  std::fill(changed_.begin(), changed_.end(), false);
+  for (const int device : devices) put(device);
+  refresh();
+}
+
+void GreedyGridSearch::refresh() {
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (!changed_[d]) continue;
+    costs_[d] = simulator_.compute().cost(state_of(static_cast<int>(d)));
+    ++stats_.head_evaluations;
+    changed_[d] = false;
+  }
+  order_.assign(costs_);
+}
+
+void GreedyGridSearch::place_all(double column_limit) {
+  while (placed_on_.size() < pieces_.size()) {
+    const int device = find_device(pieces_[placed_on_.size()], column_limit);
+    if (device >= 0) continue;
+    // Only memory makes a set of pieces infeasible; a limit on columns is the search's own. Once
+    // memory has failed, what is left over is counted to the end.
+    if (device == kNoColumns && unplaced_bytes_ == 0) return;
+    note(device);
+  }
+}
+
+bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
+  const auto too_costly = [&](double least_ms) {
+    least_ms *= 1.0 - kRounding;
+    return least_ms >= best.cost_ms || least_ms > worth_ms_;
+  };
+  const Task& task = simulator_.task();
+  const CommunicationCostModel& communication = simulator_.communication();
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    columns_[d] = static_cast<double>(devices_[d].columns);
+    const double floor_ms = communication.floor_ms(task.topology, task.batch_size, columns_[d]);
+    if (too_costly(costs_[d] + floor_ms)) return false;
+  }
+  return !too_costly(communication.least_cost_ms(task.topology, task.batch_size, costs_, columns_));
+}
+
+void GreedyGridSearch::judge(Placement& best) {
+  if (unplaced_bytes_ > 0) {
+    best.unplaced_bytes = std::min(best.unplaced_bytes, unplaced_bytes_);
+    return;
+  }
+  if (placed_on_.size() < pieces_.size()) return;
+  best.unplaced_bytes = 0;
+  if (!is_worth_pricing(best)) return;
+  ++stats_.plans_priced;
+  const double cost = simulator_.combine(costs_, columns_).cost_ms;
+  if (cost < best.cost_ms) {
+    best.cost_ms = cost;
+    best.devices = placed_on_;
+  }
+}
+
+Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known,
+                                   double worth_ms) {
+  pieces_ = pieces;
+  worth_ms_ = worth_ms;
+  double total_columns = 0.0;
+  for (const PieceType piece : pieces) {
+    total_columns += static_cast<double>(catalog_.pooled_columns(piece));
+  }
+  const double mean = total_columns / static_cast<double>(devices_.size());
+  const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);
+
+  Placement best;
+  best.cost_ms = std::numeric_limits<double>::infinity();
+  best.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < options_.num_limits; ++i) {
+    const double limit = mean * (options_.max_limit - step * i) + kLimitTolerance;
+    if (i == 0 || !options_.take_over) {
+      replay(options_.take_over ? known : std::span<const int>{});
+    } else if (static_cast<double>(widest_device()) <= limit) {
+      continue;
+    } else {
+      rewind(unaffected(limit));
+    }
+    place_all(limit);
+    if (i == 0) best.under_largest_limit = placed_on_;
+    judge(best);
+  }
+  // A piece wider than every limit is no reason to have no plan.
+  if (!best.feasible()) {
+    replay({});
+    place_all(std::numeric_limits<double>::infinity());
+    judge(best);
+  }
+  return best;
+}
+
+std::size_t GreedyGridSearch::unaffected(double column_limit) const {
+  const auto first = std::find_if(
+      columns_after_.begin(), columns_after_.end(),
+      [&](std::int64_t columns) { return static_cast<double>(columns) > column_limit; });
+  return static_cast<std::size_t>(first - columns_after_.begin());
+}
+
+std::int64_t GreedyGridSearch::widest_device() const {
+  std::int64_t widest = 0;
+  for (const Device& device : devices_) widest = std::max(widest, device.columns);
+  return widest;
+}
+
+}  // namespace neuroshard

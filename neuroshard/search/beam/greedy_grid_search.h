@@ -1,0 +1,111 @@
+// The inner loop of the search: places given pieces on devices, once for each of several limits on
+// a device's sum of columns, and keeps the cheapest plan.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/beam/device_order.h"
+#include "neuroshard/search/piece_catalog.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+struct GreedyGridSearchOptions {
+  int num_limits = 11;     ///< limits tried, evenly spaced; the paper's M
+  double max_limit = 1.5;  ///< the largest limit, relative to the mean columns of a device; the
+                           ///< smallest is the mean itself
+  bool take_over = true;   ///< what earlier tries did, where it cannot be otherwise: the same
+                           ///< placement in less time
+};
+
+/// The cheapest placement found.
+struct Placement {
+  std::vector<int> devices;  ///< of each piece, in the order in which they were given
+  double cost_ms = 0.0;  ///< predicted cost of the plan; infinite if none is feasible or worth it
+  std::int64_t unplaced_bytes = 0;  ///< 0 if feasible; else the least memory left over in any try
+  /// What became of the first pieces under the largest limit: a device each, or negative.
+  std::vector<int> under_largest_limit;
+  [[nodiscard]] bool feasible() const { return unplaced_bytes == 0; }
+};
+
+/// One worker's greedy grid search: scratch memory is kept between calls.
+class GreedyGridSearch {
+ public:
+  /// Keeps references to both.
+  GreedyGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
+                   GreedyGridSearchOptions options);
+
+  /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
+  /// the device of lowest predicted computation cost so far among those with memory and columns to
+  /// spare. `known` is what became of the first pieces under the largest limit in another search
+  /// that began with the same pieces and had as many columns in all: it is not found out again.
+  ///
+  /// Limits fall from try to try. A limit that the last try stayed below would end as that one did
+  /// and is passed over, which is most of them; any other takes over what the last try did up to
+  /// the first piece that it forbids. States are exact sums, so that taking pieces away again
+  /// leaves them bit for bit as they were.
+  ///
+  /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
+  /// feasible, of infinite cost, and without devices.
+  [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
+                                 double worth_ms = std::numeric_limits<double>::infinity());
+
+  /// Counts of what all calls did.
+  [[nodiscard]] const SearchStats& stats() const { return stats_; }
+
+ private:
+  struct Device {
+    std::int64_t columns = 0;
+    std::int64_t bytes = 0;
+  };
+
+  /// Places what is not placed yet; stops at a piece that only the limit keeps out.
+  void place_all(double column_limit);
+  [[nodiscard]] int find_device(PieceType piece, double column_limit);
+  /// Writes down the next piece's device, or why it has none; the device's state is the caller's.
+  void note(int device);
+  /// Puts the next piece on a device, or counts it as one without.
+  void put(int device);
+  /// Takes the last piece back.
+  void take_back();
+  /// Leaves the first `count` pieces as the last try placed them.
+  void rewind(std::size_t count);
+  /// Starts with the first pieces on these devices.
+  void replay(std::span<const int> devices);
+  /// Brings costs and order up to date with the states of all devices that changed.
+  void refresh();
+  /// How many of the first pieces the last try would have placed the same under this limit.
+  [[nodiscard]] std::size_t unaffected(double column_limit) const;
+  [[nodiscard]] std::int64_t widest_device() const;
+  /// Counts the finished try.
+  void judge(Placement& best);
+  /// Whether the finished try's plan may be better than the best and worth its price.
+  [[nodiscard]] bool is_worth_pricing(const Placement& best);
+  [[nodiscard]] std::span<double> state_of(int device) {
+    return states_[static_cast<std::size_t>(device)];
+  }
+
+  const Simulator& simulator_;
+  const PieceCatalog& catalog_;
+  GreedyGridSearchOptions options_;
+  SearchStats stats_;
+
+  // The placement in progress.
+  std::span<const PieceType> pieces_;
+  double worth_ms_ = 0.0;
+  std::vector<int> placed_on_;  ///< of the pieces so far: a device, or why there is none
+  std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
+  std::int64_t unplaced_bytes_ = 0;
+  std::vector<Device> devices_;
+  StateRows states_;  ///< by device
+  std::vector<double> costs_;
+  std::vector<bool> changed_;  ///< devices whose cost is not that of their state
+  DeviceOrder order_;
+  std::vector<double> columns_;
+};
+
+}  // namespace neuroshard

@@ -1,0 +1,216 @@
+// Large-neighbourhood search over plans.
+#include "neuroshard/search/improve/large_neighbourhood.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace neuroshard {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Devices that are ruined besides the slowest, and pieces taken from each, at the most.
+constexpr std::int64_t kMostOthers = 2;
+constexpr std::int64_t kMostPieces = 4;
+/// Devices that a piece is tried on, at the most.
+constexpr int kMostTargets = 16;
+constexpr int kDevicesOfLongestTrial = 8;
+/// Steps between two looks at the clock.
+constexpr std::int64_t kStepsBetweenLooks = 8;
+constexpr double kShareCut = 0.25;      ///< of the pieces taken
+constexpr double kShareInOrder = 0.75;  ///< of the recreations: the costliest piece first
+constexpr double kShareSlowest = 0.8;   ///< of the ruins: begin at the slowest device
+/// Temperatures relative to the chain's first cost, falling geometrically from where annealing
+/// ends: what was recreated is seldom far from good.
+constexpr double kFirstTemperature = 1e-3;
+constexpr double kLastTemperature = 1e-5;
+
+/// One chain.
+class LargeNeighbourhood final : public ImprovementChain {
+ public:
+  LargeNeighbourhood(const Simulator& simulator, const ShardingPlan& plan,
+                     const LocalSearchOptions& options, std::uint64_t stream)
+      : ImprovementChain(simulator, plan, options, stream) {}
+
+  void run() override {
+    best_cost_ = assignment_.cost().cost_ms;
+    double energy = current_energy();
+    slowest_ = slowest_device();
+    const double scale = best_cost_;
+    std::int64_t step = 0;
+    for (double progress = share_done(0); progress < 1.0; progress = share_done(++step)) {
+      if (step % kStepsBetweenLooks == 0 && options_.deadline &&
+          Clock::now() >= *options_.deadline) {
+        break;
+      }
+      const double allowed =
+          energy + random_rise(scale, kFirstTemperature, kLastTemperature, progress);
+      ruin();
+      if (recreate() && least_energy() <= allowed) {
+        ++all_to_alls_priced_;
+        const double next = current_energy();
+        if (next <= allowed) {
+          energy = next;
+          slowest_ = slowest_device();
+          keep_if_best();
+          done_.clear();
+          continue;
+        }
+      }
+      undo(done_);
+    }
+    undo(since_best_);
+  }
+
+ private:
+  /// Columns that went to a device, or left it if negative.
+  struct Change {
+    int table = 0;
+    std::int64_t num_columns = 0;
+    int device = 0;
+  };
+
+  /// Annealing's steps that take as long as what this chain has done. A piece tried on a device
+  /// takes a head and, at times, two updates of a state: a third of a step of annealing, which is
+  /// two of the former and four of the latter. On many devices, steps are longer and trials are
+  /// not.
+  [[nodiscard]] double nominal_steps(std::int64_t step) const {
+    const int devices = assignment_.num_devices();
+    const double trial_ns = step_ns(std::min(devices, kDevicesOfLongestTrial)) / 3.0;
+    return static_cast<double>(step) + static_cast<double>(trials_) * trial_ns / step_ns(devices);
+  }
+
+  /// Share of the chain's length that is behind it.
+  [[nodiscard]] double share_done(std::int64_t step) const {
+    const int devices = assignment_.num_devices();
+    const double steps = nominal_steps(step);
+    const double nominal_ns = steps * step_ns(devices) +
+                              static_cast<double>(all_to_alls_priced_) * all_to_alls_ns(devices);
+    return std::max(steps / static_cast<double>(options_.num_steps),
+                    nominal_ns * 1e-6 / options_.round_ms);
+  }
+
+  void change(const Change& one) {
+    assignment_.add(one.table, one.num_columns, one.device);
+    done_.push_back(one);
+  }
+
+  void undo(std::vector<Change>& changes) {
+    for (; !changes.empty(); changes.pop_back()) {
+      const Change& last = changes.back();
+      assignment_.add(last.table, -last.num_columns, last.device);
+    }
+  }
+
+  void keep_if_best() {
+    since_best_.insert(since_best_.end(), done_.begin(), done_.end());
+    const double cost = assignment_.cost().cost_ms;
+    if (cost >= best_cost_) return;
+    best_cost_ = cost;
+    since_best_.clear();
+  }
+
+  void ruin_device(int device) {
+    const auto most = std::min<std::int64_t>(
+        kMostPieces, static_cast<std::int64_t>(assignment_.holdings(device).size()));
+    if (most == 0) return;
+    for (std::int64_t left = random_.integer(1, most); left > 0; --left) {
+      const ColumnAssignment::Holding holding = random_holding(device);
+      change({holding.table, -holding.num_columns, device});
+      if (is_cuttable(holding) && random_.uniform() < kShareCut) {
+        const std::int64_t part = random_part(holding);
+        taken_.push_back({holding.table, part});
+        taken_.push_back({holding.table, holding.num_columns - part});
+      } else {
+        taken_.push_back(holding);
+      }
+    }
+  }
+
+  void ruin() {
+    taken_.clear();
+    ruined_ = {random_.uniform() < kShareSlowest ? slowest_ : random_device()};
+    for (std::int64_t others = random_.integer(1, kMostOthers); others > 0; --others) {
+      const int device = random_device();
+      if (std::find(ruined_.begin(), ruined_.end(), device) == ruined_.end()) {
+        ruined_.push_back(device);
+      }
+    }
+    for (const int device : ruined_) ruin_device(device);
+  }
+
+  /// All devices, or as many as are tried: the ruined ones and some by chance.
+  void draw_targets() {
+    if (assignment_.num_devices() <= kMostTargets) {
+      targets_.resize(static_cast<std::size_t>(assignment_.num_devices()));
+      std::iota(targets_.begin(), targets_.end(), 0);
+      return;
+    }
+    targets_ = ruined_;
+    while (targets_.size() < static_cast<std::size_t>(kMostTargets)) {
+      const int device = random_device();
+      if (std::find(targets_.begin(), targets_.end(), device) == targets_.end()) {
+        targets_.push_back(device);
+      }
+    }
+  }
+
+  /// Gives all pieces a device; false if one has no room anywhere.
+  bool recreate() {
+    if (random_.uniform() < kShareInOrder) {
+      std::stable_sort(taken_.begin(), taken_.end(), [&](const auto& a, const auto& b) {
+        return single_cost(a) > single_cost(b);
+      });
+    } else {
+      random_.shuffle(taken_);
+    }
+    draw_targets();
+    for (const ColumnAssignment::Holding& piece : taken_) {
+      int cheapest = -1;
+      double least = std::numeric_limits<double>::infinity();
+      for (const int device : targets_) {
+        if (assignment_.memory_change(piece.table, piece.num_columns, device) >
+            assignment_.free_bytes(device)) {
+          continue;
+        }
+        ++trials_;
+        const double floor_ms = assignment_.floor_with(piece.table, piece.num_columns, device);
+        if (floor_ms < least) {
+          least = floor_ms;
+          cheapest = device;
+        }
+      }
+      if (cheapest < 0) return false;
+      change({piece.table, piece.num_columns, cheapest});
+    }
+    return true;
+  }
+
+  double single_cost(const ColumnAssignment::Holding& piece) {
+    return catalog_.single_cost(catalog_.add(piece.table, piece.num_columns));
+  }
+
+  int slowest_ = 0;  ///< device of the plan as it is
+  std::vector<ColumnAssignment::Holding> taken_;
+  std::vector<int> ruined_;
+  std::vector<int> targets_;
+  std::vector<Change> done_;        ///< in this step
+  std::vector<Change> since_best_;  ///< since the best plan
+  std::int64_t trials_ = 0;
+  std::int64_t all_to_alls_priced_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ImprovementChain> make_large_neighbourhood(const Simulator& simulator,
+                                                           const ShardingPlan& plan,
+                                                           const LocalSearchOptions& options,
+                                                           std::uint64_t stream) {
+  return std::make_unique<LargeNeighbourhood>(simulator, plan, options, stream);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,438 @@
+// Fits tables into memory with few cuts, and searches for the memory or devices that it takes.
+#include "neuroshard/search/memory/memory_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <queue>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/core/random.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/search/memory/exact_memory_fit.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
+
+/// Sums of table sizes may leave 64 bits; beyond them nothing fits anyhow.
+std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  return a > kMax - b ? kMax : a + b;
+}
+
+/// How narrow a table's widest piece can be: 4 columns, unless pieces have to be wider. Of 20
+/// columns in pieces of 8 or more, it has 12.
+std::int64_t narrowest(const Table& table) {
+  if (!can_cut(table, table.embedding_dim)) return table.embedding_dim;
+  const std::int64_t quanta = table.embedding_dim / kColumnGranularity;
+  const std::int64_t pieces = table.embedding_dim / narrowest_cut(table);
+  return (quanta + pieces - 1) / pieces * kColumnGranularity;
+}
+
+std::int64_t narrowest_bytes(const Task& task, const Table& table) {
+  return shard_bytes(table, narrowest(table), task.optimizer);
+}
+
+/// The most columns, at most `limit`, of a piece of at most `bytes`; 0 if no piece is that small.
+std::int64_t widest_piece(const Table& table, std::int64_t limit, std::int64_t bytes,
+                          Optimizer optimizer) {
+  if (shard_bytes(table, limit, optimizer) <= bytes) return limit;
+  if (!can_cut(table, table.embedding_dim)) return 0;
+  const std::int64_t of_no_column = shard_bytes(table, 0, optimizer);
+  if (bytes < of_no_column) return 0;
+  const std::int64_t per_column = shard_bytes(table, 1, optimizer) - of_no_column;
+  const std::int64_t columns =
+      (bytes - of_no_column) / per_column / kColumnGranularity * kColumnGranularity;
+  return columns < narrowest_cut(table) ? 0 : columns;
+}
+
+/// Columns to cut off a piece where `room` fit: all of them, but evenly, so that the rest can be
+/// cut again, if the table's pieces may not be as narrow as any cut leaves them.
+std::int64_t filling_width(const Table& table, std::int64_t columns, std::int64_t room) {
+  const std::int64_t least = narrowest_cut(table);
+  if (least == kColumnGranularity) return room;
+  const std::int64_t pieces = (columns - 1) / room + 1;
+  const std::int64_t quanta = columns / kColumnGranularity;
+  return std::clamp((quanta + pieces - 1) / pieces * kColumnGranularity, least, columns - least);
+}
+
+enum class Order {
+  bytes,     ///< the largest piece first
+  narrowest  ///< the piece of the table with the largest narrowest piece first: small grains last
+};
+enum class Cutting { none, halve, fill };
+
+/// One way to fill the devices.
+struct Strategy {
+  Order order;
+  Cutting cutting;
+  std::uint64_t disturbance = 0;  ///< if not 0: sizes count 1/4 to 4 times at random
+};
+
+/// The one that leaves least memory unused comes first: it alone answers most questions of
+/// whether a task fits. A device is left with less room than the narrowest piece of the table at
+/// hand, and that falls from table to table.
+constexpr std::array<Strategy, 5> kStrategies{{{Order::narrowest, Cutting::fill},
+                                               {Order::bytes, Cutting::none},
+                                               {Order::bytes, Cutting::halve},
+                                               {Order::bytes, Cutting::fill},
+                                               {Order::narrowest, Cutting::halve}}};
+
+/// Where all of them fail and memory is tight, disturbed orders may do; they help small tasks most.
+constexpr int kMaxDisturbances = 32;
+constexpr std::size_t kDisturbedPieces = 20'000;
+
+int num_disturbances(const Task& task) {
+  const std::size_t pieces = task.tables.size() + task.topology.memory_bytes.size();
+  return static_cast<int>(std::min<std::size_t>(kMaxDisturbances, kDisturbedPieces / pieces));
+}
+
+Strategy disturbed(int number) {
+  return {number % 2 == 0 ? Order::narrowest : Order::bytes, Cutting::fill,
+          static_cast<std::uint64_t>(number) + 1};
+}
+
+/// Free memory of the devices, by size.
+class Rooms {
+ public:
+  explicit Rooms(const std::vector<std::int64_t>& capacities) {
+    std::vector<std::pair<std::int64_t, int>> rooms;
+    rooms.reserve(capacities.size());
+    for (std::size_t d = 0; d < capacities.size(); ++d) {
+      rooms.emplace_back(capacities[d], static_cast<int>(d));
+    }
+    std::sort(rooms.begin(), rooms.end());
+    by_size_.insert(rooms.begin(), rooms.end());
+  }
+
+  [[nodiscard]] std::int64_t largest() const { return by_size_.rbegin()->first; }
+
+  /// Takes the memory from the fullest device that has it; -1 if none has.
+  int take_best_fit(std::int64_t bytes) {
+    const auto found = by_size_.lower_bound({bytes, -1});
+    if (found == by_size_.end()) return -1;
+    auto node = by_size_.extract(found);
+    const int device = node.value().second;
+    node.value().first -= bytes;
+    by_size_.insert(std::move(node));
+    return device;
+  }
+
+ private:
+  std::set<std::pair<std::int64_t, int>> by_size_;
+};
+
+/// The run of one strategy. Which columns a piece has is free, so a piece is only a width, and
+/// pieces of a table that meet on a device are one.
+class Filling {
+ public:
+  Filling(const Task& task, Strategy strategy)
+      : task_(task), strategy_(strategy), rooms_(task.topology.memory_bytes) {}
+
+  /// The shards, in canonical order; empty if not all could be placed.
+  std::vector<Shard> run() {
+    for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+      push(static_cast<int>(t), task_.tables[t].embedding_dim);
+    }
+    while (!waiting_.empty()) {
+      const Piece piece = waiting_.top();
+      waiting_.pop();
+      if (!place(piece) && !cut(piece)) return {};
+    }
+    return joined_shards();
+  }
+
+ private:
+  struct Piece {
+    double key;  ///< larger goes first
+    int table;
+    std::int64_t columns;
+    friend bool operator<(const Piece& a, const Piece& b) {
+      return std::tie(a.key, b.table, a.columns) < std::tie(b.key, a.table, b.columns);
+    }
+  };
+
+  [[nodiscard]] std::int64_t bytes(const Piece& piece) const {
+    return shard_bytes(task_.tables[piece.table], piece.columns, task_.optimizer);
+  }
+
+  void push(int table, std::int64_t columns) {
+    Piece piece{0, table, columns};
+    piece.key = static_cast<double>(strategy_.order == Order::bytes
+                                        ? bytes(piece)
+                                        : narrowest_bytes(task_, task_.tables[table]));
+    if (strategy_.disturbance != 0) piece.key *= disturbance(table);
+    waiting_.push(piece);
+  }
+
+  /// Of a table, in [1/4, 4].
+  [[nodiscard]] double disturbance(int table) const {
+    const std::uint64_t bits = mix64(mix64(strategy_.disturbance) ^ static_cast<unsigned>(table));
+    return 0.25 + 3.75 * (static_cast<double>(bits >> 11) * 0x1.0p-53);
+  }
+
+  bool place(const Piece& piece) {
+    const int device = rooms_.take_best_fit(bytes(piece));
+    if (device < 0) return false;
+    placed_.push_back({.table = piece.table, .num_columns = piece.columns, .device = device});
+    return true;
+  }
+
+  /// Deals with a piece for which no device has room.
+  bool cut(const Piece& piece) {
+    const Table& table = task_.tables[piece.table];
+    if (strategy_.cutting == Cutting::none) return false;
+    if (!can_cut(table, piece.columns)) return false;
+    std::int64_t first = piece.columns / 2 / kColumnGranularity * kColumnGranularity;
+    if (strategy_.cutting == Cutting::fill) {
+      first = widest_piece(table, piece.columns, rooms_.largest(), task_.optimizer);
+      if (first == 0) return false;
+      first = filling_width(table, piece.columns, first);
+      place({0, piece.table, first});
+    } else {
+      push(piece.table, first);
+    }
+    push(piece.table, piece.columns - first);
+    return true;
+  }
+
+  std::vector<Shard> joined_shards() {
+    std::sort(placed_.begin(), placed_.end(), [](const Shard& a, const Shard& b) {
+      return std::tie(a.table, a.device) < std::tie(b.table, b.device);
+    });
+    std::vector<Shard> shards;
+    for (Shard next : placed_) {
+      if (!shards.empty() && shards.back().table == next.table) {
+        Shard& last = shards.back();
+        if (last.device == next.device) {
+          last.num_columns += next.num_columns;
+          continue;
+        }
+        next.column_offset = last.column_offset + last.num_columns;
+      }
+      shards.push_back(next);
+    }
+    return shards;
+  }
+
+  const Task& task_;
+  Strategy strategy_;
+  Rooms rooms_;
+  std::priority_queue<Piece> waiting_;
+  std::vector<Shard> placed_;
+};
+
+/// The shards of the first disturbed order that places all; empty if none does.
+std::vector<Shard> fill_disturbed(const Task& task) {
+  for (int number = 0; number < num_disturbances(task); ++number) {
+    std::vector<Shard> shards = Filling(task, disturbed(number)).run();
+    if (!shards.empty()) return shards;
+  }
+  return {};
+}
+
+/// Decisions of the exact search before it gives up: some milliseconds.
+constexpr std::int64_t kExactNodes = 100'000;
+
+/// What disturbed orders find, or, where they do not and the task is small, trying all ways.
+std::vector<Shard> fill_stubbornly(const Task& task) {
+  std::vector<Shard> shards = fill_disturbed(task);
+  return shards.empty() ? fit_exactly(task, kExactNodes).shards : shards;
+}
+
+/// Pieces that a table is in at least, on devices of at most `bytes`; 1 if it fits on none.
+std::int64_t least_pieces(const Task& task, const Table& table, std::int64_t bytes) {
+  const std::int64_t widest = widest_piece(table, table.embedding_dim, bytes, task.optimizer);
+  return widest == 0 ? 1 : (table.embedding_dim - 1) / widest + 1;
+}
+
+std::int64_t uncut_bytes(const Task& task) {
+  std::int64_t sum = 0;
+  for (const Table& table : task.tables) {
+    sum = add_saturated(sum, shard_bytes(table, table.embedding_dim, task.optimizer));
+  }
+  return sum;
+}
+
+/// The part of the needs that takes no search.
+MemoryNeeds sizes(const Task& task) {
+  MemoryNeeds needs;
+  for (const std::int64_t bytes : task.topology.memory_bytes) {
+    needs.available = add_saturated(needs.available, bytes);
+    needs.largest_device = std::max(needs.largest_device, bytes);
+  }
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    const std::int64_t pieces = least_pieces(task, table, needs.largest_device);
+    const std::int64_t per_piece = shard_bytes(table, 0, task.optimizer);
+    needs.necessary_cuts += pieces - 1;
+    needs.optimizer_state =
+        add_saturated(needs.optimizer_state, pieces * (per_piece - table.extra_bytes_per_shard));
+    const std::int64_t columns =
+        shard_bytes(table, table.embedding_dim, task.optimizer) - per_piece;
+    needs.needed = add_saturated(needs.needed, columns + pieces * per_piece);
+    const std::int64_t bytes = narrowest_bytes(task, table);
+    if (bytes > needs.largest_piece) {
+      needs.largest_piece = bytes;
+      needs.largest_piece_columns = narrowest(table);
+      needs.largest_piece_table = static_cast<int>(t);
+    }
+  }
+  return needs;
+}
+
+bool certainly_infeasible(const MemoryNeeds& needs) {
+  return needs.needed > needs.available || needs.largest_piece > needs.largest_device;
+}
+
+/// Is a plan found on so many devices of so much memory? `task` is scratch, its tables are used.
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
+  task.topology.world_size = num_devices;
+  task.topology.local_world_size = 1;
+  task.topology.memory_bytes.assign(num_devices, memory_bytes);
+  if (certainly_infeasible(sizes(task))) return false;
+  return std::any_of(kStrategies.begin(), kStrategies.end(),
+                     [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); }) ||
+         !fill_stubbornly(task).empty();
+}
+
+/// The smallest value in [lowest, highest], both at multiples of `step`, that is accepted, given
+/// that what is below `lowest` is not: strides that double, then bisection, so that the value
+/// before the result was tried and refused. nullopt if none was accepted.
+template <typename Accept>
+std::optional<std::int64_t> smallest_accepted(std::int64_t lowest, std::int64_t highest,
+                                              std::int64_t step, const Accept& accept) {
+  std::int64_t refused = lowest - step;
+  std::int64_t accepted = lowest;
+  for (std::int64_t stride = step; accepted > highest || !accept(accepted); stride *= 2) {
+    if (accepted >= highest) return std::nullopt;
+    refused = accepted;
+    accepted = std::min(accepted + stride, highest);
+  }
+  while (accepted - refused > step) {
+    const std::int64_t middle = refused + (accepted - refused) / step / 2 * step;
+    (accept(middle) ? accepted : refused) = middle;
+  }
+  return accepted;
+}
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+void search_memory(Task& scratch, int num_devices, MemoryNeeds& needs) {
+  const std::int64_t least =
+      std::max((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
+  needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
+  if (least > kMaxDeviceBytes) return;
+  needs.sufficient_memory =
+      smallest_accepted(rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
+                        [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes); });
+}
+
+void search_devices(Task& scratch, MemoryNeeds& needs) {
+  if (needs.largest_piece > needs.largest_device) return;
+  const std::int64_t least = (needs.needed - 1) / needs.largest_device + 1;
+  if (least > kMaxWorldSize) return;
+  const auto accept = [&](std::int64_t devices) {
+    return fits(scratch, static_cast<int>(devices), needs.largest_device);
+  };
+  const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
+  if (devices) needs.sufficient_devices = static_cast<int>(*devices);
+}
+
+std::string readable(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+/// A size that is read back exactly, e.g. "164147MiB".
+std::string exact(std::int64_t bytes) {
+  if (bytes % (1 << 20) == 0) return fmt::format("{}MiB", bytes >> 20);
+  if (bytes % (1 << 10) == 0) return fmt::format("{}KiB", bytes >> 10);
+  return fmt::format("{}B", bytes);
+}
+
+std::string count_of_devices(std::int64_t count) {
+  return fmt::format("{} device{}", count, count == 1 ? "" : "s");
+}
+
+std::string reason(const Task& task, const MemoryNeeds& needs) {
+  if (needs.largest_piece > needs.largest_device) {
+    const Table& table = task.tables[needs.largest_piece_table];
+    return fmt::format(
+        "table \"{}\" cannot be cut {} {} columns, which need {}, and the largest device has {}",
+        table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
+        needs.largest_piece_columns, readable(needs.largest_piece), readable(needs.largest_device));
+  }
+  std::string text = fmt::format("the tables need {}", readable(needs.needed));
+  if (needs.optimizer_state > 0) {
+    text += fmt::format(" ({} of it optimizer state{})", readable(needs.optimizer_state),
+                        needs.necessary_cuts > 0
+                            ? fmt::format(" with the {} necessary cuts", needs.necessary_cuts)
+                            : "");
+  }
+  text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
+                      task.topology.world_size == 1 ? "has" : "have", readable(needs.available));
+  if (needs.needed <= needs.available) {
+    return text + ", and no way to divide it among them was found";
+  }
+  return text + fmt::format(", {} too little", readable(needs.needed - needs.available));
+}
+
+std::string remedy(const Task& task, const MemoryNeeds& needs) {
+  std::string text =
+      needs.sufficient_memory
+          ? fmt::format("{} of {} ({}) would do", count_of_devices(task.topology.world_size),
+                        readable(*needs.sufficient_memory), exact(*needs.sufficient_memory))
+          : fmt::format("no memory would do for {}", count_of_devices(task.topology.world_size));
+  if (needs.sufficient_devices) {
+    text += fmt::format(", or {} of {}", count_of_devices(*needs.sufficient_devices),
+                        readable(needs.largest_device));
+  } else {
+    text += fmt::format(", and no number of devices of {}", readable(needs.largest_device));
+  }
+  return text;
+}
+
+}  // namespace
+
+MemoryFit fit_memory(const Task& task) {
+  const MemoryNeeds needs = sizes(task);
+  if (certainly_infeasible(needs)) return {};
+  MemoryFit best;
+  const auto keep_if_better = [&](std::vector<Shard> shards) {
+    if (shards.empty()) return;
+    const int cuts = static_cast<int>(shards.size() - task.tables.size());
+    if (best.feasible && cuts >= best.num_cuts) return;
+    best = {.feasible = true, .plan = {std::move(shards)}, .num_cuts = cuts};
+    sort_shards(best.plan);
+  };
+  for (const Strategy strategy : kStrategies) {
+    keep_if_better(Filling(task, strategy).run());
+    if (best.feasible && best.num_cuts == needs.necessary_cuts) break;
+  }
+  if (!best.feasible) keep_if_better(fill_stubbornly(task));
+  return best;
+}
+
+MemoryNeeds memory_needs(const Task& task) {
+  MemoryNeeds needs = sizes(task);
+  Task scratch = task;
+  search_memory(scratch, task.topology.world_size, needs);
+  search_devices(scratch, needs);
+  return needs;
+}
+
+InfeasibleError explain_infeasible(const Task& task) {
+  const MemoryNeeds needs = memory_needs(task);
+  return InfeasibleError(
+      fmt::format("no plan fits into memory: {}; {}", reason(task, needs), remedy(task, needs)));
+}
+
+}  // namespace neuroshard

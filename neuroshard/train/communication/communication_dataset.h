@@ -1,0 +1,60 @@
+// Measured or simulated all-to-alls as training data: features of every device, times, the split.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/communication/neural_communication_model.h"
+#include "neuroshard/io/communication_costs_io.h"
+
+namespace neuroshard {
+
+/// What the all-to-alls of a file have in common.
+struct CommunicationFile {
+  std::string cluster;  ///< name of its interconnect
+  Topology topology;
+  std::int64_t batch_size = 0;
+  DataType data_type = DataType::fp32;
+};
+
+/// All-to-alls, forward and backward ones, of one or several clusters and numbers of devices.
+struct CommunicationDataset {
+  Eigen::MatrixXf features;         ///< features x devices, not standardised
+  std::vector<int> first_device;    ///< all-to-all i has devices [first_device[i], [i + 1])
+  std::vector<float> columns;       ///< sum of columns on each device
+  std::vector<float> start_ms;      ///< of each device after the earliest
+  std::vector<float> lag_ms;        ///< of each device behind the last one's start
+  std::vector<float> rest_ms;       ///< from the last start to its end, by the links alone
+  std::vector<float> time_ms;       ///< measured, from its own entry to its own end
+  std::vector<AllToAll> direction;  ///< of each all-to-all
+  std::vector<int> sample;          ///< of each all-to-all: both of a sample are on one side
+  std::vector<int> file;            ///< of each all-to-all: an index into `files`
+  std::vector<CommunicationFile> files;
+  CommunicationModelInfo info;                          ///< clusters, range and checksum
+  std::map<std::string, std::string> path_by_checksum;  ///< of the files
+
+  [[nodiscard]] int size() const { return static_cast<int>(direction.size()); }
+};
+
+/// A cluster's links are those that its files' headers have. Where they have none, because the
+/// cluster is a real one or a description of the user's own, they are `training`'s, if it has a
+/// cluster of that name, or else fitted to all its files.
+/// Throws InputError if a file is malformed, empty, given twice or one of `training`'s, or if two
+/// files give a cluster of a name different links.
+[[nodiscard]] CommunicationDataset load_communication_dataset(
+    const std::vector<std::string>& paths, const CommunicationDataset* training = nullptr);
+
+struct CommunicationSplit {  ///< indices of all-to-alls
+  std::vector<int> training;
+  std::vector<int> validation;
+  std::vector<int> test;
+};
+
+/// 80/10/10 of the samples.
+[[nodiscard]] CommunicationSplit split_dataset(const CommunicationDataset& dataset,
+                                               std::uint64_t seed);
+
+}  // namespace neuroshard

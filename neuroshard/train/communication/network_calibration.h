@@ -1,0 +1,17 @@
+// Links of a cluster whose rates nobody knows, fitted to measured all-to-alls.
+#pragma once
+
+#include <vector>
+
+#include "neuroshard/cost/communication/link_schedule.h"
+#include "neuroshard/io/communication_costs_io.h"
+
+namespace neuroshard {
+
+/// The rates and latencies with which the link schedule is nearest to the measured backward
+/// all-to-alls of one cluster's files, in which all devices start together: the smallest mean error
+/// of the logarithm. A level that no file has gets the rate of the other. Each file must have
+/// samples.
+[[nodiscard]] ClusterNetwork calibrate_network(const std::vector<const CommunicationCosts*>& files);
+
+}  // namespace neuroshard

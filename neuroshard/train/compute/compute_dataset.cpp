@@ -1,0 +1,159 @@
+// Training data from files of measured computation costs.
+#include "neuroshard/train/compute/compute_dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/compute_costs_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+void require_equal_field(const Json& expected, const Json& actual, const std::string& field,
+                         const std::string& file) {
+  const Json* first = expected.find(field);
+  const Json* other = actual.find(field);
+  if (first == other || (first != nullptr && other != nullptr && *first == *other)) return;
+  const auto shown = [](const Json* value) { return value ? describe(*value) : "nothing"; };
+  throw InputError(fmt::format("{}: {}", file, field), shown(first) + ", as in the first file",
+                   shown(other));
+}
+
+/// Throws unless both files were measured on the same hardware with the same operator.
+void require_same_origin(const ComputeCostsHeader& first, const ComputeCostsHeader& header,
+                         const std::string& path) {
+  for (const char* field : {"kind", "name", "num_cores"}) {
+    require_equal_field(first.hardware, header.hardware, field, path + ": hardware");
+  }
+  for (const char* field : {"name", "version", "num_threads"}) {
+    require_equal_field(first.operator_info, header.operator_info, field, path + ": operator");
+  }
+}
+
+/// Share of tables that a file's collector kept apart; 0 if it kept none.
+double held_out_share(const ComputeCostsHeader& header) {
+  if (!header.sampling) return 0.0;
+  const Json* share = header.sampling->find("held_out_share");
+  if (share == nullptr) return 0.0;
+  const double* value = std::get_if<double>(&share->value());
+  return value == nullptr ? 0.0 : *value;
+}
+
+template <typename T>
+void insert_once(std::vector<T>& values, T value) {
+  if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+}
+
+void widen(TrainedRange& range, const ComputeCosts& costs) {
+  const ComputeCostsHeader& header = costs.header;
+  const bool first = range.optimizers.empty();
+  range.min_batch_size =
+      first ? header.batch_size : std::min(range.min_batch_size, header.batch_size);
+  range.max_batch_size = std::max(range.max_batch_size, header.batch_size);
+  insert_once(range.optimizers, header.optimizer);
+  for (const ComputeCostSample& sample : costs.samples) {
+    range.max_pieces = std::max(range.max_pieces, static_cast<int>(sample.shards.size()));
+    for (const MeasuredShard& shard : sample.shards) {
+      const MeasuredTable& table = header.tables[shard.table];
+      range.min_columns = range.min_columns == 0 ? shard.num_columns
+                                                 : std::min(range.min_columns, shard.num_columns);
+      range.max_columns = std::max(range.max_columns, shard.num_columns);
+      range.max_embeddings = std::max(range.max_embeddings, table.num_embeddings);
+      range.max_pooling_factor = std::max(range.max_pooling_factor, table.pooling_factor);
+      insert_once(range.data_types, table.data_type);
+    }
+  }
+}
+
+/// `share` of the tables are kept from training.
+void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
+  const ComputeCostsHeader& header = costs.header;
+  const OperatorSettings settings{header.batch_size, header.optimizer};
+  std::vector<TableStatistics> statistics;
+  for (const MeasuredTable& table : header.tables) {
+    statistics.push_back(
+        {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram});
+  }
+  Eigen::Index next = dataset.first_piece.back();
+  std::size_t pieces = 0;
+  for (const ComputeCostSample& sample : costs.samples) pieces += sample.shards.size();
+  dataset.features.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
+  for (const ComputeCostSample& sample : costs.samples) {
+    for (const MeasuredShard& shard : sample.shards) {
+      auto column = dataset.features.col(next++);
+      shard_features(dataset.schema, statistics[shard.table], shard.num_columns, settings,
+                     {column.data(), static_cast<std::size_t>(column.size())});
+    }
+    dataset.first_piece.push_back(static_cast<int>(next));
+    dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
+    const auto held_out_pieces =
+        std::count_if(sample.shards.begin(), sample.shards.end(), [&](const MeasuredShard& shard) {
+          return is_held_out(header.tables[shard.table].name, share);
+        });
+    const bool all_held_out = held_out_pieces == static_cast<std::ptrdiff_t>(sample.shards.size());
+    dataset.held_out.push_back(all_held_out);
+    dataset.mixed.push_back(held_out_pieces > 0 && !all_held_out);
+  }
+}
+
+}  // namespace
+
+ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema) {
+  ComputeDataset dataset;
+  dataset.schema = schema;
+  dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
+  dataset.first_piece.push_back(0);
+  std::string checksums;
+  std::map<std::string, std::string> path_by_checksum;
+  std::vector<ComputeCosts> files;
+  double share = 0.0;
+  for (const std::string& path : paths) {
+    files.push_back(read_compute_costs(path));
+    require_same_origin(files.front().header, files.back().header, path);
+    share = std::max(share, held_out_share(files.back().header));
+    const std::string checksum = sha256_file(path);
+    checksums += checksum;
+    // The same samples in training and in the test would make the test worthless.
+    const auto [other, is_new] = path_by_checksum.emplace(checksum, path);
+    if (!is_new) throw InputError(path, "a file not given before", "the bytes of " + other->second);
+  }
+  for (const ComputeCosts& costs : files) {
+    dataset.first_sample.push_back(dataset.size());
+    append(dataset, costs, share);
+    widen(dataset.range, costs);
+  }
+  if (dataset.size() == 0) {
+    throw InputError(paths.empty() ? "costs" : paths.front(), "measured samples", "none");
+  }
+  dataset.hardware = to_line(files.front().header.hardware);
+  dataset.operator_info = to_line(files.front().header.operator_info);
+  dataset.data_sha256 = sha256_hex(checksums);
+  return dataset;
+}
+
+DatasetSplit split_dataset(const ComputeDataset& dataset, std::uint64_t seed) {
+  DatasetSplit split;
+  std::vector<int> known;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    if (dataset.mixed[i]) continue;
+    (dataset.held_out[i] ? split.unseen_tables : known).push_back(static_cast<int>(i));
+  }
+  Random random(seed);
+  random.shuffle(known);
+  const std::size_t tenth = known.size() / 10;
+  const auto first_test = known.end() - static_cast<std::ptrdiff_t>(tenth);
+  const auto first_validation = first_test - static_cast<std::ptrdiff_t>(tenth);
+  split.training.assign(known.begin(), first_validation);
+  split.validation.assign(first_validation, first_test);
+  split.unseen_combinations.assign(first_test, known.end());
+  return split;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,47 @@
+// Measured computation costs as training data: features of every piece, costs, and the split.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/compute/neural_compute_model.h"
+
+namespace neuroshard {
+
+/// Samples of one or several files of one hardware and operator.
+struct ComputeDataset {
+  FeatureSchema schema = FeatureSchema::extended;
+  Eigen::MatrixXf features;      ///< features x pieces, not standardised
+  std::vector<int> first_piece;  ///< sample i has pieces [first_piece[i], first_piece[i + 1])
+  std::vector<double> cost_ms;   ///< forward + backward
+  std::vector<bool> held_out;    ///< made of tables that training must not see
+  std::vector<bool> mixed;  ///< made of such tables and others: of no use, in no part of a split
+  std::vector<std::size_t> first_sample;  ///< of each file, in the order given
+  TrainedRange range;
+  std::string hardware;       ///< JSON object
+  std::string operator_info;  ///< JSON object
+  std::string data_sha256;
+
+  [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
+};
+
+/// Tables that one of the files keeps from training are kept from it in all of them.
+/// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file
+/// was measured on other hardware or with another operator than the first.
+[[nodiscard]] ComputeDataset load_compute_dataset(const std::vector<std::string>& paths,
+                                                  FeatureSchema schema);
+
+/// Indices of samples, by use.
+struct DatasetSplit {
+  std::vector<int> training;
+  std::vector<int> validation;
+  std::vector<int> unseen_combinations;  ///< test: known tables, sets never seen
+  std::vector<int> unseen_tables;        ///< test: sets of tables never seen
+};
+
+/// 80/10/10 of the samples that are not held out, at random; the held-out ones are the second test.
+[[nodiscard]] DatasetSplit split_dataset(const ComputeDataset& dataset, std::uint64_t seed);
+
+}  // namespace neuroshard

@@ -1,0 +1,245 @@
+// The training loop of the computation cost model.
+#include "neuroshard/train/compute/compute_trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/train/standardisation.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXf;
+using Eigen::VectorXf;
+
+/// Fewer known samples cannot be split into training, validation and test.
+constexpr std::size_t kFewestSamples = 30;
+
+/// The samples as one batch, standardised, targets divided by `scale`.
+PieceBatch make_batch(const ComputeDataset& dataset, std::span<const int> samples,
+                      const Standardisation& standard, double scale) {
+  PieceBatch batch;
+  batch.first_piece.push_back(0);
+  batch.target.resize(static_cast<Index>(samples.size()));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const int pieces = dataset.first_piece[samples[i] + 1] - dataset.first_piece[samples[i]];
+    batch.first_piece.push_back(batch.first_piece.back() + pieces);
+    batch.target[static_cast<Index>(i)] = static_cast<float>(dataset.cost_ms[samples[i]] / scale);
+  }
+  batch.features.resize(dataset.features.rows(), batch.first_piece.back());
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const int pieces = batch.first_piece[i + 1] - batch.first_piece[i];
+    batch.features.middleCols(batch.first_piece[i], pieces) =
+        ((dataset.features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() -
+          standard.mean)
+             .array()
+             .colwise() *
+         standard.scale.array())
+            .matrix();
+  }
+  return batch;
+}
+
+class Trainer {
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  Trainer(const ComputeDataset& dataset, const ComputeTrainingOptions& options)
+      : dataset_(dataset),
+        options_(options),
+        split_(split_dataset(dataset, options.seed)),
+        standard_(standardise(dataset.features, dataset.first_piece, split_.training)),
+        pool_(options.num_threads),
+        start_(Clock::now()) {
+    double sum = 0.0;
+    for (const int sample : split_.training) sum += dataset.cost_ms[sample];
+    scale_ = sum / static_cast<double>(split_.training.size());
+  }
+
+  ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
+    ComputeTrainingResult result;
+    std::vector<TrainableNetwork> members = train_members(result, on_epoch);
+    result.seconds = seconds();
+    result.training = metrics(members, split_.training, pool_);
+    result.validation = metrics(members, split_.validation, pool_);
+    result.unseen_combinations = metrics(members, split_.unseen_combinations, pool_);
+    result.unseen_tables = metrics(members, split_.unseen_tables, pool_);
+    result.model = make_model(members, result);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] NetworkShape shape() const {
+    NetworkShape shape;
+    shape.architecture = options_.architecture;
+    shape.num_features = static_cast<int>(dataset_.features.rows());
+    if (options_.architecture == ComputeArchitecture::published) {
+      shape.encoder = {128, 32};
+      shape.head = 64;
+    }
+    return shape;
+  }
+
+  [[nodiscard]] Loss loss() const {
+    return options_.architecture == ComputeArchitecture::published ? Loss::squared_error
+                                                                   : Loss::squared_log_error;
+  }
+
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+
+  /// Members at once, as many as there are threads: a step of one has serial parts, and ends with
+  /// its threads waiting for the last of them. Threads beyond that work on a member's steps.
+  std::vector<TrainableNetwork> train_members(
+      ComputeTrainingResult& result, const std::function<void(const EpochStats&)>& on_epoch) {
+    const int at_once = std::max(1, std::min(options_.members, pool_.num_threads()));
+    std::vector<std::unique_ptr<ThreadPool>> pools;
+    for (int worker = 0; worker < at_once; ++worker) {
+      pools.push_back(std::make_unique<ThreadPool>(std::max(1, pool_.num_threads() / at_once)));
+    }
+    std::vector<std::optional<TrainableNetwork>> networks(options_.members);
+    std::vector<TrainingLoopResult> loops(options_.members);
+    std::mutex mutex;
+    int epochs_done = 0;
+    ThreadPool workers(at_once);
+    workers.for_each(options_.members, [&](std::size_t member, int worker) {
+      const auto on_member_epoch = [&](EpochStats stats) {
+        const std::scoped_lock lock(mutex);
+        stats.epoch = ++epochs_done;
+        stats.seconds = seconds();
+        if (on_epoch) on_epoch(stats);
+      };
+      networks[member] =
+          train_member(static_cast<int>(member), *pools[worker], loops[member], on_member_epoch);
+    });
+    std::vector<TrainableNetwork> members;
+    for (int member = 0; member < options_.members; ++member) {
+      members.push_back(std::move(*networks[member]));
+      result.best_epochs.push_back(loops[member].best_epoch);
+      result.epochs.insert(result.epochs.end(), loops[member].epochs.begin(),
+                           loops[member].epochs.end());
+    }
+    return members;
+  }
+
+  /// Members differ in their first weights and in the order of the samples.
+  TrainableNetwork train_member(int member, ThreadPool& pool, TrainingLoopResult& loop,
+                                const std::function<void(const EpochStats&)>& on_epoch) {
+    Random random = Random::for_stream(options_.seed, 1 + static_cast<std::uint64_t>(member));
+    TrainableNetwork network(shape(), random);
+    TrainingSubject subject;
+    subject.parameters = &network.parameters();
+    subject.samples = split_.training;
+    subject.loss_and_gradients = [&](std::span<const int> samples, Parameters& gradients) {
+      return network.loss_and_gradients(make_batch(dataset_, samples, standard_, scale_), loss(),
+                                        gradients);
+    };
+    subject.project = [&] { network.project(); };
+    subject.validation_mape = [&] { return metrics({&network, 1}, split_.validation, pool).mape; };
+    loop = run_training_loop(subject, options_.loop, random, pool, on_epoch);
+    return network;
+  }
+
+  [[nodiscard]] PredictionMetrics metrics(std::span<const TrainableNetwork> members,
+                                          const std::vector<int>& samples, ThreadPool& pool) const {
+    constexpr std::size_t kBlock = 256;
+    std::vector<double> predicted(samples.size());
+    std::vector<double> measured(samples.size());
+    pool.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
+      const std::size_t first = block * kBlock;
+      const std::size_t count = std::min(kBlock, samples.size() - first);
+      const PieceBatch batch =
+          make_batch(dataset_, std::span(samples).subspan(first, count), standard_, scale_);
+      for (const TrainableNetwork& member : members) {
+        const VectorXf cost = member.predict(batch);
+        for (std::size_t i = 0; i < count; ++i) {
+          predicted[first + i] +=
+              cost[static_cast<Index>(i)] * scale_ / static_cast<double>(members.size());
+        }
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        measured[first + i] = dataset_.cost_ms[samples[first + i]];
+      }
+    });
+    return prediction_metrics(predicted, measured);
+  }
+
+  [[nodiscard]] std::shared_ptr<const NeuralComputeModel> make_model(
+      std::span<const TrainableNetwork> members, const ComputeTrainingResult& result) const {
+    ComputeModelInfo info;
+    info.name = options_.name.empty() ? "compute" : options_.name;
+    info.hardware = dataset_.hardware;
+    info.operator_info = dataset_.operator_info;
+    info.data_sha256 = dataset_.data_sha256;
+    info.range = dataset_.range;
+    const auto add = [&](const std::string& set, const PredictionMetrics& metrics) {
+      info.metrics[set + ".samples"] = static_cast<double>(metrics.count);
+      info.metrics[set + ".mse"] = metrics.mse;
+      info.metrics[set + ".mae"] = metrics.mae;
+      info.metrics[set + ".mape"] = metrics.mape;
+      info.metrics[set + ".kendall_tau"] = metrics.kendall_tau;
+    };
+    add("training", result.training);
+    add("validation", result.validation);
+    add("unseen_combinations", result.unseen_combinations);
+    add("unseen_tables", result.unseen_tables);
+    info.metrics["seed"] = static_cast<double>(options_.seed);
+    std::vector<ComputeNetwork> networks;
+    for (const TrainableNetwork& member : members) {
+      networks.push_back(member.exported(dataset_.schema, standard_.mean, standard_.scale,
+                                         static_cast<float>(scale_)));
+    }
+    return std::make_shared<NeuralComputeModel>(std::move(networks), std::move(info));
+  }
+
+  const ComputeDataset& dataset_;
+  ComputeTrainingOptions options_;
+  DatasetSplit split_;
+  Standardisation standard_;
+  ThreadPool pool_;
+  Clock::time_point start_;
+  double scale_ = 1.0;  ///< mean measured cost [ms]
+};
+
+}  // namespace
+
+ComputeTrainingOptions ComputeTrainingOptions::published() {
+  ComputeTrainingOptions options;
+  options.architecture = ComputeArchitecture::published;
+  options.loop.learning_rate = 1e-3;
+  options.loop.cosine = false;
+  options.members = 1;
+  return options;
+}
+
+FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
+  return architecture == ComputeArchitecture::published ? FeatureSchema::published
+                                                        : FeatureSchema::extended;
+}
+
+ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
+                                          const ComputeTrainingOptions& options,
+                                          const std::function<void(const EpochStats&)>& on_epoch) {
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    known += dataset.held_out[i] || dataset.mixed[i] ? 0 : 1;
+  }
+  if (known < kFewestSamples) {
+    throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
+                     fmt::format("{}", known));
+  }
+  return Trainer(dataset, options).run(on_epoch);
+}
+
+}  // namespace neuroshard

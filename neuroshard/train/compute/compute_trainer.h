@@ -1,0 +1,53 @@
+// Trains a computation cost model on measured costs, and tests it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/compute/neural_compute_model.h"
+#include "neuroshard/train/compute/compute_dataset.h"
+#include "neuroshard/train/compute/trainable_network.h"
+#include "neuroshard/train/metrics.h"
+#include "neuroshard/train/training_loop.h"
+
+namespace neuroshard {
+
+struct ComputeTrainingOptions {
+  ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
+  TrainingLoopOptions loop;
+  int members = 4;         ///< networks of the ensemble, trained side by side
+  std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
+  int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
+  std::string name;        ///< of the model
+
+  /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
+  [[nodiscard]] static ComputeTrainingOptions published();
+};
+
+struct ComputeTrainingResult {
+  std::shared_ptr<const NeuralComputeModel> model;
+  std::vector<int> best_epochs;  ///< of each member: the one that was kept, by validation MAPE
+  std::vector<EpochStats>
+      epochs;  ///< of the members, one member's after another's, each counted from 1
+  // Of the mean of the members' predictions.
+  PredictionMetrics training;
+  PredictionMetrics validation;
+  PredictionMetrics unseen_combinations;
+  PredictionMetrics unseen_tables;
+  double seconds = 0.0;
+};
+
+/// Features that a network of this architecture is trained on.
+[[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);
+
+/// Bit-reproducible on one machine. Throws InputError if there are too few samples to split, or if
+/// their costs are so far apart that training does not stay within numbers. `on_epoch` is called by
+/// one thread at a time, after each epoch of any member, with the number of epochs done by all.
+[[nodiscard]] ComputeTrainingResult train_compute_model(
+    const ComputeDataset& dataset, const ComputeTrainingOptions& options,
+    const std::function<void(const EpochStats&)>& on_epoch = {});
+
+}  // namespace neuroshard

@@ -1,0 +1,79 @@
+// The computation cost network while it is trained: its parameters and their gradients.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <vector>
+
+#include "neuroshard/core/random.h"
+#include "neuroshard/cost/compute/compute_network.h"
+
+namespace neuroshard {
+
+/// Samples with their pieces side by side.
+struct PieceBatch {
+  Eigen::MatrixXf features;      ///< standardised; features x pieces
+  std::vector<int> first_piece;  ///< samples + 1
+  Eigen::VectorXf target;        ///< measured costs in units of the network's scale
+
+  [[nodiscard]] Eigen::Index size() const { return target.size(); }
+};
+
+/// What training minimises.
+enum class Loss {
+  squared_error,      ///< of the cost, as in the paper
+  squared_log_error,  ///< of the cost's logarithm: every order of magnitude counts alike
+};
+
+struct NetworkShape {
+  ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
+  int num_features = 0;
+  std::vector<int> encoder{128, 64, 16};  ///< outputs of each layer; the last is what is summed
+  int head = 32;                          ///< hidden units of the head
+};
+
+/// Parameters, as one list of matrices so that optimizers need not know what they mean:
+/// weights and bias of each encoder layer, of the head, then output, linear and offset.
+class TrainableNetwork {
+ public:
+  TrainableNetwork(const NetworkShape& shape, Random& random);
+
+  [[nodiscard]] std::vector<Eigen::MatrixXf>& parameters() { return parameters_; }
+  [[nodiscard]] const std::vector<Eigen::MatrixXf>& parameters() const { return parameters_; }
+
+  /// Predicted costs, in units of the network's scale.
+  [[nodiscard]] Eigen::VectorXf predict(const PieceBatch& batch) const;
+
+  /// Sum of the samples' losses; writes its gradients, shaped as the parameters.
+  double loss_and_gradients(const PieceBatch& batch, Loss loss,
+                            std::vector<Eigen::MatrixXf>& gradients) const;
+
+  /// Puts the parameters that must not be negative back to 0 after a step of the optimizer.
+  void project();
+
+  /// The network for inference, its outputs multiplied by `scale` [ms].
+  [[nodiscard]] ComputeNetwork exported(FeatureSchema schema, const Eigen::VectorXf& feature_mean,
+                                        const Eigen::VectorXf& feature_scale, float scale) const;
+
+ private:
+  struct Activations;
+  void forward(const PieceBatch& batch, Activations& activations) const;
+  void backward(const PieceBatch& batch, const Activations& activations,
+                const Eigen::VectorXf& cost_gradient,
+                std::vector<Eigen::MatrixXf>& gradients) const;
+
+  [[nodiscard]] bool has_loads() const {
+    return shape_.architecture == ComputeArchitecture::resource_loads;
+  }
+  [[nodiscard]] std::size_t num_layers() const { return shape_.encoder.size(); }
+  // Positions in the list of parameters.
+  [[nodiscard]] std::size_t head_at() const { return 2 * num_layers(); }
+  [[nodiscard]] std::size_t output_at() const { return head_at() + 2; }
+  [[nodiscard]] std::size_t linear_at() const { return head_at() + 3; }
+  [[nodiscard]] std::size_t offset_at() const { return head_at() + 4; }
+
+  NetworkShape shape_;
+  std::vector<Eigen::MatrixXf> parameters_;
+};
+
+}  // namespace neuroshard

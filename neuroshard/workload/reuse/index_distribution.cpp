@@ -1,0 +1,65 @@
+// The closed form of a table's reuse, whatever way its accesses are given.
+#include "neuroshard/workload/reuse/index_distribution.h"
+
+#include "neuroshard/workload/reuse/histogram_reuse.h"
+#include "neuroshard/workload/reuse/poisson_reuse.h"
+#include "neuroshard/workload/reuse/zipf_reuse.h"
+
+namespace neuroshard {
+
+namespace {
+
+ReuseStatistics class_reuse(const std::vector<AccessClass>& classes, double num_indices) {
+  double total_share = 0.0;  // 1 up to the rounding that input files are allowed
+  for (const AccessClass& access_class : classes) total_share += access_class.access_share;
+  ReuseStatistics statistics;
+  statistics.num_indices = num_indices;
+  for (const AccessClass& access_class : classes) {
+    const auto rows = static_cast<double>(access_class.num_embeddings);
+    const double hits = num_indices * access_class.access_share / total_share;
+    const PoissonReuse reuse = poisson_reuse(hits / rows);
+    add_rows(statistics, rows, reuse);
+    statistics.distinct_rows += rows * reuse.hit;
+  }
+  return statistics;
+}
+
+double lookups(const Table& table, std::int64_t batch_size) {
+  return static_cast<double>(batch_size) * table.pooling_factor;
+}
+
+}  // namespace
+
+ReuseStatistics reuse_statistics(const Table& table, std::int64_t batch_size) {
+  const double num_indices = lookups(table, batch_size);
+  if (table.reuse_histogram) {
+    return histogram_statistics(*table.reuse_histogram, table.num_embeddings, num_indices);
+  }
+  const IndexDistribution distribution = resolved_distribution(table, batch_size);
+  if (!distribution.access_classes.empty()) {
+    return class_reuse(distribution.access_classes, num_indices);
+  }
+  if (distribution.zipf_exponent > 0.0) {
+    return zipf_reuse(distribution.zipf_exponent, table.num_embeddings, num_indices);
+  }
+  return class_reuse({{table.num_embeddings, 1.0}}, num_indices);
+}
+
+ReuseHistogram reuse_histogram(const Table& table, std::int64_t batch_size) {
+  if (table.reuse_histogram) return *table.reuse_histogram;
+  const ReuseStatistics statistics = reuse_statistics(table, batch_size);
+  ReuseHistogram histogram{};
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    histogram[bin] = statistics.rows[bin] / statistics.distinct_rows;
+  }
+  return histogram;
+}
+
+IndexDistribution resolved_distribution(const Table& table, std::int64_t batch_size) {
+  if (table.index_distribution) return *table.index_distribution;
+  if (!table.reuse_histogram) return {};
+  return distribution_of_histogram(*table.reuse_histogram, table.num_embeddings,
+                                   lookups(table, batch_size));
+}
+
+}  // namespace neuroshard

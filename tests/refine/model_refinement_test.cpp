@@ -1,0 +1,179 @@
+// Refinement from end to end on tiny measurements: rounds, files, and runs that go on.
+#include "neuroshard/refine/model_refinement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "tests/collect/tiny_collection.h"
+#include "tests/evaluate/exact_backend.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+class ModelRefinementTest : public testing::Test {
+ protected:
+  ModelRefinementTest() {
+    const ComputeSamplingOptions sampling = testing_collection::tiny_sampling(40);
+    collect_compute_costs(sampling, testing_collection::tiny_benchmark(), 60,
+                          folder_.file("base.jsonl"), {});
+    options_.costs = {folder_.file("base.jsonl")};
+    options_.workload.name = "tiny";
+    options_.workload.tables = sampling.tables;
+    options_.tasks.min_tables = 4;
+    options_.tasks.max_tables = 8;
+    options_.tasks.max_dim = 16;
+    options_.tasks.memory_bytes = 1 << 20;
+    options_.tasks.min_fill = 0.5;
+    options_.tasks.max_fill = 0.7;
+    options_.tasks.batch_size = sampling.batch_size;
+    options_.tasks.optimizer = sampling.optimizer;
+    options_.devices = {2, 3};
+    options_.tasks_per_round = 4;
+    options_.num_rounds = 2;
+    options_.tolerance = 0.0;  // times of microseconds never agree
+    options_.controls = 3;
+    options_.folder = folder_.file("refinement");
+    options_.planner.steps = 50;
+    options_.planner.num_threads = 1;
+    options_.benchmark = testing_collection::tiny_benchmark();
+    options_.training.members = 1;
+    options_.training.loop.epochs = 2;
+    options_.training.num_threads = 1;
+  }
+
+  RefinementResult refine() {
+    const auto network = std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
+    RefinementCallbacks callbacks;
+    callbacks.on_round = [&](const RefinementRound& round) { seen_.push_back(round.round); };
+    return refine_model(options_, network, callbacks);
+  }
+
+  TemporaryFolder folder_;
+  RefinementOptions options_;
+  std::vector<int> seen_;
+};
+
+TEST_F(ModelRefinementTest, MeasuresPlansAndTrainsOnThem) {
+  const RefinementResult result = refine();
+  EXPECT_THAT(seen_, testing::ElementsAre(0, 1));
+  ASSERT_EQ(result.rounds.size(), 2u);
+  EXPECT_FALSE(result.agreed);
+  std::size_t measured = 60;
+  for (const RefinementRound& round : result.rounds) {
+    EXPECT_EQ(round.plans, 4);
+    EXPECT_GT(round.sets, 4);
+    EXPECT_LE(round.sets, 10);
+    EXPECT_GT(round.mean_gap, 0.0);
+    EXPECT_LE(std::abs(round.bias), round.mean_gap);
+    EXPECT_GT(round.drift, 0.0);
+    EXPECT_NE(round.drift, 1.0);
+    const ComputeCosts costs =
+        read_compute_costs(fmt::format("{}/round-{}.jsonl", options_.folder, round.round));
+    EXPECT_EQ(costs.samples.size(), static_cast<std::size_t>(round.sets + 3));
+    measured += costs.samples.size();
+    for (const MeasuredTable& table : costs.header.tables) {
+      EXPECT_FALSE(is_held_out(table.name, 0.1));
+    }
+  }
+  // The last model has seen all of it; sets of tables kept from training are in a test of their
+  // own.
+  EXPECT_LE(result.last.training.count + result.last.validation.count +
+                result.last.unseen_combinations.count + result.last.unseen_tables.count,
+            measured);
+  EXPECT_GT(result.last.training.count, 40u);
+}
+
+TEST_F(ModelRefinementTest, ARunThatWasStoppedGoesOn) {
+  options_.num_rounds = 1;
+  const RefinementResult first = refine();
+  const std::string file = options_.folder + "/round-0.jsonl";
+  const std::string whole = read_file(file);
+  write_file(file, whole.substr(0, whole.rfind("\n{") + 1));  // without the last sample
+  options_.num_rounds = 2;
+  const RefinementResult second = refine();
+  EXPECT_THAT(read_file(file), testing::StartsWith(whole.substr(0, whole.rfind("\n{") + 1)));
+  EXPECT_EQ(read_compute_costs(file).samples.size(),
+            static_cast<std::size_t>(first.rounds[0].sets + 3));
+  EXPECT_EQ(second.rounds.front().sets, first.rounds.front().sets);
+  const RefinementResult third = refine();  // nothing is left to be measured
+  EXPECT_EQ(third.rounds.back().mean_gap, second.rounds.back().mean_gap);
+  EXPECT_EQ(third.rounds.back().drift, second.rounds.back().drift);
+  EXPECT_EQ(third.last.unseen_combinations.mape, second.last.unseen_combinations.mape);
+}
+
+/// The text with what stands between two others replaced.
+std::string with_replaced(std::string text, const std::string& before, const std::string& after,
+                          const std::string& replacement) {
+  const std::size_t begin = text.find(before) + before.size();
+  return text.replace(begin, text.find(after, begin) - begin, replacement);
+}
+
+TEST_F(ModelRefinementTest, AFinishedFolderServesOnOtherMachines) {
+  options_.num_rounds = 1;
+  const RefinementResult first = refine();
+  const std::string file = options_.folder + "/round-0.jsonl";
+  const std::string elsewhere = with_replaced(read_file(file), R"("memory_bytes": )", "}", "1");
+  write_file(file, elsewhere);
+  const RefinementResult second = refine();
+  EXPECT_EQ(second.rounds.front().mean_gap, first.rounds.front().mean_gap);
+  EXPECT_EQ(read_file(file), elsewhere);
+
+  // One with a sample missing would have to be measured there.
+  write_file(file, elsewhere.substr(0, elsewhere.rfind("\n{") + 1));
+  EXPECT_THAT(input_error([&] { (void)refine(); }),
+              testing::HasSubstr("round-0.jsonl: line 1: hardware"));
+}
+
+TEST_F(ModelRefinementTest, RefusesTheSetsOfOtherPlans) {
+  options_.num_rounds = 1;
+  (void)refine();
+  const std::string file = options_.folder + "/round-0.jsonl";
+  write_file(file, with_replaced(read_file(file), R"("shards": [[)", "]", "0, 100"));
+  EXPECT_THAT(input_error([&] { (void)refine(); }),
+              testing::HasSubstr("expected the pieces that this run's plans have, got others"));
+}
+
+TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {
+  options_.tolerance = 1e9;
+  const RefinementResult result = refine();
+  EXPECT_TRUE(result.agreed);
+  EXPECT_EQ(result.rounds.size(), 1u);
+}
+
+TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
+  const ComputeBackendFactory exact{
+      {Json::Object{{"kind", "cuda"}, {"name", "exact"}}, Json::Object{{"name", "exact"}}},
+      [] { return std::make_unique<testing_backends::ExactBackend>(); }};
+  collect_compute_costs(testing_collection::tiny_sampling(40), exact, 60,
+                        folder_.file("exact.jsonl"), {});
+  options_.costs = {folder_.file("exact.jsonl")};
+  options_.backend = exact;
+  options_.num_rounds = 1;
+  const RefinementResult result = refine();
+  EXPECT_EQ(result.rounds.front().drift, 1.0) << "the controls cost what they did";
+  const ComputeCosts costs = read_compute_costs(options_.folder + "/round-0.jsonl");
+  EXPECT_EQ(to_line(costs.header.hardware), R"({"kind": "cuda", "name": "exact"})");
+  ASSERT_FALSE(costs.samples.empty());
+  for (const ComputeCostSample& sample : costs.samples) {
+    std::int64_t columns = 0;
+    for (const MeasuredShard& shard : sample.shards) columns += shard.num_columns;
+    EXPECT_EQ(sample.forward_ms, static_cast<double>(columns));
+  }
+}
+
+TEST_F(ModelRefinementTest, RefusesAnotherRefinementsFolder) {
+  options_.num_rounds = 1;
+  (void)refine();
+  options_.tasks.seed = 1;
+  EXPECT_THAT(input_error([&] { (void)refine(); }), testing::HasSubstr("round-0.jsonl: line 1: "));
+  options_.planner.steps = 0;
+  EXPECT_EQ(input_error([&] { (void)refine(); }), "steps: expected a number of steps, got 0");
+}
+
+}  // namespace
+}  // namespace neuroshard
