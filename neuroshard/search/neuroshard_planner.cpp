@@ -1,16 +1,14 @@
 // The search and the improvement, one after the other.
 #include "neuroshard/search/neuroshard_planner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <utility>
 
-#include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
 
@@ -34,16 +32,6 @@ Simulator pessimist(const Simulator& simulator, double pessimism) {
   if (pessimism == 0.0 || simulator.compute().num_members() == 1) return simulator;
   return {simulator,
           std::make_shared<PessimisticComputeModel>(simulator.shared_compute(), pessimism)};
-}
-
-void check_options(const PlannerOptions& options) {
-  if (!(options.time_limit_seconds > 0.0)) {
-    throw InputError("time_limit_seconds", "above 0",
-                     fmt::format("{}", options.time_limit_seconds));
-  }
-  if (options.steps < 0) {
-    throw InputError("steps", "0 or more", fmt::format("{}", options.steps));
-  }
 }
 
 /// Steps are played whatever time they take.
@@ -106,7 +94,7 @@ void set_budget(LocalSearchOptions& improvement, const PlannerOptions& options, 
 PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   using Clock = std::chrono::steady_clock;
-  check_options(options);
+  validate(options);
   const Clock::time_point start = Clock::now();
   PlanningResult result = BeamSearchPlanner(options_.beam).plan(simulator, options);
   LocalSearchOptions improvement = options_.improvement;
@@ -123,8 +111,10 @@ PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
     result.plan = std::move(improved.plan);
     result.predicted = std::move(improved.predicted);
   }
+  result.stats.plans_priced += improved.stats.plans_priced;
   result.stats.head_evaluations += improved.stats.head_evaluations;
   result.stats.pieces_encoded += improved.stats.pieces_encoded;
+  result.stats.rounds = std::move(improved.stats.rounds);
   result.stats.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/search_stats.h"
 
 namespace neuroshard {
 
@@ -26,17 +27,12 @@ struct PlannerOptions {
   /// longest computation of a device, or the latter is kept: smaller gains are within a cost
   /// model's error, and measured they are as often losses (docs/results.md).
   double least_gain = 0.01;
+
+  friend bool operator==(const PlannerOptions&, const PlannerOptions&) = default;
 };
 
-/// What a planner did, as data; printing it is somebody else's job.
-struct SearchStats {
-  std::int64_t plans_priced = 0;
-  std::int64_t states_expanded =
-      0;  ///< beam search: lists of cuts for which placements were sought
-  std::int64_t head_evaluations = 0;  ///< evaluations of the computation model's head
-  std::int64_t pieces_encoded = 0;    ///< distinct (table, columns) given to the encoder
-  double wall_ms = 0.0;
-};
+/// Throws InputError, which names the option, for values that mean nothing.
+void validate(const PlannerOptions& options);
 
 struct PlanningResult {
   ShardingPlan plan;

@@ -239,6 +239,15 @@ TEST(NeuroShardPlanner, RefusesOptionsThatMeanNothing) {
   options.time_limit_seconds = 1.0;
   options.steps = -1;
   EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError);
+  options.steps = 0;
+  for (const double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    options.pessimism = share;
+    EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError) << share;
+    options.pessimism = 0.5;
+    options.least_gain = share;
+    EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError) << share;
+    options.least_gain = 0.0;
+  }
 }
 
 TEST(NeuroShardPlanner, OneDeviceIsNotImproved) {
@@ -262,7 +271,7 @@ TEST(NeuroShardPlanner, IsNoWorseThanTheSearchItStartsFrom) {
   const PlanningResult searched = BeamSearchPlanner().plan(simulator, {});
   EXPECT_LE(improved.predicted.cost_ms, searched.predicted.cost_ms);
   EXPECT_GE(improved.stats.head_evaluations, searched.stats.head_evaluations);
-  EXPECT_EQ(improved.stats.plans_priced, searched.stats.plans_priced);
+  EXPECT_GE(improved.stats.plans_priced, searched.stats.plans_priced);
 }
 
 TEST(NeuroShardPlanner, KeepsTheSearchsPlanWhereLittleIsToGain) {

@@ -75,12 +75,14 @@ class Search {
     const MemoryFit fit = fit_memory(simulator_.task());
     if (!fit.feasible) throw explain_infeasible(simulator_.task());
     std::vector<BeamState> beam = first_states(fit);
-    BeamState best = best_of(beam);
+    record_level(beam);
+    BeamState best = *best_of(beam);
     int levels_left = options_.num_levels;
     keep_best(beam);
     while (levels_left > 0 && pieces_tried_ < options_.max_pieces_tried) {
       std::vector<BeamState> children = expand(beam);
       if (children.empty()) break;
+      record_level(children);
       keep_best(children);
       if (children.front().rank() < best.rank()) best = children.front();
       beam = std::move(children);
@@ -88,12 +90,7 @@ class Search {
       if (beam.front().placement.feasible()) --levels_left;
     }
     PlanningResult result = finish(best, fit);
-    for (const GreedyGridSearch& worker : workers_) {
-      result.stats.plans_priced += worker.stats().plans_priced;
-      result.stats.head_evaluations += worker.stats().head_evaluations;
-    }
-    result.stats.states_expanded = static_cast<std::int64_t>(seen_.size());
-    result.stats.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
+    result.stats = std::move(stats_);
     return result;
   }
 
@@ -248,10 +245,35 @@ class Search {
     }
   }
 
-  static BeamState best_of(const std::vector<BeamState>& states) {
-    return *std::min_element(
+  static std::vector<BeamState>::const_iterator best_of(const std::vector<BeamState>& states) {
+    return std::min_element(
         states.begin(), states.end(),
         [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
+  }
+
+  /// Writes down what the level with these states, all that it tried, has cost and found.
+  void record_level(const std::vector<BeamState>& states) {
+    BeamLevelStats level;
+    level.states_tried = static_cast<std::int64_t>(states.size());
+    level.states_feasible = std::count_if(states.begin(), states.end(), [](const BeamState& state) {
+      return state.placement.feasible();
+    });
+    const Placement& best = best_of(states)->placement;
+    if (best.feasible()) level.best_cost_ms = best.cost_ms;
+    level.unplaced_bytes = best.unplaced_bytes;
+    GreedyGridSearchStats all;
+    for (const GreedyGridSearch& worker : workers_) {
+      all.plans_priced += worker.stats().plans_priced;
+      all.head_evaluations += worker.stats().head_evaluations;
+    }
+    level.plans_priced = all.plans_priced - stats_.plans_priced;
+    level.head_evaluations = all.head_evaluations - stats_.head_evaluations;
+    level.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
+    stats_.plans_priced = all.plans_priced;
+    stats_.head_evaluations = all.head_evaluations;
+    stats_.states_expanded += level.states_tried;
+    stats_.pieces_encoded = level.pieces_encoded;
+    stats_.levels.push_back(level);
   }
 
   /// The state's plan, or the plan that is known to fit where the greedy found none or a worse one.
@@ -288,6 +310,7 @@ class Search {
   std::vector<GreedyGridSearch> workers_;
   std::set<std::uint64_t> seen_;
   std::int64_t pieces_tried_ = 0;  ///< of all lists that were placed
+  SearchStats stats_;              ///< of the levels that are done
 };
 
 }  // namespace

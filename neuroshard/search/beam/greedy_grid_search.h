@@ -10,7 +10,6 @@
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/beam/device_order.h"
 #include "neuroshard/search/piece_catalog.h"
-#include "neuroshard/search/planner.h"
 
 namespace neuroshard {
 
@@ -30,6 +29,12 @@ struct Placement {
   /// What became of the first pieces under the largest limit: a device each, or negative.
   std::vector<int> under_largest_limit;
   [[nodiscard]] bool feasible() const { return unplaced_bytes == 0; }
+};
+
+/// What greedy grid searches did.
+struct GreedyGridSearchStats {
+  std::int64_t plans_priced = 0;  ///< placements whose all-to-alls were predicted
+  std::int64_t head_evaluations = 0;
 };
 
 /// One worker's greedy grid search: scratch memory is kept between calls.
@@ -54,8 +59,8 @@ class GreedyGridSearch {
   [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
                                  double worth_ms = std::numeric_limits<double>::infinity());
 
-  /// Counts of what all calls did.
-  [[nodiscard]] const SearchStats& stats() const { return stats_; }
+  /// Of all calls.
+  [[nodiscard]] const GreedyGridSearchStats& stats() const { return stats_; }
 
  private:
   struct Device {
@@ -92,7 +97,7 @@ class GreedyGridSearch {
   const Simulator& simulator_;
   const PieceCatalog& catalog_;
   GreedyGridSearchOptions options_;
-  SearchStats stats_;
+  GreedyGridSearchStats stats_;
 
   // The placement in progress.
   std::span<const PieceType> pieces_;

@@ -39,15 +39,14 @@ class Annealing final : public ImprovementChain {
  public:
   Annealing(const Simulator& simulator, const ShardingPlan& plan, const LocalSearchOptions& options,
             std::uint64_t stream)
-      : ImprovementChain(simulator, plan, options, stream) {}
+      : ImprovementChain(ChainKind::annealing, simulator, plan, options, stream) {}
 
   void run() override {
     best_cost_ = assignment_.cost().cost_ms;
     const double scale = best_cost_;
     double energy = current_energy();
-    std::int64_t step = 0;
-    for (double progress = share_done(0); progress < 1.0; progress = share_done(++step)) {
-      if (step % kStepsBetweenLooks == 0 && options_.deadline &&
+    for (double progress = share_done(0); progress < 1.0; progress = share_done(++steps_)) {
+      if (steps_ % kStepsBetweenLooks == 0 && options_.deadline &&
           Clock::now() >= *options_.deadline) {
         break;
       }
@@ -57,6 +56,7 @@ class Annealing final : public ImprovementChain {
       if (neighbour.empty() || !fits(neighbour)) continue;
       if (const std::optional<double> next = accepted(neighbour, allowed)) {
         energy = *next;
+        ++steps_accepted_;
         keep_if_best(neighbour);
       }
     }
@@ -185,7 +185,6 @@ class Annealing final : public ImprovementChain {
     }
   }
 
-  std::int64_t all_to_alls_priced_ = 0;
   std::vector<Transfer> since_best_;  ///< what has been done since the best plan
 };
 

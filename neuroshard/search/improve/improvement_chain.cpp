@@ -18,13 +18,27 @@ double start_of(const DeviceCost& device) { return device.compute_ms + device.ba
 
 }  // namespace
 
-ImprovementChain::ImprovementChain(const Simulator& simulator, const ShardingPlan& plan,
-                                   const LocalSearchOptions& options, std::uint64_t stream)
+ImprovementChain::ImprovementChain(ChainKind kind, const Simulator& simulator,
+                                   const ShardingPlan& plan, const LocalSearchOptions& options,
+                                   std::uint64_t stream)
     : simulator_(simulator),
       options_(options),
       random_(Random::for_stream(options.seed, stream)),
       catalog_(simulator),
-      assignment_(simulator, catalog_, plan) {}
+      assignment_(simulator, catalog_, plan),
+      kind_(kind) {}
+
+ChainStats ImprovementChain::stats() const {
+  ChainStats stats;
+  stats.kind = kind_;
+  stats.best_cost_ms = best_cost_;
+  stats.steps = steps_;
+  stats.steps_accepted = steps_accepted_;
+  stats.plans_priced = all_to_alls_priced_;
+  stats.head_evaluations = assignment_.head_evaluations();
+  stats.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
+  return stats;
+}
 
 double ImprovementChain::step_ns(int devices) {
   return NominalStepTime::kStep_ns + NominalStepTime::kStepPerDevice_ns * devices;

@@ -23,11 +23,11 @@ class ImprovementChain {
 
   [[nodiscard]] double best_cost() const { return best_cost_; }
   [[nodiscard]] const ColumnAssignment& assignment() const { return assignment_; }
-  [[nodiscard]] std::size_t pieces_encoded() const { return catalog_.size(); }
+  [[nodiscard]] ChainStats stats() const;
 
  protected:
   /// Keeps references to simulator and options. Chains of different streams draw differently.
-  ImprovementChain(const Simulator& simulator, const ShardingPlan& plan,
+  ImprovementChain(ChainKind kind, const Simulator& simulator, const ShardingPlan& plan,
                    const LocalSearchOptions& options, std::uint64_t stream);
 
   /// What a step of annealing and the pricing of a plan count, for so many devices.
@@ -64,6 +64,12 @@ class ImprovementChain {
   PieceCatalog catalog_;
   ColumnAssignment assignment_;
   double best_cost_ = 0.0;
+  std::int64_t steps_ = 0;
+  std::int64_t steps_accepted_ = 0;
+  std::int64_t all_to_alls_priced_ = 0;
+
+ private:
+  ChainKind kind_;
 };
 
 }  // namespace neuroshard

@@ -34,16 +34,15 @@ class LargeNeighbourhood final : public ImprovementChain {
  public:
   LargeNeighbourhood(const Simulator& simulator, const ShardingPlan& plan,
                      const LocalSearchOptions& options, std::uint64_t stream)
-      : ImprovementChain(simulator, plan, options, stream) {}
+      : ImprovementChain(ChainKind::large_neighbourhood, simulator, plan, options, stream) {}
 
   void run() override {
     best_cost_ = assignment_.cost().cost_ms;
     double energy = current_energy();
     slowest_ = slowest_device();
     const double scale = best_cost_;
-    std::int64_t step = 0;
-    for (double progress = share_done(0); progress < 1.0; progress = share_done(++step)) {
-      if (step % kStepsBetweenLooks == 0 && options_.deadline &&
+    for (double progress = share_done(0); progress < 1.0; progress = share_done(++steps_)) {
+      if (steps_ % kStepsBetweenLooks == 0 && options_.deadline &&
           Clock::now() >= *options_.deadline) {
         break;
       }
@@ -55,6 +54,7 @@ class LargeNeighbourhood final : public ImprovementChain {
         const double next = current_energy();
         if (next <= allowed) {
           energy = next;
+          ++steps_accepted_;
           slowest_ = slowest_device();
           keep_if_best();
           done_.clear();
@@ -201,7 +201,6 @@ class LargeNeighbourhood final : public ImprovementChain {
   std::vector<Change> done_;        ///< in this step
   std::vector<Change> since_best_;  ///< since the best plan
   std::int64_t trials_ = 0;
-  std::int64_t all_to_alls_priced_ = 0;
 };
 
 }  // namespace

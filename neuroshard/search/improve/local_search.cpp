@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/search/improve/annealing.h"
@@ -21,6 +22,15 @@ bool is_annealing(ImprovementMethod method, std::size_t chain) {
                                            : method == ImprovementMethod::annealing;
 }
 
+void add_round(SearchStats& stats, ImprovementRoundStats round) {
+  for (const ChainStats& chain : round.chains) {
+    stats.plans_priced += chain.plans_priced;
+    stats.head_evaluations += chain.head_evaluations;
+    stats.pieces_encoded += chain.pieces_encoded;
+  }
+  stats.rounds.push_back(std::move(round));
+}
+
 /// One round's best chain, and what all of them did.
 void run_round(const Simulator& simulator, const LocalSearchOptions& options, std::int64_t round,
                ThreadPool& pool, PlanningResult& result) {
@@ -31,18 +41,19 @@ void run_round(const Simulator& simulator, const LocalSearchOptions& options, st
     chains[i] = make(simulator, result.plan, options, stream);
     chains[i]->run();
   });
-  const ImprovementChain* best = nullptr;
-  double best_cost = result.predicted.cost_ms;
-  for (const std::unique_ptr<ImprovementChain>& chain : chains) {
-    result.stats.head_evaluations += chain->assignment().head_evaluations();
-    result.stats.pieces_encoded += static_cast<std::int64_t>(chain->pieces_encoded());
-    if (chain->best_cost() >= best_cost) continue;
-    best = chain.get();
-    best_cost = chain->best_cost();
+  ImprovementRoundStats stats;
+  stats.cost_before_ms = stats.cost_after_ms = result.predicted.cost_ms;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    stats.chains.push_back(chains[i]->stats());
+    if (chains[i]->best_cost() >= stats.cost_after_ms) continue;
+    stats.best_chain = i;
+    stats.cost_after_ms = chains[i]->best_cost();
   }
-  if (best == nullptr) return;
-  result.plan = best->assignment().plan();
-  result.predicted = simulator.cost(result.plan);
+  if (stats.best_chain) {
+    result.plan = chains[*stats.best_chain]->assignment().plan();
+    result.predicted = simulator.cost(result.plan);
+  }
+  add_round(result.stats, std::move(stats));
 }
 
 }  // namespace

@@ -1,0 +1,32 @@
+// Which options of a planner mean something.
+#include "neuroshard/search/planner.h"
+
+#include <fmt/format.h>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Not so for NaN.
+void require_share(const char* option, double value) {
+  if (value >= 0.0 && value <= 1.0) return;
+  throw InputError(option, "a number from 0 to 1", fmt::format("{}", value));
+}
+
+}  // namespace
+
+void validate(const PlannerOptions& options) {
+  if (!(options.time_limit_seconds > 0.0)) {
+    throw InputError("time_limit_seconds", "above 0",
+                     fmt::format("{}", options.time_limit_seconds));
+  }
+  if (options.steps < 0) {
+    throw InputError("steps", "0 or more", fmt::format("{}", options.steps));
+  }
+  require_share("pessimism", options.pessimism);
+  require_share("least_gain", options.least_gain);
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,23 @@
+// Options and statistics of a search as JSON: the fields `options` and `statistics` of a plan's
+// `search` (docs/formats.md).
+#pragma once
+
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+/// Every option by its long name in snake case: "steps", "time_limit_seconds" (null: none),
+/// "pessimism", "least_gain", "seed" and "threads".
+[[nodiscard]] Json to_json(const PlannerOptions& options);
+
+/// Reads exactly what `to_json` wrote. Throws InputError, which names file and option, for one that
+/// is missing, unknown, or of a value that means nothing.
+[[nodiscard]] PlannerOptions planner_options_from_json(const JsonReader& reader);
+
+/// The totals, and "levels" and "rounds" with an object each, whose fields are those of the structs
+/// of search_stats.h and their number. No times: the same search always gives the same bytes.
+[[nodiscard]] Json to_json(const SearchStats& stats);
+
+}  // namespace neuroshard
