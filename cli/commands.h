@@ -12,6 +12,7 @@ void add_evaluate_command(CLI::App& app);
 void add_model_command(CLI::App& app);
 void add_paper_table_command(CLI::App& app);
 void add_plan_command(CLI::App& app);
+void add_price_command(CLI::App& app);
 void add_refine_model_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_workload_command(CLI::App& app);

@@ -14,6 +14,7 @@
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/version.h"
 
 namespace {
 
@@ -39,13 +40,14 @@ int flush_results() {
 
 int run(int argc, char** argv) {
   CLI::App app{"Shards the embedding tables of recommendation models over devices.", "neuroshard"};
-  app.set_version_flag("--version", NEUROSHARD_VERSION);
+  app.set_version_flag("--version", std::string(neuroshard::version()));
   app.require_subcommand(1);
   neuroshard::cli::add_workload_command(app);
   neuroshard::cli::add_collect_command(app);
   neuroshard::cli::add_train_command(app);
   neuroshard::cli::add_refine_model_command(app);
   neuroshard::cli::add_plan_command(app);
+  neuroshard::cli::add_price_command(app);
   neuroshard::cli::add_compare_command(app);
   neuroshard::cli::add_paper_table_command(app);
   neuroshard::cli::add_evaluate_command(app);

@@ -15,13 +15,8 @@ void warn(const std::string& model, const std::string& reason) {
 
 }  // namespace
 
-void warn_of_extrapolation(const CostModels& models, const Task& task) {
-  for (const std::string& reason : models.compute->outside_range(task)) {
-    warn(models.compute->name(), reason);
-  }
-  for (const std::string& reason : models.communication->outside_range(task)) {
-    warn(models.communication->name(), reason);
-  }
+void print_warnings(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print(stderr, "neuroshard: warning: {}\n", line);
 }
 
 void warn_of_measurement_difference(const ComputeCostModel& model, const std::string& difference) {

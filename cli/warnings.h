@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "neuroshard/core/task.h"
 #include "neuroshard/cost/model_catalog.h"
@@ -9,8 +10,8 @@
 
 namespace neuroshard::cli {
 
-/// A line for each reason why predictions for the task are extrapolations.
-void warn_of_extrapolation(const CostModels& models, const Task& task);
+/// A line each.
+void print_warnings(const std::vector<std::string>& lines);
 
 /// A line if the model was measured elsewhere, or of another operator, than what runs here:
 /// `difference` as measurement_difference gives it before threads are pinned to cores.

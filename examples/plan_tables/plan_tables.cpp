@@ -1,50 +1,60 @@
-// Plans the tables of a small recommendation model over four A100s of one host and prints who gets
-// what. Costs are the analytic models' estimates, from data sheets; a trained model (see
-// neuroshard/cost/compute/compute_model_io.h) takes their place without further changes.
-#include <cstdint>
-#include <cstdio>
-#include <memory>
-#include <string>
+// Plans the tables of a small recommendation model over four A100s of one host, prints who gets
+// what, and writes the plan. Computation is an estimate from data sheets, the all-to-alls are a
+// learned model's; a model of your own hardware takes their place by its file's name.
+#include <neuroshard/neuroshard.h>
 
-#include "neuroshard/core/error.h"
-#include "neuroshard/core/sharding_plan.h"
-#include "neuroshard/core/task.h"
-#include "neuroshard/core/units.h"
-#include "neuroshard/cost/communication/analytic_communication.h"
-#include "neuroshard/cost/compute/analytic_compute.h"
-#include "neuroshard/cost/simulator.h"
-#include "neuroshard/search/beam/beam_search.h"
+#include <cstdio>
 
 namespace {
 
 constexpr int kDevices = 4;
 
-/// A table whose rows are looked up as skewed as Zipf's law of the exponent.
-neuroshard::Table make_table(std::string name, std::int64_t num_embeddings,
-                             std::int64_t embedding_dim, double pooling_factor,
-                             double zipf_exponent) {
-  neuroshard::Table table;
-  table.name = std::move(name);
-  table.num_embeddings = num_embeddings;
-  table.embedding_dim = embedding_dim;
-  table.pooling_factor = pooling_factor;
-  table.index_distribution = neuroshard::IndexDistribution{.zipf_exponent = zipf_exponent};
-  return table;
-}
-
 neuroshard::Task make_task() {
+  // Skewed as by Zipf's law: the row of rank r is looked up r^-exponent times as often as the
+  // first.
+  const auto zipf = [](double exponent) {
+    return neuroshard::IndexDistribution{.zipf_exponent = exponent};
+  };
   neuroshard::Task task;
-  task.batch_size = 16'384;
+  task.batch_size = 16'384;  // of all devices together
   task.optimizer = neuroshard::Optimizer::rowwise_adagrad;
   task.tables = {
-      make_table("user", 40'000'000, 128, 1.0, 0.6),
-      make_table("user_history", 10'000'000, 128, 50.0, 1.0),
-      make_table("item", 10'000'000, 128, 1.0, 1.0),
-      make_table("item_tags", 200'000, 64, 12.0, 1.1),
-      make_table("advertiser", 1'000'000, 64, 1.0, 1.2),
-      make_table("query_words", 500'000, 32, 8.0, 1.0),
-      make_table("city", 30'000, 32, 1.0, 0.9),
-      make_table("hour", 24, 16, 1.0, 0.0),
+      {.name = "user",
+       .num_embeddings = 40'000'000,
+       .embedding_dim = 128,
+       .pooling_factor = 1.0,
+       .index_distribution = zipf(0.6)},
+      {.name = "user_history",
+       .num_embeddings = 10'000'000,
+       .embedding_dim = 128,
+       .pooling_factor = 50.0,
+       .index_distribution = zipf(1.0)},
+      {.name = "item",
+       .num_embeddings = 10'000'000,
+       .embedding_dim = 128,
+       .pooling_factor = 1.0,
+       .index_distribution = zipf(1.0)},
+      {.name = "item_tags",
+       .num_embeddings = 200'000,
+       .embedding_dim = 64,
+       .pooling_factor = 12.0,
+       .index_distribution = zipf(1.1)},
+      {.name = "advertiser",
+       .num_embeddings = 1'000'000,
+       .embedding_dim = 64,
+       .pooling_factor = 1.0,
+       .index_distribution = zipf(1.2)},
+      {.name = "query_words",
+       .num_embeddings = 500'000,
+       .embedding_dim = 32,
+       .pooling_factor = 8.0,
+       .index_distribution = zipf(1.0)},
+      {.name = "city",
+       .num_embeddings = 30'000,
+       .embedding_dim = 32,
+       .pooling_factor = 1.0,
+       .index_distribution = zipf(0.9)},
+      {.name = "hour", .num_embeddings = 24, .embedding_dim = 16, .pooling_factor = 1.0},
   };
   task.topology.world_size = kDevices;
   task.topology.local_world_size = kDevices;
@@ -52,36 +62,17 @@ neuroshard::Task make_task() {
   return task;
 }
 
-void print_device(const neuroshard::Task& task, const neuroshard::PlanningResult& result,
-                  int device) {
-  const neuroshard::DeviceCost& cost = result.predicted.devices[device];
-  std::printf("device %d: %.3f ms (compute %.3f, all-to-all %.3f), %s\n", device, cost.total_ms(),
-              cost.compute_ms, cost.forward_comm_ms + cost.backward_comm_ms,
-              neuroshard::format_bytes(static_cast<double>(cost.memory_bytes)).c_str());
-  for (const neuroshard::Shard& shard : result.plan.shards) {
-    if (shard.device != device) continue;
-    std::printf("  %s, columns %lld to %lld\n", task.tables[shard.table].name.c_str(),
-                static_cast<long long>(shard.column_offset),
-                static_cast<long long>(shard.column_offset + shard.num_columns - 1));
-  }
-}
-
 }  // namespace
 
 int main() {
   try {
-    const neuroshard::Simulator simulator(make_task(),
-                                          std::make_shared<neuroshard::AnalyticComputeModel>(
-                                              neuroshard::find_compute_hardware("a100-40gb")),
-                                          std::make_shared<neuroshard::AnalyticCommunicationModel>(
-                                              neuroshard::find_interconnect("a100-nvswitch")));
-    const neuroshard::BeamSearchPlanner planner;
-    const neuroshard::PlanningResult result = planner.plan(simulator, {});
+    const neuroshard::PlannedTask planned =
+        neuroshard::plan_task(make_task(), {.models = {"analytic-a100-40gb", "a100-nvswitch"}});
+    neuroshard::write_plan(planned.document, "plan.json");
 
-    std::printf("predicted %.3f ms per iteration, found in %s\n", result.predicted.cost_ms,
-                neuroshard::format_seconds(result.stats.wall_ms / 1e3).c_str());
-    for (int device = 0; device < kDevices; ++device) {
-      print_device(simulator.task(), result, device);
+    std::fputs(neuroshard::planning_report(planned).c_str(), stdout);
+    for (const std::string& warning : planned.warnings) {
+      std::fprintf(stderr, "plan_tables: warning: %s\n", warning.c_str());
     }
   } catch (const neuroshard::Error& error) {  // e.g. InfeasibleError: the tables do not fit
     std::fprintf(stderr, "plan_tables: %s\n", error.what());

@@ -76,6 +76,13 @@ void add_file(CostModels& models, const std::string& path, const Topology& topol
   set_compute(models, std::move(model), std::move(sha256));
 }
 
+/// Remembers the path by which a model was asked for.
+void keep_path(CostModels& models, const CostModels& before, const std::string& path) {
+  const std::string absolute = std::filesystem::absolute(path).lexically_normal();
+  if (models.compute != before.compute) models.compute_file = absolute;
+  if (models.communication != before.communication) models.communication_file = absolute;
+}
+
 /// Calls visit(path) for every model file in the folders, in their order; those of one folder by
 /// name. A name that an earlier folder has hides later ones.
 template <typename Visit>
@@ -117,7 +124,9 @@ std::optional<CommunicationModelFile> find_trained_cluster(const std::string& na
 
 void add_model(CostModels& models, const std::string& name, const Topology& topology) {
   if (const std::string file = find_model_file(name); !file.empty()) {
+    const CostModels before = models;
     add_file(models, file, topology);
+    if (is_path(name)) keep_path(models, before, file);
   } else if (contains(compute_hardware(), preset_name(name))) {
     set_compute(models,
                 std::make_shared<AnalyticComputeModel>(find_compute_hardware(preset_name(name))),
@@ -191,20 +200,32 @@ std::vector<ModelEntry> list_models() {
   return entries;
 }
 
-CostModels load_cost_models(const std::vector<std::string>& names, const Topology& topology) {
+CostModels load_named_models(const std::vector<std::string>& names, const Topology& topology) {
   CostModels models;
   for (const std::string& name : names) add_model(models, name, topology);
-  if (!models.compute) add_model(models, kDefaultComputeModel, topology);
-  if (!models.communication) {
-    const std::string fallback = topology.local_world_size > 1 ? "pcie4" : "ethernet-25g";
-    const std::string& name = topology.interconnect.empty() ? fallback : topology.interconnect;
-    if (const auto trained = find_trained_cluster(name)) {
-      add_cluster(models, *trained, name, "topology.interconnect");
-    } else {
-      set_communication(models,
-                        std::make_shared<AnalyticCommunicationModel>(find_interconnect(name)), "");
-    }
+  return models;
+}
+
+void add_default_models(CostModels& models, const Topology& topology) {
+  if (!models.compute) {
+    add_model(models, kDefaultComputeModel, topology);
+    models.compute_is_default = true;
   }
+  if (models.communication) return;
+  models.communication_is_default = true;
+  const std::string fallback = topology.local_world_size > 1 ? "pcie4" : "ethernet-25g";
+  const std::string& name = topology.interconnect.empty() ? fallback : topology.interconnect;
+  if (const auto trained = find_trained_cluster(name)) {
+    add_cluster(models, *trained, name, "topology.interconnect");
+  } else {
+    set_communication(models, std::make_shared<AnalyticCommunicationModel>(find_interconnect(name)),
+                      "");
+  }
+}
+
+CostModels load_cost_models(const std::vector<std::string>& names, const Topology& topology) {
+  CostModels models = load_named_models(names, topology);
+  add_default_models(models, topology);
   return models;
 }
 

@@ -16,6 +16,10 @@ struct CostModels {
   std::shared_ptr<const CommunicationCostModel> communication;
   std::string compute_sha256;        ///< of the model's file; empty for an analytic model
   std::string communication_sha256;  ///< likewise
+  std::string compute_file;          ///< absolute path, if it was asked for by a path, not a name
+  std::string communication_file;    ///< likewise
+  bool compute_is_default = false;   ///< nobody asked for this one
+  bool communication_is_default = false;
 };
 
 /// One line of `model list`.
@@ -43,9 +47,16 @@ inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";
 /// Loads models by name or file; each knows whether it is for computation or communication. The
 /// name of an interconnect is the shipped model that was trained on it, else the analytic preset,
 /// which "analytic-NAME" always is; a communication model's file gives the interconnect that the
-/// topology names. What is not named is the default computation model, or the interconnect that the
-/// topology names, or "ethernet-25g" for hosts of one device and "pcie4" for hosts of several.
-/// Throws InputError for an unknown name, a broken file, or two models of one kind.
+/// topology names. Throws InputError for an unknown name, a broken file, or two models of one kind.
+[[nodiscard]] CostModels load_named_models(const std::vector<std::string>& names,
+                                           const Topology& topology);
+
+/// Adds the models that are missing: the default computation model, and of communication the
+/// interconnect that the topology names, or "ethernet-25g" for hosts of one device and "pcie4" for
+/// hosts of several.
+void add_default_models(CostModels& models, const Topology& topology);
+
+/// Both: the models that are named, and defaults for those that are not.
 [[nodiscard]] CostModels load_cost_models(const std::vector<std::string>& names,
                                           const Topology& topology);
 

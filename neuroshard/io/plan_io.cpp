@@ -125,7 +125,18 @@ Json to_json(const ModelReference& model) {
   Json json;
   json.set("name", model.name);
   if (!model.sha256.empty()) json.set("sha256", model.sha256);
+  if (!model.file.empty()) json.set("file", model.file);
   return json;
+}
+
+std::optional<ModelReference> model_reference(const Json& models, std::string_view kind) {
+  const Json* entry = models.find(kind);
+  if (entry == nullptr) return std::nullopt;
+  const auto text = [&](std::string_view key) {
+    const Json* field = entry->find(key);
+    return field != nullptr && field->text() != nullptr ? *field->text() : std::string();
+  };
+  return ModelReference{text("name"), text("sha256"), text("file")};
 }
 
 PlanDocument parse_plan(std::string_view text, const std::string& file) {

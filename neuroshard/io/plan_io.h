@@ -25,12 +25,18 @@ struct PlanDocument {
   Json search = Json::Object{};
 };
 
-/// One entry of PlanDocument::model.
+/// One entry of PlanDocument::model: enough to find the model again, and to know it.
 struct ModelReference {
   std::string name;
   std::string sha256;  ///< of the model's file; empty for a model without one
+  std::string file;    ///< path of a model that was asked for by its path; empty for others
 };
 [[nodiscard]] Json to_json(const ModelReference& model);
+
+/// The entry "compute" or "communication" of such an object; nothing if it has none. What is not
+/// text in it counts as empty: the object may have any content.
+[[nodiscard]] std::optional<ModelReference> model_reference(const Json& models,
+                                                            std::string_view kind);
 
 /// Throws InputError "file: place: expected ..., got ..." for a file that is not a plan. Whether
 /// the plan is valid for its task is another question: core's `violations`.

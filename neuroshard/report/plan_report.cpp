@@ -90,6 +90,13 @@ std::string disagreement_text(int num_members, const std::vector<MemberRange>& r
       widest->most_ms);
 }
 
+std::string lower_bound_text(double bound_ms, double cost_ms) {
+  if (bound_ms <= 0.0) return "";
+  return fmt::format(
+      "lower bound: {:.3f} ms by the same models, memory ignored; this plan is {:.1f}% above it\n",
+      bound_ms, 100.0 * (cost_ms / bound_ms - 1.0));
+}
+
 std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes) {
   TextTable table;
   table.add_column("algorithm", TextTable::Align::left);

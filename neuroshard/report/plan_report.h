@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/plan/plan_task.h"
 
 namespace neuroshard {
 
@@ -23,14 +24,8 @@ namespace neuroshard {
 [[nodiscard]] std::string disagreement_text(int num_members,
                                             const std::vector<MemberRange>& ranges);
 
-/// One algorithm's outcome on a task.
-struct AlgorithmOutcome {
-  std::string algorithm;
-  bool found = false;
-  double cost_ms = 0.0;  ///< predicted, if found
-  double wall_ms = 0.0;  ///< time it took
-  std::string reason;    ///< why no plan, if not found
-};
+/// "lower bound: ..."; empty if `bound_ms` is 0, not known.
+[[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.
 [[nodiscard]] std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes);

@@ -1,12 +1,18 @@
 // Options and statistics of a search as JSON.
 #include "neuroshard/search/search_json.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <variant>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
@@ -22,9 +28,21 @@ std::uint64_t seed_from_json(const JsonReader& reader) {
   return static_cast<std::uint64_t>(*integer);
 }
 
+/// In as few digits as read back to the same number.
+Json time_limit_json(double seconds) {
+  return std::isfinite(seconds) ? Json(fmt::format("{}s", seconds)) : Json();
+}
+
 double time_limit_from_json(const JsonReader& reader) {
-  const bool is_null = std::holds_alternative<std::monostate>(reader.value().value());
-  return is_null ? std::numeric_limits<double>::infinity() : reader.number();
+  if (std::holds_alternative<std::monostate>(reader.value().value())) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const std::string& text = reader.text();
+  try {
+    return parse_seconds(text, "");
+  } catch (const InputError&) {
+    reader.fail("a time above 0 such as 500ms or 10s, or null");
+  }
 }
 
 Json level_json(std::int64_t number, const BeamLevelStats& level) {
@@ -65,27 +83,28 @@ Json round_json(std::int64_t number, const ImprovementRoundStats& round) {
 }  // namespace
 
 Json to_json(const PlannerOptions& options) {
-  const bool is_limited = std::isfinite(options.time_limit_seconds);
   return Json::Object{
-      {"steps", options.steps},
-      {"time_limit_seconds", is_limited ? Json(options.time_limit_seconds) : Json()},
-      {"pessimism", options.pessimism},
-      {"least_gain", options.least_gain},
-      {"seed", options.seed},
-      {"threads", options.num_threads}};
+      {"steps", options.steps},         {"time_limit", time_limit_json(options.time_limit_seconds)},
+      {"pessimism", options.pessimism}, {"least_gain", options.least_gain},
+      {"seed", options.seed},           {"threads", options.num_threads}};
 }
 
 PlannerOptions planner_options_from_json(const JsonReader& reader) {
-  reader.allow_fields(
-      {"steps", "time_limit_seconds", "pessimism", "least_gain", "seed", "threads"});
+  reader.allow_fields({"steps", "time_limit", "pessimism", "least_gain", "seed", "threads"});
   PlannerOptions options;
-  options.steps = reader.field("steps").integer();
-  options.time_limit_seconds = time_limit_from_json(reader.field("time_limit_seconds"));
-  options.pessimism = reader.field("pessimism").number();
-  options.least_gain = reader.field("least_gain").number();
-  options.seed = seed_from_json(reader.field("seed"));
-  options.num_threads = static_cast<int>(reader.field("threads").integer(
-      std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+  const auto read = [&](const char* name, const auto& take) {
+    if (const auto field = reader.optional_field(name)) take(*field);
+  };
+  read("steps", [&](const JsonReader& field) { options.steps = field.integer(); });
+  read("time_limit",
+       [&](const JsonReader& field) { options.time_limit_seconds = time_limit_from_json(field); });
+  read("pessimism", [&](const JsonReader& field) { options.pessimism = field.number(); });
+  read("least_gain", [&](const JsonReader& field) { options.least_gain = field.number(); });
+  read("seed", [&](const JsonReader& field) { options.seed = seed_from_json(field); });
+  read("threads", [&](const JsonReader& field) {
+    options.num_threads = static_cast<int>(
+        field.integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+  });
   reader.check([&] { validate(options); });
   return options;
 }
@@ -99,12 +118,7 @@ Json to_json(const SearchStats& stats) {
   for (const ImprovementRoundStats& round : stats.rounds) {
     rounds.push_back(round_json(static_cast<std::int64_t>(rounds.size()), round));
   }
-  return Json::Object{{"plans_priced", stats.plans_priced},
-                      {"states_expanded", stats.states_expanded},
-                      {"head_evaluations", stats.head_evaluations},
-                      {"pieces_encoded", stats.pieces_encoded},
-                      {"levels", std::move(levels)},
-                      {"rounds", std::move(rounds)}};
+  return Json::Object{{"levels", std::move(levels)}, {"rounds", std::move(rounds)}};
 }
 
 }  // namespace neuroshard

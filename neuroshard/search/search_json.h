@@ -8,16 +8,16 @@
 
 namespace neuroshard {
 
-/// Every option by its long name in snake case: "steps", "time_limit_seconds" (null: none),
-/// "pessimism", "least_gain", "seed" and "threads".
+/// Every option by its long name in snake case, as a user writes it: "steps", "time_limit" ("1s";
+/// null: none), "pessimism", "least_gain", "seed" and "threads".
 [[nodiscard]] Json to_json(const PlannerOptions& options);
 
-/// Reads exactly what `to_json` wrote. Throws InputError, which names file and option, for one that
-/// is missing, unknown, or of a value that means nothing.
+/// Reads back what `to_json` wrote, exactly; what is absent has its default. Throws InputError,
+/// which names file and option, for one that is unknown, or of a value that means nothing.
 [[nodiscard]] PlannerOptions planner_options_from_json(const JsonReader& reader);
 
-/// The totals, and "levels" and "rounds" with an object each, whose fields are those of the structs
-/// of search_stats.h and their number. No times: the same search always gives the same bytes.
+/// "levels" and "rounds" with an object each, whose fields are those of the structs of
+/// search_stats.h and their number. No times: the same search always gives the same bytes.
 [[nodiscard]] Json to_json(const SearchStats& stats);
 
 }  // namespace neuroshard

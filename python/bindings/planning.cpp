@@ -22,7 +22,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
-#include "neuroshard/search/lower_bound.h"
+#include "neuroshard/plan/plan_task.h"
 
 namespace neuroshard::python {
 
@@ -71,38 +71,29 @@ PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_
   return options;
 }
 
-TextAndWarnings plan(const std::string& text, const Names& models, const std::string& algorithm,
-                     const PlannerOptions& options, bool with_bound) {
+/// `request` as plan_request.h says.
+TextAndWarnings plan(const std::string& text, const std::string& request) {
   const Task task = parse_task(text, "task");
-  const std::unique_ptr<Planner> planner = find_planner(algorithm);
-  const Priced priced(task, models);
-  const PlanningResult result = planner->plan(priced.simulator, options);
-  Json search = Json::Object{{"algorithm", algorithm},
-                             {"seed", options.seed},
-                             {"plans_priced", result.stats.plans_priced},
-                             {"states_expanded", result.stats.states_expanded},
-                             {"head_evaluations", result.stats.head_evaluations},
-                             {"pieces_encoded", result.stats.pieces_encoded},
-                             {"wall_ms", result.stats.wall_ms}};
-  if (with_bound) search.set("lower_bound_ms", lower_bound_ms(priced.simulator));
-  return {plan_text({task, result.plan, result.predicted, priced.models_json(), std::move(search)}),
-          priced.warnings()};
+  const Json json = parse_json(request, "request");
+  PlannedTask planned = plan_task(task, plan_request_from_json(JsonReader(json, "plan")));
+  return {plan_text(planned.document), std::move(planned.warnings)};
+}
+
+TextAndWarnings plan_again(const std::string& text, const Names& models) {
+  PlannedTask planned = plan_like(parse_plan(text, "plan"), models, "plan");
+  return {plan_text(planned.document), std::move(planned.warnings)};
 }
 
 /// The document's plan; throws as `neuroshard evaluate` does if it breaks a rule.
 PlanDocument valid_plan(const std::string& text) {
   PlanDocument document = parse_plan(text, "plan");
-  const Names found = violations(document.task, document.plan);
-  if (!found.empty()) throw InfeasibleError("plan: not valid: " + found.front());
+  require_valid(document, "plan");
   return document;
 }
 
-TextAndWarnings price(const std::string& text, const Names& models) {
-  PlanDocument document = valid_plan(text);
-  const Priced priced(document.task, models);
-  document.predicted = priced.simulator.cost(document.plan);
-  document.model = priced.models_json();
-  return {plan_text(document), priced.warnings()};
+TextAndWarnings price(const std::string& text, const Names& models, bool lower_bound) {
+  PricedPlan priced = price_plan(parse_plan(text, "plan"), {models, lower_bound}, "plan");
+  return {plan_text(priced.document), std::move(priced.warnings)};
 }
 
 std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
@@ -183,16 +174,14 @@ void bind_planning(nb::module_& module) {
     for (const auto& planner : make_planners()) names.emplace_back(planner->name());
     return names;
   });
-  module.def("plan", [](const std::string& task, const Names& models, const std::string& algorithm,
-                        std::uint64_t seed, int num_threads, double time_limit_seconds,
-                        std::int64_t steps, bool with_bound) {
-    return without_gil([&] {
-      return plan(task, models, algorithm,
-                  planner_options(seed, num_threads, time_limit_seconds, steps), with_bound);
-    });
+  module.def("plan", [](const std::string& task, const std::string& request) {
+    return without_gil([&] { return plan(task, request); });
   });
-  module.def("price", [](const std::string& plan, const Names& models) {
-    return without_gil([&] { return price(plan, models); });
+  module.def("plan_like", [](const std::string& plan, const Names& models) {
+    return without_gil([&] { return plan_again(plan, models); });
+  });
+  module.def("price", [](const std::string& plan, const Names& models, bool lower_bound) {
+    return without_gil([&] { return price(plan, models, lower_bound); });
   });
   module.def("compare", [](const std::vector<std::pair<std::string, std::string>>& tasks,
                            const Names& models, const Names& algorithms, std::uint64_t seed,

@@ -38,6 +38,7 @@ from .planning import (
     list_models,
     list_workloads,
     plan,
+    plan_like,
     price,
     reuse_histograms,
 )
@@ -75,6 +76,7 @@ __all__ = [
     "list_models",
     "list_workloads",
     "plan",
+    "plan_like",
     "price",
     "reuse_histograms",
 ]

@@ -27,33 +27,61 @@ def plan(
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
     steps: int = 0,
+    improvement: str = "thorough",
+    pessimism: float = 0.5,
+    least_gain: float = 0.01,
     lower_bound: bool = True,
+    baselines: bool = False,
 ) -> Plan:
     """The plan of lowest predicted cost that the algorithm finds.
 
     `models` are names of `list_models()` or files, at most one for computation and one for
-    communication. `num_threads` 0 is one per core; the plan does not depend on it. `steps` are the
-    neighbours that each chain of the improvement tries; 0: as many as follow from the time limit. Raises
-    InfeasibleError, which says what would do, if no plan fits into memory; InputError for a task
-    that is none; and warns (ExtrapolationWarning) where a model is used outside of its range.
+    communication; what is not named is a default, with a warning. `num_threads` 0 is one per core;
+    the plan does not depend on it. `steps` are the neighbors that each chain of the improvement
+    tries; 0: as many as follow from the time limit. `improvement` is "thorough" or "brief".
+    `pessimism`, from 0 to 1, improves by the mean to the highest of the model's networks; the
+    improved plan is taken if it gains at least `least_gain` of the longest computation. With
+    `baselines`, `plan.search["baselines"]` has what every baseline finds. Raises InfeasibleError,
+    which says what would do, if no plan fits into memory; InputError for a task that is none; and
+    warns (ExtrapolationWarning) where a model is used outside of its range.
     """
-    text, reasons = _core.plan(
-        task_text(task),
-        list(models),
-        algorithm,
-        seed,
-        num_threads,
-        time_limit_seconds,
-        steps,
-        lower_bound,
-    )
+    request = {
+        "models": list(models),
+        "algorithm": algorithm,
+        "options": {
+            "seed": seed,
+            "threads": num_threads,
+            "time_limit": f"{time_limit_seconds!r}s",
+            "steps": steps,
+            "improvement": improvement,
+            "pessimism": pessimism,
+            "least_gain": least_gain,
+        },
+        "lower_bound": lower_bound,
+        "baselines": baselines,
+    }
+    text, reasons = _core.plan(task_text(task), to_text(request))
     _warn(reasons)
     return Plan.from_text(text)
 
 
-def price(plan: Plan | Mapping[str, Any], *, models: Sequence[str] = ()) -> Plan:
-    """The same plan with the cost that these models predict."""
-    text, reasons = _core.price(to_text(plan), list(models))
+def plan_like(plan: Plan | Mapping[str, Any], *, models: Sequence[str] = ()) -> Plan:
+    """The plan made again: the same task, options and models, and so the same plan.
+
+    `models` say where its model files are now, if they have moved. Raises InputError if a model's
+    content has changed, or the plan does not record how it was made.
+    """
+    text, reasons = _core.plan_like(to_text(plan), list(models))
+    _warn(reasons)
+    return Plan.from_text(text)
+
+
+def price(
+    plan: Plan | Mapping[str, Any], *, models: Sequence[str] = (), lower_bound: bool = True
+) -> Plan:
+    """The same plan with its predicted cost and lower bound by its own models, or, of each kind that
+    `models` name, by those."""
+    text, reasons = _core.price(to_text(plan), list(models), lower_bound)
     _warn(reasons)
     return Plan.from_text(text)
 

@@ -52,7 +52,7 @@ TEST(SearchJson, LimitsOfSeedAndTimeAreReadBackExactly) {
 
 TEST(SearchJson, OptionsGoByTheirLongNames) {
   EXPECT_EQ(to_line(to_json(PlannerOptions{})),
-            R"({"steps": 0, "time_limit_seconds": 1.0, "pessimism": 0.5, "least_gain": 0.01, )"
+            R"({"steps": 0, "time_limit": "1s", "pessimism": 0.5, "least_gain": 0.01, )"
             R"("seed": 0, "threads": 0})");
 }
 
@@ -76,10 +76,11 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("steps", 1.5),
             "plan.json: options.steps: expected an integer (no fraction, no exponent, at most 64 "
             "bits), got 1.5");
-  EXPECT_EQ(refusal("time_limit_seconds", 0),
-            "plan.json: options.time_limit_seconds: expected above 0, got 0");
-  EXPECT_EQ(refusal("time_limit_seconds", "1s"),
-            "plan.json: options.time_limit_seconds: expected a number, got \"1s\"");
+  EXPECT_EQ(refusal("time_limit", "250ms"), "read");
+  EXPECT_EQ(refusal("time_limit", "0s"),
+            "plan.json: options.time_limit: expected a time above 0 such as 500ms or 10s, or null, "
+            "got \"0s\"");
+  EXPECT_EQ(refusal("time_limit", 1.0), "plan.json: options.time_limit: expected text, got 1.0");
   EXPECT_EQ(refusal("pessimism", 1.25),
             "plan.json: options.pessimism: expected a number from 0 to 1, got 1.25");
   EXPECT_EQ(refusal("least_gain", -0.5),
@@ -94,24 +95,14 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_THAT(refusal("beam_width", 3), testing::HasSubstr("got \"beam_width\""));
 }
 
-TEST(SearchJson, EveryOptionIsRequired) {
-  const Json options = to_json(PlannerOptions{});
-  for (const Json::Member& left_out : *options.object()) {
-    Json others = Json::Object{};
-    for (const Json::Member& member : *options.object()) {
-      if (member.key != left_out.key) others.set(member.key, member.value);
-    }
-    try {
-      (void)planner_options_from_json({others, "options"});
-      ADD_FAILURE() << "read without " << left_out.key;
-    } catch (const InputError& error) {
-      EXPECT_EQ(error.what(),
-                "options: " + left_out.key + ": expected this required field, got nothing");
-    }
-  }
+TEST(SearchJson, AnOptionThatIsAbsentHasItsDefault) {
+  const Json options = Json::Object{{"seed", 5}};
+  PlannerOptions expected;
+  expected.seed = 5;
+  EXPECT_TRUE(planner_options_from_json({options, "options"}) == expected);
 }
 
-TEST(SearchJson, StatisticsHaveTotalsLevelsAndRounds) {
+TEST(SearchJson, StatisticsHaveLevelsAndRounds) {
   SearchStats stats;
   stats.plans_priced = 12;
   stats.states_expanded = 3;
@@ -128,8 +119,7 @@ TEST(SearchJson, StatisticsHaveTotalsLevelsAndRounds) {
   stats.rounds.push_back({1.25, 1.25, std::nullopt, {}});
   EXPECT_EQ(
       to_line(to_json(stats)),
-      R"({"plans_priced": 12, "states_expanded": 3, "head_evaluations": 40, "pieces_encoded": 9, )"
-      R"("levels": [)"
+      R"({"levels": [)"
       R"({"level": 0, "states_tried": 1, "states_feasible": 0, "best_cost_ms": null, )"
       R"("unplaced_bytes": 64, "plans_priced": 0, "head_evaluations": 10, "pieces_encoded": 4}, )"
       R"({"level": 1, "states_tried": 2, "states_feasible": 2, "best_cost_ms": 1.5, )"

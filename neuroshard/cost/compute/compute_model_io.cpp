@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/checksum.h"
@@ -144,7 +145,8 @@ std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& fi
                                                              const std::string& path) {
   file.expect("kind", "compute");
   ComputeModelInfo info;
-  info.name = file.metadata("name");
+  (void)file.metadata("name");  // what it was called when it was written
+  info.name = std::filesystem::path(path).stem();
   info.hardware = file.metadata("hardware");
   info.operator_info = file.metadata("operator");
   info.data_sha256 = file.metadata("training_data_sha256");

@@ -400,6 +400,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             seed=self._seed,
             num_threads=self._num_threads,
             steps=_STEPS,
+            improvement="brief",
             lower_bound=False,
         )
         self._num_proposals += found.search["plans_priced"]
@@ -411,7 +412,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         shards = joined(found.shards)
         if len(shards) == len(found.shards):
             return found
-        priced = planning.price(replace(found, shards=shards), models=self._model_names())
+        priced = planning.price(
+            replace(found, shards=shards), models=self._model_names(), lower_bound=False
+        )
         return replace(found, shards=shards, predicted=priced.predicted)
 
     def _task(

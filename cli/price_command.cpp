@@ -1,0 +1,50 @@
+// `neuroshard price`: what a plan is predicted to cost, by its own models or others.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/warnings.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/plan_task.h"
+#include "neuroshard/report/planning_report.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+struct PriceOptions {
+  std::string plan;
+  std::vector<std::string> models;
+  bool json = false;
+  std::string output;
+};
+
+void run(const PriceOptions& options) {
+  const PricedPlan priced = price_plan(read_plan(options.plan), {options.models}, options.plan);
+  if (!options.output.empty()) write_plan(priced.document, options.output);
+  print_warnings(priced.warnings);
+  if (options.json) {
+    fmt::print("{}", plan_text(priced.document));
+  } else {
+    fmt::print("{}", pricing_report(priced));
+    if (!options.output.empty()) fmt::print("\nwritten to {}\n", options.output);
+  }
+}
+
+}  // namespace
+
+void add_price_command(CLI::App& app) {
+  auto options = std::make_shared<PriceOptions>();
+  CLI::App* command = app.add_subcommand("price", "Predict what a plan costs, by any models");
+  command->add_option("plan", options->plan, "Plan file (.json)")->required();
+  command->add_option("--model", options->models,
+                      "Cost model by name or file; for a kind that is not given, the plan's own");
+  command->add_flag("--json", options->json, "Print the priced plan as JSON (docs/formats.md)");
+  command->add_option("-o,--output", options->output, "Plan to write (.json)");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace neuroshard::cli

@@ -1,0 +1,61 @@
+// Tasks from the command line.
+#include "cli/task_options.h"
+
+#include "cli/options.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/io/task_io.h"
+#include "neuroshard/workload/workload_catalog.h"
+
+namespace neuroshard::cli {
+
+void add_task_settings(CLI::App& command, TaskOptions& options) {
+  command.add_option("--devices", options.devices, "Number of devices")
+      ->check(integer_between(1, kMaxWorldSize));
+  command
+      .add_option("--local-devices", options.local_devices,
+                  "Devices per host; all, unless the task file says otherwise")
+      ->check(integer_between(1, kMaxWorldSize));
+  command.add_option("--memory", options.memory, "Memory of each device for tables, such as 80GiB");
+  command
+      .add_option("--batch-size", options.batch_size,
+                  "Samples over all devices; default the workload's or the task file's")
+      ->check(integer_between(1, kMaxBatchSize));
+  command.add_option("--optimizer", options.optimizer,
+                     "sgd or rowwise_adagrad; default the workload's or the task file's");
+}
+
+void add_task_options(CLI::App& command, TaskOptions& options) {
+  command.add_option("task", options.file, "Task file (.json)");
+  command.add_option("--workload", options.workload,
+                     "The tables of a workload instead of a task file");
+  command.add_option("--workload-seed", options.workload_seed, "Seed of a generated workload")
+      ->check(seed());
+  add_task_settings(command, options);
+}
+
+TaskSettings settings_of(const TaskOptions& options) {
+  TaskSettings settings;
+  if (options.devices > 0) settings.devices = options.devices;
+  if (options.local_devices > 0) settings.local_devices = options.local_devices;
+  if (!options.memory.empty()) settings.memory_bytes = parse_bytes(options.memory, "--memory");
+  if (options.batch_size > 0) settings.batch_size = options.batch_size;
+  if (!options.optimizer.empty()) {
+    settings.optimizer = parse_optimizer(options.optimizer, "--optimizer");
+  }
+  return settings;
+}
+
+Task task_of(const TaskOptions& options) {
+  const bool from_file = !options.file.empty();
+  if (from_file == !options.workload.empty()) {
+    throw InputError("plan", "a task file or --workload", from_file ? "both" : "neither");
+  }
+  const TaskSettings settings = settings_of(options);
+  if (from_file) return with_settings(read_task(options.file), settings);
+  if (!settings.devices) throw InputError("--devices", "the number of devices", "nothing");
+  if (!settings.memory_bytes) throw InputError("--memory", "a size such as 80GiB", "nothing");
+  return neuroshard::task_of(find_workload(options.workload, options.workload_seed), settings);
+}
+
+}  // namespace neuroshard::cli

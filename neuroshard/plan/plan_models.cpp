@@ -1,0 +1,117 @@
+// Models by the reference that a plan keeps of them.
+#include "neuroshard/plan/plan_models.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/compute/analytic_compute.h"
+
+namespace neuroshard {
+
+namespace {
+
+bool is_there(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+/// "/a/mine.safetensors", or "mine" for a model that has no path, with the start of its hash.
+std::string described(const ModelReference& model) {
+  const std::string what = model.file.empty() ? "\"" + model.name + "\"" : model.file;
+  return model.sha256.empty() ? what
+                              : fmt::format("{} (SHA-256 {}...)", what, model.sha256.substr(0, 12));
+}
+
+/// The path or name by which a plan's model is found again.
+std::string findable(const ModelReference& model, const std::string& place) {
+  if (!model.file.empty() && is_there(model.file)) return model.file;
+  if (model.file.empty() || !find_model_file(model.name).empty()) return model.name;
+  throw InputError(place, fmt::format("the file of the model, {}", described(model)),
+                   "no such file; where it is now, say with --model FILE");
+}
+
+/// Of one kind: takes over what `loaded` has.
+void take_compute(CostModels& models, const CostModels& loaded) {
+  models.compute = loaded.compute;
+  models.compute_sha256 = loaded.compute_sha256;
+  models.compute_file = loaded.compute_file;
+}
+
+void take_communication(CostModels& models, const CostModels& loaded) {
+  models.communication = loaded.communication;
+  models.communication_sha256 = loaded.communication_sha256;
+  models.communication_file = loaded.communication_file;
+}
+
+/// The default model is of one machine, which is seldom the user's.
+std::string default_model_warning(const CostModels& models) {
+  std::vector<std::string> gpus;
+  for (const ModelEntry& entry : list_models()) {
+    if (entry.is_estimate && entry.kind == "compute" && entry.name != "analytic-cpu") {
+      gpus.push_back(entry.name);
+    }
+  }
+  return fmt::format(
+      "no computation model was named: costs are those of \"{}\", measured on a CPU with 2 cores; "
+      "for GPUs name an estimate from data sheets: {}",
+      models.compute->name(), fmt::join(gpus, ", "));
+}
+
+}  // namespace
+
+Json models_json(const CostModels& models) {
+  return Json::Object{
+      {"compute",
+       to_json(ModelReference{models.compute->name(), models.compute_sha256, models.compute_file})},
+      {"communication",
+       to_json(ModelReference{models.communication->name(), models.communication_sha256,
+                              models.communication_file})}};
+}
+
+CostModels load_models_of_plan(const Json& made_with, const Topology& topology,
+                               const std::vector<std::string>& names, const std::string& file) {
+  CostModels models = load_named_models(names, topology);
+  const auto recorded = [&](const char* kind) -> CostModels {
+    const std::optional<ModelReference> reference = model_reference(made_with, kind);
+    if (!reference || reference->name.empty()) return {};
+    const std::string place = fmt::format("{}: model.{}", file, kind);
+    return load_named_models({findable(*reference, place)}, topology);
+  };
+  if (!models.compute) take_compute(models, recorded("compute"));
+  if (!models.communication) take_communication(models, recorded("communication"));
+  add_default_models(models, topology);
+  return models;
+}
+
+std::vector<std::string> changed_models(const Json& made_with, const CostModels& models) {
+  std::vector<std::string> lines;
+  const auto compare = [&](const char* kind, const std::string& name, const std::string& sha256) {
+    const std::optional<ModelReference> expected = model_reference(made_with, kind);
+    if (!expected || expected->sha256.empty() || expected->sha256 == sha256) return;
+    lines.push_back(fmt::format(
+        "{}: not the {} model that the plan was made with, {}; give that one with --model FILE",
+        name, kind == std::string_view("compute") ? "computation" : kind, described(*expected)));
+  };
+  compare("compute", models.compute->name(), models.compute_sha256);
+  compare("communication", models.communication->name(), models.communication_sha256);
+  return lines;
+}
+
+std::vector<std::string> model_warnings(const CostModels& models, const Task& task) {
+  std::vector<std::string> lines;
+  if (models.compute_is_default) lines.push_back(default_model_warning(models));
+  for (const std::string& reason : models.compute->outside_range(task)) {
+    lines.push_back(models.compute->name() + ": " + reason);
+  }
+  for (const std::string& reason : models.communication->outside_range(task)) {
+    lines.push_back(models.communication->name() + ": " + reason);
+  }
+  return lines;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,32 @@
+// The cost models of a plan: which ones it was made with, where they are now, and what to say of
+// them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/io/plan_io.h"
+
+namespace neuroshard {
+
+/// {"compute": {"name", "sha256", "file"}, "communication": {...}}, as in PlanDocument::model.
+[[nodiscard]] Json models_json(const CostModels& models);
+
+/// The models that are named, and for a kind of which none is named, the one that `made_with` (of
+/// the form of models_json) names: at the path where it was, or else by its name. A kind that
+/// neither names gets the default. `file` is what errors call the plan. Throws InputError saying
+/// which file to give if a model is not found.
+[[nodiscard]] CostModels load_models_of_plan(const Json& made_with, const Topology& topology,
+                                             const std::vector<std::string>& names,
+                                             const std::string& file);
+
+/// A line for each model whose file is not the one that `made_with` names: its content has changed.
+[[nodiscard]] std::vector<std::string> changed_models(const Json& made_with,
+                                                      const CostModels& models);
+
+/// What makes the predictions of these models for the task say less than they seem to, a line each:
+/// models that nobody asked for, and a task outside of what a model was trained on.
+[[nodiscard]] std::vector<std::string> model_warnings(const CostModels& models, const Task& task);
+
+}  // namespace neuroshard

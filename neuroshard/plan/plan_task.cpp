@@ -1,0 +1,175 @@
+// The main path: one plan made, made again, or priced.
+#include "neuroshard/plan/plan_task.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "neuroshard/baselines/baselines.h"
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/version.h"
+#include "neuroshard/plan/plan_models.h"
+#include "neuroshard/search/lower_bound.h"
+#include "neuroshard/search/search_json.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+AlgorithmOutcome outcome_of(const Planner& planner, const Simulator& simulator,
+                            const PlannerOptions& options) {
+  AlgorithmOutcome outcome;
+  outcome.algorithm = planner.name();
+  const Clock::time_point start = Clock::now();
+  try {
+    outcome.cost_ms = planner.plan(simulator, options).predicted.cost_ms;
+    outcome.found = true;
+  } catch (const InfeasibleError& error) {
+    outcome.reason = error.what();
+  }
+  outcome.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  return outcome;
+}
+
+Json outcome_json(const AlgorithmOutcome& outcome) {
+  Json json = Json::Object{{"algorithm", outcome.algorithm}, {"found", outcome.found}};
+  if (outcome.found) {
+    json.set("cost_ms", outcome.cost_ms);
+  } else {
+    json.set("reason", outcome.reason);
+  }
+  json.set("wall_ms", outcome.wall_ms);
+  return json;
+}
+
+/// How the plan was found (docs/formats.md); `lower_bound_ms` 0 is left out.
+Json search_json(const PlannedTask& planned, const Planner& planner, const PlanRequest& request) {
+  const SearchStats& stats = planned.stats;
+  Json search = Json::Object{{"algorithm", std::string(planner.name())},
+                             {"version", std::string(version())},
+                             {"seed", request.options.seed},
+                             {"options", to_json(request.options)},
+                             {"plans_priced", stats.plans_priced},
+                             {"states_expanded", stats.states_expanded},
+                             {"head_evaluations", stats.head_evaluations},
+                             {"pieces_encoded", stats.pieces_encoded},
+                             {"statistics", to_json(stats)}};
+  if (request.lower_bound) search.set("lower_bound_ms", planned.lower_bound_ms);
+  search.set("wall_ms", stats.wall_ms);
+  if (!planned.baselines.empty()) {
+    Json::Array baselines;
+    for (const AlgorithmOutcome& outcome : planned.baselines) {
+      baselines.push_back(outcome_json(outcome));
+    }
+    search.set("baselines", std::move(baselines));
+  }
+  return search;
+}
+
+/// The models that the plan was searched with: those it is priced by, unless it says others.
+const Json& models_of_search(const PlanDocument& document) {
+  const Json* models = document.search.find("model");
+  return models == nullptr ? document.model : *models;
+}
+
+/// How the plan was found, which its price does not change, and the lower bound of its new price.
+Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool has_bound) {
+  Json search = Json::Object{};
+  for (const Json::Member& member : *found.search.object()) {
+    if (member.key != "lower_bound_ms") {
+      search.set(member.key, member.value);
+    } else if (has_bound) {
+      search.set(member.key, priced.lower_bound_ms);
+    }
+  }
+  if (has_bound) search.set("lower_bound_ms", priced.lower_bound_ms);
+  const bool by_others = !(priced.document.model == found.model);
+  if (by_others && found.search.find("options") != nullptr) {
+    search.set("model", models_of_search(found));
+  }
+  return search;
+}
+
+}  // namespace
+
+PlannedTask plan_task(const Task& task, const PlanRequest& request) {
+  const std::unique_ptr<Planner> planner = find_planner(request.algorithm);
+  validate(task);
+  return plan_task(task, load_cost_models(request.models, task.topology), *planner, request);
+}
+
+PlannedTask plan_task(const Task& task, const CostModels& models, const Planner& planner,
+                      const PlanRequest& request) {
+  const Simulator simulator(task, models.compute, models.communication);
+  PlanningResult found = planner.plan(simulator, request.options);
+  PlannedTask planned;
+  planned.models = models;
+  planned.stats = std::move(found.stats);
+  if (request.lower_bound) planned.lower_bound_ms = lower_bound_ms(simulator);
+  planned.member_ranges = simulator.member_ranges(found.plan);
+  planned.warnings = model_warnings(models, task);
+  if (request.baselines) {
+    for (const std::unique_ptr<Planner>& baseline : make_baselines()) {
+      planned.baselines.push_back(outcome_of(*baseline, simulator, request.options));
+    }
+  }
+  planned.document = {task, std::move(found.plan), std::move(found.predicted), models_json(models),
+                      search_json(planned, planner, request)};
+  return planned;
+}
+
+PlannedTask plan_like(const PlanDocument& document, const std::vector<std::string>& names,
+                      const std::string& file) {
+  const PlanRequest request = plan_request_of(document, file);
+  const std::unique_ptr<Planner> planner = find_planner(request.algorithm);
+  const Json& made_with = models_of_search(document);
+  const CostModels models = load_models_of_plan(made_with, document.task.topology, names, file);
+  if (const auto changed = changed_models(made_with, models); !changed.empty()) {
+    throw InputError(file + ": " + changed.front());
+  }
+  PlannedTask planned = plan_task(document.task, models, *planner, request);
+  ShardingPlan before = document.plan;
+  sort_shards(before);
+  if (planned.document.plan.shards != before.shards) {
+    const Json* made_by = document.search.find("version");
+    planned.warnings.push_back(fmt::format(
+        "{}: this is another plan than the one in the file, which version {} made", file,
+        made_by != nullptr && made_by->text() != nullptr ? *made_by->text() : "unknown"));
+  }
+  return planned;
+}
+
+PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
+                      const std::string& file) {
+  require_valid(document, file);
+  PricedPlan priced;
+  priced.models = load_models_of_plan(document.model, document.task.topology, request.models, file);
+  const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
+  if (request.lower_bound) priced.lower_bound_ms = lower_bound_ms(simulator);
+  priced.member_ranges = simulator.member_ranges(document.plan);
+  priced.warnings = model_warnings(priced.models, document.task);
+  if (request.models.empty()) {
+    for (std::string& line : changed_models(document.model, priced.models)) {
+      priced.warnings.push_back(std::move(line));
+    }
+  }
+  priced.document = document;
+  priced.document.predicted = simulator.cost(document.plan);
+  priced.document.model = models_json(priced.models);
+  priced.document.search = search_of_priced(document, priced, request.lower_bound);
+  return priced;
+}
+
+void require_valid(const PlanDocument& document, const std::string& file) {
+  const std::vector<std::string> found = violations(document.task, document.plan);
+  if (!found.empty()) {
+    throw InfeasibleError(fmt::format("{}: not valid: {}", file, found.front()));
+  }
+}
+
+}  // namespace neuroshard

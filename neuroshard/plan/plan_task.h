@@ -1,0 +1,75 @@
+// Where a plan is made: task and request in, a document with everything that made it out. The
+// command line, the Python package and C++ programs all call this.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/task.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/plan_request.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+/// One algorithm's outcome on a task.
+struct AlgorithmOutcome {
+  std::string algorithm;
+  bool found = false;
+  double cost_ms = 0.0;  ///< predicted, if found
+  double wall_ms = 0.0;  ///< time it took
+  std::string reason;    ///< why no plan, if not found
+};
+
+/// A plan with its price, and what a report of it needs.
+struct PricedPlan {
+  PlanDocument document;        ///< `predicted` is given
+  CostModels models;            ///< that predicted
+  double lower_bound_ms = 0.0;  ///< of every plan of the task (lower_bound.h); 0: not known
+  /// Per device: how far the networks of the computation model are apart; of a model that is one
+  /// network, without spread.
+  std::vector<MemberRange> member_ranges;
+  std::vector<std::string> warnings;  ///< a line each, for the user's eyes
+};
+
+struct PlannedTask : PricedPlan {
+  SearchStats stats;
+  std::vector<AlgorithmOutcome> baselines;  ///< if they were asked for
+};
+
+/// Task -> models -> simulator -> search -> bound -> warnings -> document. Throws InputError for an
+/// invalid task, an unknown algorithm or model, or options out of range; InfeasibleError, which
+/// says what would do, if the algorithm finds no plan.
+[[nodiscard]] PlannedTask plan_task(const Task& task, const PlanRequest& request = {});
+
+/// The same with models that are loaded already, and a planner of any kind; `request.models` and
+/// `request.algorithm` are not looked at.
+[[nodiscard]] PlannedTask plan_task(const Task& task, const CostModels& models,
+                                    const Planner& planner, const PlanRequest& request);
+
+/// Makes a plan again: its task, algorithm, options and models. `names` may say where its models
+/// are now; `file` is what errors call the document. Throws InputError if a model is not the one
+/// that the plan was made with, or the document does not record how it was made. Warns if the
+/// result is another plan, which a clock that stopped the search, or another version, can lead to.
+[[nodiscard]] PlannedTask plan_like(const PlanDocument& document,
+                                    const std::vector<std::string>& names, const std::string& file);
+
+struct PriceRequest {
+  std::vector<std::string> models;  ///< by name or file; for a kind not named, the plan's own
+  bool lower_bound = true;          ///< compute it too; some ten seconds for 100,000 tables
+};
+
+/// Prices a plan by its own models, or those named in their place: costs, lower bound, warnings and
+/// the document's `model` are all of these models. How it was found stays in `search`, with the
+/// models of the search in `search.model` where they are others. `file` is what errors call the
+/// document. Throws InfeasibleError for a plan that is not valid, naming its first violation.
+[[nodiscard]] PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
+                                    const std::string& file);
+
+/// Throws InfeasibleError "file: not valid: ..." unless the plan is valid for its task.
+void require_valid(const PlanDocument& document, const std::string& file);
+
+}  // namespace neuroshard

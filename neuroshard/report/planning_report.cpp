@@ -1,0 +1,68 @@
+// The parts of a plan's report, one below the other.
+#include "neuroshard/report/planning_report.h"
+
+#include <fmt/format.h>
+
+#include "neuroshard/core/units.h"
+#include "neuroshard/report/plan_report.h"
+
+namespace neuroshard {
+
+namespace {
+
+std::string label(const std::string& name, bool is_estimate, bool is_simulated) {
+  if (is_estimate) return name + " (an estimate, not measured)";
+  return is_simulated ? name + " (of simulated all-to-alls)" : name;
+}
+
+std::string heading(const PricedPlan& priced) {
+  const Task& task = priced.document.task;
+  const ComputeCostModel& compute = *priced.models.compute;
+  const CommunicationCostModel& communication = *priced.models.communication;
+  return fmt::format(
+      "{} tables on {} devices, batch {}, {}\n"
+      "computation:   {}\n"
+      "communication: {}\n\n",
+      task.tables.size(), task.topology.world_size, task.batch_size, to_string(task.optimizer),
+      label(compute.name(), compute.is_estimate(), false),
+      label(communication.name(), communication.is_estimate(), communication.is_simulated()));
+}
+
+std::string placement(const PricedPlan& priced) {
+  const PlanDocument& document = priced.document;
+  return fmt::format("{}\n{}\n", plan_table(document.task, document.plan, *document.predicted),
+                     cuts_text(document.task, document.plan));
+}
+
+/// How sure the cost is, from below and within the model.
+std::string confidence(const PricedPlan& priced) {
+  return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms) +
+         disagreement_text(priced.models.compute->num_members(), priced.member_ranges);
+}
+
+std::string baselines(const PlannedTask& planned, const std::string& algorithm) {
+  if (planned.baselines.empty()) return "";
+  std::vector<AlgorithmOutcome> outcomes{
+      {algorithm, true, planned.document.predicted->cost_ms, planned.stats.wall_ms, ""}};
+  outcomes.insert(outcomes.end(), planned.baselines.begin(), planned.baselines.end());
+  return fmt::format("\n{}", outcomes_table(outcomes));
+}
+
+}  // namespace
+
+std::string planning_report(const PlannedTask& planned) {
+  const std::string& algorithm = *planned.document.search.find("algorithm")->text();
+  return heading(planned) + placement(planned) +
+         fmt::format("{}: predicted cost {:.3f} ms, found in {}\n", algorithm,
+                     planned.document.predicted->cost_ms,
+                     format_seconds(planned.stats.wall_ms * 1e-3)) +
+         confidence(planned) + baselines(planned, algorithm);
+}
+
+std::string pricing_report(const PricedPlan& priced) {
+  return heading(priced) + placement(priced) +
+         fmt::format("predicted cost {:.3f} ms\n", priced.document.predicted->cost_ms) +
+         confidence(priced);
+}
+
+}  // namespace neuroshard

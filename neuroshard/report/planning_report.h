@@ -1,0 +1,17 @@
+// What a person sees of a plan that was made or priced.
+#pragma once
+
+#include <string>
+
+#include "neuroshard/plan/plan_task.h"
+
+namespace neuroshard {
+
+/// Task, models, cost per device, cuts, lower bound, how far the model's networks are apart, and if
+/// they were asked for, the baselines.
+[[nodiscard]] std::string planning_report(const PlannedTask& planned);
+
+/// The same of a plan that was only priced.
+[[nodiscard]] std::string pricing_report(const PricedPlan& priced);
+
+}  // namespace neuroshard

@@ -1,0 +1,218 @@
+// One call makes a plan; its document is enough to make it again and to price it by any models.
+#include "neuroshard/plan/plan_task.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/core/version.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/search/lower_bound.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+const std::vector<std::string> kEstimates{"analytic-a100-40gb", "analytic-a100-nvswitch"};
+
+Task make_task() {
+  Task task;
+  task.batch_size = 4096;
+  for (int i = 0; i < 6; ++i) {
+    Table table;
+    table.name = "t" + std::to_string(i);
+    table.num_embeddings = 20'000 * (i + 1);
+    table.embedding_dim = 32 * (1 + i % 3);
+    table.pooling_factor = 1.0 + 7.0 * i;
+    task.tables.push_back(table);
+  }
+  task.topology.world_size = task.topology.local_world_size = 4;
+  task.topology.memory_bytes.assign(4, std::int64_t{1} << 30);
+  return task;
+}
+
+PlanRequest make_request(std::vector<std::string> models = kEstimates) {
+  PlanRequest request;
+  request.models = std::move(models);
+  request.options.steps = 2'000;
+  request.options.num_threads = 2;
+  return request;
+}
+
+/// Writes a model of other weights for every `seed`; returns its path.
+std::string write_model(const TemporaryFolder& folder, const std::string& name, int seed) {
+  const std::string path = folder.file(name + ".safetensors");
+  write_compute_model(NeuralComputeModel(testing_networks::random_network(
+                                             ComputeArchitecture::resource_loads, seed),
+                                         testing_networks::wide_info("whatever")),
+                      path);
+  return path;
+}
+
+PlanDocument reread(const PlanDocument& document) {
+  return parse_plan(plan_text(document), "plan.json");
+}
+
+TEST(PlanTask, IsThePlannersPlanWithItsPrice) {
+  const PlanRequest request = make_request();
+  const PlannedTask planned = plan_task(make_task(), request);
+  const CostModels models = load_cost_models(request.models, make_task().topology);
+  const Simulator simulator(make_task(), models.compute, models.communication);
+  const PlanningResult direct = find_planner("neuroshard")->plan(simulator, request.options);
+  EXPECT_EQ(planned.document.plan.shards, direct.plan.shards);
+  EXPECT_EQ(planned.document.predicted->cost_ms, direct.predicted.cost_ms);
+  EXPECT_EQ(planned.lower_bound_ms, lower_bound_ms(simulator));
+  EXPECT_THAT(planned.baselines, IsEmpty());
+  EXPECT_THAT(planned.warnings, IsEmpty());
+}
+
+TEST(PlanTask, RecordsWhatMadeIt) {
+  PlanRequest request = make_request();
+  request.options.seed = 18'446'744'073'709'551'615U;
+  request.options.pessimism = 0.25;
+  request.baselines = true;
+  const Json search = plan_task(make_task(), request).document.search;
+  const auto field = [&](const char* name) { return *search.find("options")->find(name); };
+  EXPECT_EQ(*search.find("algorithm")->text(), "neuroshard");
+  EXPECT_EQ(*search.find("version")->text(), version());
+  EXPECT_EQ(field("seed"), Json(request.options.seed));
+  EXPECT_EQ(field("steps"), Json(2'000));
+  EXPECT_EQ(field("pessimism"), Json(0.25));
+  EXPECT_EQ(search.find("baselines")->array()->size(), 6U);
+}
+
+TEST(PlanTask, ALimitThatIsNoneIsRecordedToo) {
+  PlanRequest request = make_request();
+  request.options.time_limit_seconds = 1e-7 / 3.0;
+  const PlanDocument document = reread(plan_task(make_task(), request).document);
+  EXPECT_EQ(plan_request_of(document, "plan.json").options.time_limit_seconds,
+            request.options.time_limit_seconds);
+}
+
+TEST(PlanTask, SaysWhichDefaultWasTaken) {
+  const PlannedTask planned = plan_task(make_task(), make_request({"analytic-a100-nvswitch"}));
+  ASSERT_THAT(planned.warnings, Not(IsEmpty()));
+  EXPECT_THAT(planned.warnings.front(), HasSubstr("no computation model was named"));
+  EXPECT_THAT(planned.warnings.front(), HasSubstr("analytic-h100-sxm"));
+}
+
+TEST(PlanTask, RefusesAnUnknownAlgorithm) {
+  PlanRequest request = make_request();
+  request.algorithm = "oracle";
+  EXPECT_THAT(input_error([&] { (void)plan_task(make_task(), request); }),
+              HasSubstr("algorithm: expected one of neuroshard, beam-search"));
+}
+
+TEST(PlanLike, MakesThePlanAgain) {
+  for (const char* algorithm : {"neuroshard", "beam-search", "random", "torchrec-like"}) {
+    PlanRequest request = make_request();
+    request.algorithm = algorithm;
+    request.options.seed = 7;
+    const PlannedTask first = plan_task(make_task(), request);
+    const PlannedTask again = plan_like(reread(first.document), {}, "plan.json");
+    EXPECT_EQ(again.document.plan.shards, first.document.plan.shards) << algorithm;
+    EXPECT_EQ(again.document.predicted->cost_ms, first.document.predicted->cost_ms);
+    EXPECT_EQ(*again.document.search.find("options"), *first.document.search.find("options"));
+    EXPECT_THAT(again.warnings, IsEmpty());
+  }
+}
+
+TEST(PlanLike, FindsAModelFileWhereItWasOrWhereItIsNow) {
+  const TemporaryFolder folder;
+  const std::string path = write_model(folder, "mine", 1);
+  const PlannedTask first = plan_task(make_task(), make_request({path, "analytic-pcie4"}));
+  const PlanDocument document = reread(first.document);
+  EXPECT_EQ(first.models.compute->name(), "mine");  // the file's, whatever its metadata say
+  EXPECT_EQ(model_reference(document.model, "compute")->file, path);
+  EXPECT_EQ(plan_like(document, {}, "plan.json").document.plan.shards, document.plan.shards);
+
+  const std::string moved = folder.file("moved.safetensors");
+  std::filesystem::rename(path, moved);
+  EXPECT_THAT(input_error([&] { (void)plan_like(document, {}, "plan.json"); }),
+              HasSubstr("plan.json: model.compute: expected the file of the model, " + path));
+  EXPECT_EQ(plan_like(document, {moved}, "plan.json").document.plan.shards, document.plan.shards);
+}
+
+TEST(PlanLike, RefusesAModelOfOtherContent) {
+  const TemporaryFolder folder;
+  const std::string path = write_model(folder, "mine", 1);
+  const PlanDocument document =
+      plan_task(make_task(), make_request({path, "analytic-pcie4"})).document;
+  (void)write_model(folder, "mine", 2);
+  EXPECT_THAT(input_error([&] { (void)plan_like(document, {}, "plan.json"); }),
+              HasSubstr("mine: not the computation model that the plan was made with"));
+}
+
+TEST(PlanLike, RefusesAPlanThatDoesNotSayHowItWasMade) {
+  PlanDocument document = plan_task(make_task(), make_request()).document;
+  document.search = Json::Object{{"algorithm", "neuroshard"}};
+  EXPECT_THAT(input_error([&] { (void)plan_like(document, {}, "plan.json"); }),
+              HasSubstr("plan.json: search.options: expected"));
+}
+
+TEST(PlanLike, WarnsOfAnotherPlan) {
+  PlanDocument document = plan_task(make_task(), make_request()).document;
+  document.plan.shards.front().device = (document.plan.shards.front().device + 1) % 4;
+  EXPECT_THAT(plan_like(document, {}, "plan.json").warnings,
+              ElementsAre(HasSubstr("plan.json: this is another plan than the one in the file")));
+}
+
+TEST(PricePlan, IsByThePlansOwnModels) {
+  const TemporaryFolder folder;
+  const std::string path = write_model(folder, "mine", 1);
+  const PlanDocument document =
+      plan_task(make_task(), make_request({path, "analytic-pcie4"})).document;
+  const PricedPlan priced = price_plan(reread(document), {}, "plan.json");
+  EXPECT_EQ(plan_text(priced.document), plan_text(document));  // nothing has changed
+  EXPECT_THAT(priced.warnings, IsEmpty());
+}
+
+TEST(PricePlan, LeavesNothingStale) {
+  PlanRequest request = make_request({"analytic-cpu", "analytic-ethernet-10g"});
+  const PlanDocument document = plan_task(make_task(), request).document;
+  const PricedPlan priced = price_plan(document, {.models = kEstimates}, "plan.json");
+  EXPECT_LT(priced.document.predicted->cost_ms, document.predicted->cost_ms);
+  EXPECT_LE(priced.lower_bound_ms, priced.document.predicted->cost_ms);
+  EXPECT_EQ(*priced.document.search.find("lower_bound_ms"), Json(priced.lower_bound_ms));
+  EXPECT_EQ(model_reference(priced.document.model, "compute")->name, "analytic-a100-40gb");
+  // It can still be made again, by the models that it was made with.
+  const PlannedTask again = plan_like(reread(priced.document), {}, "plan.json");
+  EXPECT_EQ(again.document.plan.shards, document.plan.shards);
+  EXPECT_EQ(model_reference(again.document.model, "compute")->name, "analytic-cpu");
+}
+
+TEST(PricePlan, TakesOneModelFromTheCommandAndTheOtherFromThePlan) {
+  const PlanDocument document = plan_task(make_task(), make_request()).document;
+  const PricedPlan priced = price_plan(document, {.models = {"analytic-cpu"}}, "plan.json");
+  EXPECT_EQ(priced.models.compute->name(), "analytic-cpu");
+  EXPECT_EQ(priced.models.communication->name(), "analytic-a100-nvswitch");
+}
+
+TEST(PricePlan, RefusesAnInvalidPlan) {
+  PlanDocument document = plan_task(make_task(), make_request()).document;
+  document.plan.shards.pop_back();
+  EXPECT_THROW((void)price_plan(document, {}, "plan.json"), InfeasibleError);
+}
+
+TEST(PlanRequest, IsReadFromJson) {
+  const Json json = parse_json(
+      R"({"models": ["a", "b"], "algorithm": "random", "lower_bound": false})", "request");
+  const PlanRequest request = plan_request_from_json(JsonReader(json, "request"));
+  EXPECT_THAT(request.models, ElementsAre("a", "b"));
+  EXPECT_EQ(request.algorithm, "random");
+  EXPECT_FALSE(request.lower_bound);
+  const Json unknown = parse_json(R"({"model": "a"})", "request");
+  EXPECT_THAT(input_error([&] { (void)plan_request_from_json(JsonReader(unknown, "request")); }),
+              HasSubstr("request: "));
+}
+
+}  // namespace
+}  // namespace neuroshard
