@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core
+from .arguments import names_of
 from .errors import ExtrapolationWarning
-from .types import Plan, PlanCost, Table, Task, task_text, to_text
+from .types import Plan, PlanCost, PlanLike, Table, TaskLike, plan_text, task_text, tasks_of
 
 
 def _warn(reasons: Sequence[str]) -> None:
@@ -19,9 +20,9 @@ def _warn(reasons: Sequence[str]) -> None:
 
 
 def plan(
-    task: Task | Mapping[str, Any],
+    task: TaskLike,
     *,
-    models: Sequence[str] = (),
+    models: str | Sequence[str] = (),
     algorithm: str = "neuroshard",
     seed: int = 0,
     num_threads: int = 0,
@@ -39,7 +40,7 @@ def plan(
     """
     text, reasons = _core.plan(
         task_text(task),
-        list(models),
+        names_of(models, "models"),
         algorithm,
         seed,
         num_threads,
@@ -51,9 +52,9 @@ def plan(
     return Plan.from_text(text)
 
 
-def price(plan: Plan | Mapping[str, Any], *, models: Sequence[str] = ()) -> Plan:
+def price(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
     """The same plan with the cost that these models predict."""
-    text, reasons = _core.price(to_text(plan), list(models))
+    text, reasons = _core.price(plan_text(plan), names_of(models, "models"))
     _warn(reasons)
     return Plan.from_text(text)
 
@@ -105,10 +106,10 @@ class Comparison:
 
 
 def compare(
-    tasks: Mapping[str, Task | Mapping[str, Any]] | Sequence[Task | Mapping[str, Any]],
+    tasks: Mapping[str, TaskLike] | Sequence[TaskLike] | TaskLike,
     *,
-    models: Sequence[str] = (),
-    algorithms: Sequence[str] = (),
+    models: str | Sequence[str] = (),
+    algorithms: str | Sequence[str] = (),
     seed: int = 0,
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
@@ -122,12 +123,23 @@ def compare(
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory.
+
+    >>> from neuroshard import Table, Task, Topology, compare
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> found = compare(
+    ...     {"tiny": task},
+    ...     algorithms=["neuroshard", "greedy-size"],
+    ...     models=["analytic-a100-40gb", "analytic-a100-nvswitch"],
+    ... )
+    >>> [(entry.task, entry.algorithm, entry.found) for entry in found.entries]
+    [('tiny', 'neuroshard', True), ('tiny', 'greedy-size', True)]
+    >>> found.summary[0].mean_predicted_ms <= found.summary[1].mean_predicted_ms
+    True
     """
-    named = tasks if isinstance(tasks, Mapping) else {str(i): task for i, task in enumerate(tasks)}
     text = _core.compare(
-        [(name, task_text(task)) for name, task in named.items()],
-        list(models),
-        list(algorithms),
+        list(tasks_of(tasks).items()),
+        names_of(models, "models"),
+        names_of(algorithms, "algorithms"),
         seed,
         num_threads,
         time_limit_seconds,
@@ -158,9 +170,9 @@ class Evaluation:
 
 
 def evaluate(
-    plan: Plan | Mapping[str, Any],
+    plan: PlanLike,
     *,
-    models: Sequence[str] = (),
+    models: str | Sequence[str] = (),
     arena_bytes: int = 4 << 30,
     num_threads: int = 0,
     seed: int = 0,
@@ -169,10 +181,24 @@ def evaluate(
 
     `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
     memory.
+
+    >>> import warnings
+    >>> from neuroshard import Plan, Shard, Table, Task, Topology, evaluate
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(1, "1GiB"), batch_size=1024)
+    >>> with warnings.catch_warnings(action="ignore"):  # this machine is not the models'
+    ...     found = evaluate(
+    ...         Plan(task, [Shard("user", 0, 64, device=0)]),
+    ...         models=["analytic-a100-40gb", "analytic-a100-nvswitch"],
+    ...         arena_bytes=64 << 20,
+    ...     )
+    >>> found.measured
+    <PlanCost: ... ms, device 0 of 1 is the slowest>
+    >>> found.measured.devices[0].compute_ms > 0
+    True
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_text(to_text(plan))
-    names = list(models) or [reference["name"] for reference in given.model.values()]
-    text, reasons = _core.evaluate(to_text(given), names, arena_bytes, num_threads, seed)
+    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
+    names = names_of(models, "models") or [ref["name"] for ref in given.model.values()]
+    text, reasons = _core.evaluate(plan_text(given), names, arena_bytes, num_threads, seed)
     _warn(reasons)
     found = json.loads(text)
     return Evaluation(
@@ -198,12 +224,22 @@ class Model:
 
 
 def list_models() -> list[Model]:
-    """The shipped models, those in the folders of $NEUROSHARD_MODELS, and the analytic presets."""
+    """The shipped models, those in the folders of $NEUROSHARD_MODELS, and the analytic presets.
+
+    >>> from neuroshard import list_models
+    >>> [model.name for model in list_models() if model.kind == "compute" and model.is_estimate]
+    [...'analytic-a100-40gb'...]
+    """
     return [Model(**model) for model in json.loads(_core.list_models())]
 
 
 def list_algorithms() -> list[str]:
-    """What `plan` and `compare` take for an algorithm, the search first."""
+    """What `plan` and `compare` take for an algorithm, the search first.
+
+    >>> from neuroshard import list_algorithms
+    >>> list_algorithms()
+    ['neuroshard', ...]
+    """
     return _core.list_algorithms()
 
 
@@ -225,10 +261,24 @@ class Workload:
 
 
 def list_workloads() -> list[Workload]:
-    """The published workloads, then the generated ones."""
+    """The published workloads, then the generated ones.
+
+    >>> from neuroshard import list_workloads
+    >>> workloads = {workload.name: workload for workload in list_workloads()}
+    >>> tables = workloads["mlperf-dlrm-dcnv2"].tables()
+    >>> len(tables)
+    26
+    """
     return [Workload(**workload) for workload in json.loads(_core.list_workloads())]
 
 
-def reuse_histograms(task: Task | Mapping[str, Any]) -> list[list[float]]:
-    """Every table's reuse histogram at the task's batch size, from its distribution."""
+def reuse_histograms(task: TaskLike) -> list[list[float]]:
+    """Every table's reuse histogram at the task's batch size, from its distribution.
+
+    >>> from neuroshard import Table, Task, Topology, reuse_histograms
+    >>> table = Table("t", 1000, 64, 3.0, index_distribution={"zipf_exponent": 1.1})
+    >>> [histogram] = reuse_histograms(Task([table], Topology(1, "1GiB"), batch_size=4096))
+    >>> len(histogram), round(sum(histogram), 6)
+    (17, 1.0)
+    """
     return _core.reuse_histograms(task_text(task))
