@@ -9,7 +9,7 @@
     ... )
     >>> found = plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
     >>> found
-    <Plan: 2 tables in ... shards, 4 devices, batch size 4096, predicted cost ... ms>
+    <Plan: 2 tables in ... shards on 4 devices, batch size 4096, predicted cost ... ms>
     >>> found.shards[0]
     Shard(table='...', column_offset=..., num_columns=..., device=...)
 

@@ -37,6 +37,11 @@ def plan(
     neighbours that each chain of the improvement tries; 0: as many as follow from the time limit. Raises
     InfeasibleError, which says what would do, if no plan fits into memory; InputError for a task
     that is none; and warns (ExtrapolationWarning) where a model is used outside of its range.
+
+    >>> from neuroshard import Table, Task, Topology, plan
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
+    <Plan: 1 table in ... on 2 devices, batch size 65536, predicted cost ... ms>
     """
     text, reasons = _core.plan(
         task_text(task),
@@ -53,7 +58,14 @@ def plan(
 
 
 def price(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
-    """The same plan with the cost that these models predict."""
+    """The same plan with the cost that these models predict.
+
+    >>> from neuroshard import Plan, Shard, Table, Task, Topology, price
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> halves = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 32, device=1)])
+    >>> price(halves, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
+    <PlanCost: ... ms, device ... of 2 is the slowest>
+    """
     text, reasons = _core.price(plan_text(plan), names_of(models, "models"))
     _warn(reasons)
     return Plan.from_text(text)

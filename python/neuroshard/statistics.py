@@ -95,8 +95,8 @@ def from_batches(
 
     A batch is a dict {feature: (values, offsets)} of arrays of integers: sample i looks up the rows
     values[offsets[i]:offsets[i + 1]], so there is one offset more than samples. It
-    may also be a `KeyedJaggedTensor` of TorchRec. `features` gives the name or names of each table's
-    features; of an EmbeddingBagCollection, `features_of(collection)`. `batch_size` is the batch
+    may also be a `KeyedJaggedTensor` of TorchRec. `features` gives the name or names of each
+    table's features; of an EmbeddingBagCollection, `features_of(collection)`. `batch_size` is the batch
     over all devices, for which the histograms are to hold: batches are joined until they have that
     many samples, larger ones divided, and what remains at the end is left out. Raises InputError if
     there are fewer samples than one batch.

@@ -278,7 +278,7 @@ class Plan:
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=4096)
     >>> plan = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 16, device=1)])
     >>> plan
-    <Plan: 1 table in 2 shards, 2 devices, batch size 4096>
+    <Plan: 1 table in 2 shards on 2 devices, batch size 4096>
     >>> plan.violations()
     ['table "user": columns 48 to 63 are on no device']
     """
@@ -312,7 +312,7 @@ class Plan:
     def __repr__(self) -> str:
         tables = _counted(_part(self.task, "tables"), "table")
         text = (
-            f"<Plan: {tables} in {_counted(self.shards, 'shard')}, {_devices(self.task)}, "
+            f"<Plan: {tables} in {_counted(self.shards, 'shard')} on {_devices(self.task)}, "
             f"batch size {_part(self.task, 'batch_size')}"
         )
         if isinstance(self.predicted, PlanCost):

@@ -30,6 +30,8 @@ def test_what_has_an_example():
         neuroshard.list_algorithms,
         neuroshard.list_models,
         neuroshard.list_workloads,
+        neuroshard.plan,
+        neuroshard.price,
         neuroshard.reuse_histograms,
         neuroshard.statistics.from_batches,
     ]

@@ -130,15 +130,15 @@ def test_short_reprs(task):
     assert repr(cost) == "<PlanCost: 2.500 ms, device 1 of 2 is the slowest>"
     assert repr(PlanCost(0.0, [])) == "<PlanCost: 0.000 ms>"
     plan = Plan(big, [Shard("t0", 0, 64, 0)])
-    start = "<Plan: 856 tables in 1 shard, 16 devices, batch size 65536"
+    start = "<Plan: 856 tables in 1 shard on 16 devices, batch size 65536"
     assert repr(plan) == start + ">"
     plan.predicted = cost
     assert repr(plan) == start + ", predicted cost 2.500 ms>"
     # Whatever is wrong inside, a repr is there to be looked at.
     assert repr(Task(None, None, None)) == "<Task: tables, devices, batch size None, sgd>"
-    assert repr(Plan(None, None)) == "<Plan: tables in shards, devices, batch size None>"
+    assert repr(Plan(None, None)) == "<Plan: tables in shards on devices, batch size None>"
     as_dict = {"tables": [1], "topology": {"world_size": 1}, "batch_size": 8}
-    assert repr(Plan(as_dict, [])) == "<Plan: 1 table in 0 shards, 1 device, batch size 8>"
+    assert repr(Plan(as_dict, [])) == "<Plan: 1 table in 0 shards on 1 device, batch size 8>"
     assert repr(Table("t", 10, 4, 1.5)) == (
         "Table(name='t', num_embeddings=10, embedding_dim=4, pooling_factor=1.5)"
     )
