@@ -7,6 +7,7 @@
 
 #include "module.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
@@ -71,6 +72,12 @@ std::vector<std::vector<double>> reuse_histograms(const std::string& text) {
 }  // namespace
 
 void bind_files(nb::module_& module) {
+  module.def("parse_bytes", [](const std::string& text, const std::string& place) {
+    return parse_bytes(text, place);
+  });
+  module.def("parse_seconds", [](const std::string& text, const std::string& place) {
+    return parse_seconds(text, place);
+  });
   module.def("check_task", [](const std::string& text) {
     return without_gil([&] { return to_line(to_json(parse_task(text, kTask))); });
   });

@@ -1,20 +1,25 @@
 """NeuroShard: sharding of embedding tables with pre-trained cost models and search.
 
-    from neuroshard import Table, Task, Topology, plan
-
-    task = Task(
-        tables=[Table("user", 4_000_000, 128, 3.0), Table("item", 9_000_000, 64, 20.0)],
-        topology=Topology(world_size=4, local_world_size=1, memory_bytes=2 << 30),
-        batch_size=4096,
-        optimizer="rowwise_adagrad",
-    )
-    for shard in plan(task).shards:
-        print(shard)
+    >>> from neuroshard import Table, Task, Topology, plan
+    >>> task = Task(
+    ...     tables=[Table("user", 4_000_000, 128, 3.0), Table("item", 9_000_000, 64, 20.0)],
+    ...     topology=Topology(world_size=4, memory_bytes="2GiB"),
+    ...     batch_size=4096,
+    ...     optimizer="rowwise_adagrad",
+    ... )
+    >>> found = plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
+    >>> found
+    <Plan: 2 tables in ... shards on 4 devices, batch size 4096, predicted cost ... ms>
+    >>> found.shards[0]
+    Shard(table='...', column_offset=..., num_columns=..., device=...)
 
 `neuroshard.torchrec` plans for TorchRec, `neuroshard.statistics` reads how tables are used from
-data, `python -m neuroshard.collect` measures FBGEMM's operator; all three need PyTorch, this part
-needs nothing.
+data, `python -m neuroshard.collect` measures FBGEMM's operator. Statistics need NumPy, the other
+two PyTorch, and everything else needs nothing.
 """
+
+import importlib
+from typing import Any
 
 from . import _core
 from .errors import (
@@ -42,8 +47,17 @@ from .planning import (
     price,
     reuse_histograms,
 )
-from .statistics import TableStatistics
-from .types import REUSE_BINS, DeviceCost, Plan, PlanCost, Shard, Table, Task, Topology
+from .types import (
+    REUSE_BINS,
+    DeviceCost,
+    Plan,
+    PlanCost,
+    Shard,
+    Table,
+    TableStatistics,
+    Task,
+    Topology,
+)
 
 __version__ = _core.__version__
 
@@ -82,3 +96,10 @@ __all__ = [
 ]
 
 use_shipped_models()
+
+
+def __getattr__(name: str) -> Any:
+    """`neuroshard.statistics` without an import of its own; NumPy is loaded only then."""
+    if name == "statistics":
+        return importlib.import_module(".statistics", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

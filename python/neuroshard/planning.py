@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core
+from .arguments import names_of, seconds_of, to_text
 from .errors import ExtrapolationWarning
-from .types import Plan, PlanCost, Table, Task, task_text, to_text
+from .types import Plan, PlanCost, PlanLike, Table, TaskLike, plan_text, task_text, tasks_of
 
 
 def _warn(reasons: Sequence[str]) -> None:
@@ -19,13 +20,13 @@ def _warn(reasons: Sequence[str]) -> None:
 
 
 def plan(
-    task: Task | Mapping[str, Any],
+    task: TaskLike,
     *,
-    models: Sequence[str] = (),
+    models: str | Sequence[str] = (),
     algorithm: str = "neuroshard",
     seed: int = 0,
     num_threads: int = 0,
-    time_limit_seconds: float = 1.0,
+    time_limit_seconds: float | str = 1.0,
     steps: int = 0,
     improvement: str = "thorough",
     pessimism: float = 0.5,
@@ -44,14 +45,19 @@ def plan(
     `baselines`, `plan.search["baselines"]` has what every baseline finds. Raises InfeasibleError,
     which says what would do, if no plan fits into memory; InputError for a task that is none; and
     warns (ExtrapolationWarning) where a model is used outside of its range.
+
+    >>> from neuroshard import Table, Task, Topology, plan
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
+    <Plan: 1 table in ... on 2 devices, batch size 65536, predicted cost ... ms>
     """
     request = {
-        "models": list(models),
+        "models": names_of(models, "models"),
         "algorithm": algorithm,
         "options": {
             "seed": seed,
             "threads": num_threads,
-            "time_limit": f"{time_limit_seconds!r}s",
+            "time_limit": f"{seconds_of(time_limit_seconds, 'time_limit_seconds')!r}s",
             "steps": steps,
             "improvement": improvement,
             "pessimism": pessimism,
@@ -60,28 +66,35 @@ def plan(
         "lower_bound": lower_bound,
         "baselines": baselines,
     }
-    text, reasons = _core.plan(task_text(task), to_text(request))
+    text, reasons = _core.plan(task_text(task), to_text(request, "plan"))
     _warn(reasons)
     return Plan.from_text(text)
 
 
-def plan_like(plan: Plan | Mapping[str, Any], *, models: Sequence[str] = ()) -> Plan:
+def plan_like(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
     """The plan made again: the same task, options and models, and so the same plan.
 
     `models` say where its model files are now, if they have moved. Raises InputError if a model's
     content has changed, or the plan does not record how it was made.
     """
-    text, reasons = _core.plan_like(to_text(plan), list(models))
+    text, reasons = _core.plan_like(plan_text(plan), names_of(models, "models"))
     _warn(reasons)
     return Plan.from_text(text)
 
 
 def price(
-    plan: Plan | Mapping[str, Any], *, models: Sequence[str] = (), lower_bound: bool = True
+    plan: PlanLike, *, models: str | Sequence[str] = (), lower_bound: bool = True
 ) -> Plan:
     """The same plan with its predicted cost and lower bound by its own models, or, of each kind that
-    `models` name, by those."""
-    text, reasons = _core.price(to_text(plan), list(models), lower_bound)
+    `models` name, by those.
+
+    >>> from neuroshard import Plan, Shard, Table, Task, Topology, price
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> halves = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 32, device=1)])
+    >>> price(halves, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
+    <PlanCost: ... ms, device ... of 2 is the slowest>
+    """
+    text, reasons = _core.price(plan_text(plan), names_of(models, "models"), lower_bound)
     _warn(reasons)
     return Plan.from_text(text)
 
@@ -133,10 +146,10 @@ class Comparison:
 
 
 def compare(
-    tasks: Mapping[str, Task | Mapping[str, Any]] | Sequence[Task | Mapping[str, Any]],
+    tasks: Mapping[str, TaskLike] | Sequence[TaskLike] | TaskLike,
     *,
-    models: Sequence[str] = (),
-    algorithms: Sequence[str] = (),
+    models: str | Sequence[str] = (),
+    algorithms: str | Sequence[str] = (),
     seed: int = 0,
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
@@ -150,12 +163,23 @@ def compare(
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory.
+
+    >>> from neuroshard import Table, Task, Topology, compare
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> found = compare(
+    ...     {"tiny": task},
+    ...     algorithms=["neuroshard", "greedy-size"],
+    ...     models=["analytic-a100-40gb", "analytic-a100-nvswitch"],
+    ... )
+    >>> [(entry.task, entry.algorithm, entry.found) for entry in found.entries]
+    [('tiny', 'neuroshard', True), ('tiny', 'greedy-size', True)]
+    >>> found.summary[0].mean_predicted_ms <= found.summary[1].mean_predicted_ms
+    True
     """
-    named = tasks if isinstance(tasks, Mapping) else {str(i): task for i, task in enumerate(tasks)}
     text = _core.compare(
-        [(name, task_text(task)) for name, task in named.items()],
-        list(models),
-        list(algorithms),
+        list(tasks_of(tasks).items()),
+        names_of(models, "models"),
+        names_of(algorithms, "algorithms"),
         seed,
         num_threads,
         time_limit_seconds,
@@ -186,9 +210,9 @@ class Evaluation:
 
 
 def evaluate(
-    plan: Plan | Mapping[str, Any],
+    plan: PlanLike,
     *,
-    models: Sequence[str] = (),
+    models: str | Sequence[str] = (),
     arena_bytes: int = 4 << 30,
     num_threads: int = 0,
     seed: int = 0,
@@ -197,10 +221,24 @@ def evaluate(
 
     `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
     memory.
+
+    >>> import warnings
+    >>> from neuroshard import Plan, Shard, Table, Task, Topology, evaluate
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(1, "1GiB"), batch_size=1024)
+    >>> with warnings.catch_warnings(action="ignore"):  # this machine is not the models'
+    ...     found = evaluate(
+    ...         Plan(task, [Shard("user", 0, 64, device=0)]),
+    ...         models=["analytic-a100-40gb", "analytic-a100-nvswitch"],
+    ...         arena_bytes=64 << 20,
+    ...     )
+    >>> found.measured
+    <PlanCost: ... ms, device 0 of 1 is the slowest>
+    >>> found.measured.devices[0].compute_ms > 0
+    True
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_text(to_text(plan))
-    names = list(models) or [reference["name"] for reference in given.model.values()]
-    text, reasons = _core.evaluate(to_text(given), names, arena_bytes, num_threads, seed)
+    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
+    names = names_of(models, "models") or [ref["name"] for ref in given.model.values()]
+    text, reasons = _core.evaluate(plan_text(given), names, arena_bytes, num_threads, seed)
     _warn(reasons)
     found = json.loads(text)
     return Evaluation(
@@ -226,12 +264,22 @@ class Model:
 
 
 def list_models() -> list[Model]:
-    """The shipped models, those in the folders of $NEUROSHARD_MODELS, and the analytic presets."""
+    """The shipped models, those in the folders of $NEUROSHARD_MODELS, and the analytic presets.
+
+    >>> from neuroshard import list_models
+    >>> [model.name for model in list_models() if model.kind == "compute" and model.is_estimate]
+    [...'analytic-a100-40gb'...]
+    """
     return [Model(**model) for model in json.loads(_core.list_models())]
 
 
 def list_algorithms() -> list[str]:
-    """What `plan` and `compare` take for an algorithm, the search first."""
+    """What `plan` and `compare` take for an algorithm, the search first.
+
+    >>> from neuroshard import list_algorithms
+    >>> list_algorithms()
+    ['neuroshard', ...]
+    """
     return _core.list_algorithms()
 
 
@@ -253,10 +301,24 @@ class Workload:
 
 
 def list_workloads() -> list[Workload]:
-    """The published workloads, then the generated ones."""
+    """The published workloads, then the generated ones.
+
+    >>> from neuroshard import list_workloads
+    >>> workloads = {workload.name: workload for workload in list_workloads()}
+    >>> tables = workloads["mlperf-dlrm-dcnv2"].tables()
+    >>> len(tables)
+    26
+    """
     return [Workload(**workload) for workload in json.loads(_core.list_workloads())]
 
 
-def reuse_histograms(task: Task | Mapping[str, Any]) -> list[list[float]]:
-    """Every table's reuse histogram at the task's batch size, from its distribution."""
+def reuse_histograms(task: TaskLike) -> list[list[float]]:
+    """Every table's reuse histogram at the task's batch size, from its distribution.
+
+    >>> from neuroshard import Table, Task, Topology, reuse_histograms
+    >>> table = Table("t", 1000, 64, 3.0, index_distribution={"zipf_exponent": 1.1})
+    >>> [histogram] = reuse_histograms(Task([table], Topology(1, "1GiB"), batch_size=4096))
+    >>> len(histogram), round(sum(histogram), 6)
+    (17, 1.0)
+    """
     return _core.reuse_histograms(task_text(task))

@@ -1,6 +1,6 @@
 """How tables are used, from data: pooling factors and reuse histograms, streaming.
 
-From batches as TorchRec has them:
+From batches of NumPy arrays, or as TorchRec has them (`KeyedJaggedTensor`):
 
     statistics = from_batches(batches, {"user": ["user_id"]}, batch_size=512 * world_size)
     planner = NeuroShardPlanner(..., statistics=statistics)
@@ -10,8 +10,8 @@ or from files of the layout in which Meta's embedding lookup data set is public 
 
     tables = tables_of_lookups("fbgemm_t856_bs65536.pt.gz", embedding_dim=64)
 
-Needs PyTorch, except for `TableStatistics` itself. What is kept of a table is 17 counts; what is
-held at a time is one batch, of a file one table of a batch (but all of a file in the format of
+Needs NumPy; PyTorch only for its own objects and files. What is kept of a table is 17 counts; what
+is held at a time is one batch, of a file one table of a batch (but all of a file in the format of
 before PyTorch 1.6, which cannot be mapped).
 """
 
@@ -24,32 +24,33 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .arguments import names_of, type_of
 from .errors import InputError
-from .torch_versions import require_pytorch
+from .torch_versions import VersionError, require_pytorch
 from .types import REUSE_BINS, Table
+from .types import TableStatistics as TableStatistics
+
+try:
+    import numpy as np
+except ImportError:
+    raise VersionError(
+        "neuroshard.statistics: expected NumPy, got none; pip install numpy"
+    ) from None
 
 if TYPE_CHECKING:
-    import torch
+    import numpy.typing as npt
+
+    Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 #: Pooling factor of a table of which no lookup was seen: a task's must be above 0.
 _LEAST_POOLING_FACTOR = 1e-6
 
+#: Most hits of a row in each bin but the last: 1, 2, 4, ..., 32,768.
+_MOST_HITS = 1 << np.arange(REUSE_BINS - 1)
 
-@dataclass(frozen=True)
-class TableStatistics:
-    """Of one table: mean lookups per sample, and of the distinct rows that one batch touches, the
-    shares by number of hits (1, 2, 3-4, 5-8, ..., above 32,768)."""
-
-    pooling_factor: float
-    reuse_histogram: Sequence[float]
-    #: Samples in the batches that the histogram is of.
-    batch_size: int
-    #: Batches that were read.
-    num_batches: int = 1
-    #: The largest row index seen.
-    max_index: int = 0
+_NO_INDICES = np.empty(0, dtype=np.int64)
 
 
 class ReuseCounter:
@@ -57,36 +58,30 @@ class ReuseCounter:
 
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size
-        self._rows = [0] * REUSE_BINS
+        self._rows = np.zeros(REUSE_BINS, dtype=np.int64)
         self._lookups = 0
         self._batches = 0
         self._max_index = 0
 
-    def add(self, indices: torch.Tensor) -> None:
+    def add(self, indices: Integers) -> None:
         """All row indices that one batch looks up."""
-        import torch
-
         self._batches += 1
-        self._lookups += indices.numel()
-        if indices.numel() == 0:
+        self._lookups += indices.size
+        if indices.size == 0:
             return
-        rows, counts = torch.unique(indices, return_counts=True)
+        rows, hits = np.unique(indices, return_counts=True)
         self._max_index = max(self._max_index, int(rows[-1]))
-        # Bin 0: one hit; bin i: 2^(i-1) + 1 to 2^i; the last: above 32,768.
-        edges = torch.tensor([1 << bin for bin in range(REUSE_BINS - 1)])
-        bins = torch.bucketize(counts, edges)
-        for bin, number in enumerate(torch.bincount(bins, minlength=REUSE_BINS).tolist()):
-            self._rows[bin] += number
+        self._rows += np.bincount(np.searchsorted(_MOST_HITS, hits), minlength=REUSE_BINS)
 
     def statistics(self) -> TableStatistics:
         """Of all batches added."""
-        distinct = sum(self._rows)
-        shares = [rows / distinct for rows in self._rows] if distinct else [1.0] + [0.0] * 16
+        distinct = int(self._rows.sum())
+        shares = self._rows / distinct if distinct else np.eye(REUSE_BINS)[0]
         return TableStatistics(
             pooling_factor=max(
                 self._lookups / (self._batches * self._batch_size), _LEAST_POOLING_FACTOR
             ),
-            reuse_histogram=shares,
+            reuse_histogram=shares.tolist(),
             batch_size=self._batch_size,
             num_batches=self._batches,
             max_index=self._max_index,
@@ -94,39 +89,54 @@ class ReuseCounter:
 
 
 def from_batches(
-    batches: Iterable[Any], features: Mapping[str, Sequence[str]], *, batch_size: int
+    batches: Iterable[Any], features: Mapping[str, str | Sequence[str]], *, batch_size: int
 ) -> dict[str, TableStatistics]:
-    """Statistics of tables from a few batches (`KeyedJaggedTensor`), read one after the other.
+    """Statistics of tables from a few batches, read one after the other.
 
-    `features` gives the names of each table's features; of an EmbeddingBagCollection,
-    `features_of(collection)`. `batch_size` is the batch over all devices, for which the histograms
-    are to hold: batches are joined until they have so many samples, larger ones divided, and what
-    remains at the end is left out. Raises InputError if there are fewer samples than one batch.
+    A batch is a dict {feature: (values, offsets)} of arrays of integers: sample i looks up the rows
+    values[offsets[i]:offsets[i + 1]], so there is one offset more than samples. It
+    may also be a `KeyedJaggedTensor` of TorchRec. `features` gives the name or names of each
+    table's features; of an EmbeddingBagCollection, `features_of(collection)`. `batch_size` is the batch
+    over all devices, for which the histograms are to hold: batches are joined until they have that
+    many samples, larger ones divided, and what remains at the end is left out. Raises InputError if
+    there are fewer samples than one batch.
+
+    >>> import numpy as np
+    >>> from neuroshard import Table
+    >>> from neuroshard.statistics import from_batches
+    >>> batch = {"user_id": (np.array([7, 7, 9, 4, 4, 4]), np.array([0, 2, 3, 5, 6]))}
+    >>> user = from_batches([batch], {"user": "user_id"}, batch_size=4)["user"]
+    >>> user.pooling_factor
+    1.5
+    >>> Table("user", 10, 64, user.pooling_factor, reuse_histogram=user.reuse_histogram)
+    Table(name='user', num_embeddings=10, embedding_dim=64, pooling_factor=1.5,
+          reuse_histogram=<17 shares>)
     """
-    require_pytorch("neuroshard.statistics")
-    import torch
-
     if batch_size < 1:
         raise InputError(f"batch_size: expected at least 1, got {batch_size}")
-    counters = {table: ReuseCounter(batch_size) for table in features}
-    waiting: dict[str, list[torch.Tensor]] = {table: [] for table in features}
+    if not isinstance(features, Mapping):
+        raise InputError(f"features: expected a dict of each table's, got {type_of(features)}")
+    of_tables = {
+        table: names_of(names, f"features[{table!r}]") for table, names in features.items()
+    }
+    counters = {table: ReuseCounter(batch_size) for table in of_tables}
+    waiting: dict[str, list[Integers]] = {table: [] for table in of_tables}
     held = 0
     seen = 0
-    for batch in batches:
-        jagged = _jagged_of(batch, features)
-        stride = _stride_of(batch)
-        seen += stride
+    for number, batch in enumerate(batches):
+        jagged, samples = _jagged_of(batch, of_tables, f"batches[{number}]")
+        seen += samples
         first = 0
-        while first < stride:
-            last = min(stride, first + batch_size - held)
+        while first < samples:
+            last = min(samples, first + batch_size - held)
             for table, parts in jagged.items():
                 for values, offsets in parts:
-                    waiting[table].append(values[int(offsets[first]) : int(offsets[last])].clone())
+                    waiting[table].append(values[offsets[first] : offsets[last]].copy())
             held += last - first
             first = last
             if held == batch_size:
                 for table, pieces in waiting.items():
-                    counters[table].add(torch.cat(pieces) if pieces else torch.empty(0).long())
+                    counters[table].add(np.concatenate(pieces) if pieces else _NO_INDICES)
                     pieces.clear()
                 held = 0
     if seen < batch_size:
@@ -134,30 +144,79 @@ def from_batches(
     return {table: counter.statistics() for table, counter in counters.items()}
 
 
-def _stride_of(batch: Any) -> int:
-    try:
-        return int(batch.stride())
-    except (AttributeError, TypeError):
-        raise InputError(f"batches: expected KeyedJaggedTensors, got {type(batch)}") from None
-
-
 def _jagged_of(
-    batch: Any, features: Mapping[str, Sequence[str]]
-) -> dict[str, list[tuple[torch.Tensor, torch.Tensor]]]:
-    """Values and offsets of every table's features in a batch."""
-    _stride_of(batch)
-    keys = list(batch.keys())
-    for table, names in features.items():
+    batch: Any, of_tables: Mapping[str, Sequence[str]], place: str
+) -> tuple[dict[str, list[tuple[Integers, Integers]]], int]:
+    """Values and offsets of every table's features in a batch, checked, and its samples."""
+    pairs, samples = _pairs_of(batch, place)
+    jagged: dict[str, list[tuple[Integers, Integers]]] = {table: [] for table in of_tables}
+    for table, names in of_tables.items():
         for name in names:
-            if name not in keys:
+            if name not in pairs:
                 raise InputError(
                     f"features[{table!r}]: expected features of the batches, got {name!r}"
                 )
-    by_key = batch.to_dict()
-    return {
-        table: [(by_key[name].values().cpu(), by_key[name].offsets().cpu()) for name in names]
-        for table, names in features.items()
-    }
+            values, offsets = _checked_pair(pairs[name], f"{place}[{name!r}]")
+            if samples is None:
+                samples = len(offsets) - 1
+            if len(offsets) != samples + 1:
+                raise InputError(
+                    f"{place}[{name!r}]: offsets: expected one per sample and one more, "
+                    f"{samples} + 1, got {len(offsets)}"
+                )
+            jagged[table].append((values, offsets))
+    return jagged, samples or 0
+
+
+def _pairs_of(batch: Any, place: str) -> tuple[Mapping[str, Any], int | None]:
+    """(values, offsets) by feature, and the number of samples, where the batch knows it."""
+    if isinstance(batch, Mapping):
+        return batch, None
+    try:
+        samples = int(batch.stride())
+        parts = batch.to_dict()
+        return {
+            name: (part.values().cpu().numpy(), part.offsets().cpu().numpy())
+            for name, part in parts.items()
+        }, samples
+    except (AttributeError, TypeError):
+        raise InputError(
+            f"{place}: expected a dict {{feature: (values, offsets)}} or a KeyedJaggedTensor, "
+            f"got {type_of(batch)}"
+        ) from None
+
+
+def _checked_pair(pair: Any, place: str) -> tuple[Integers, Integers]:
+    """Row indices from 0, and rising offsets into them from 0 to their end."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise InputError(f"{place}: expected (values, offsets), got {type_of(pair)}")
+    values = _integers(pair[0], f"{place}: values")
+    offsets = _integers(pair[1], f"{place}: offsets")
+    if (
+        offsets.size == 0
+        or offsets[0] != 0
+        or offsets[-1] != values.size
+        or bool(np.any(offsets[1:] < offsets[:-1]))
+    ):
+        ends = f"{offsets[0]} to {offsets[-1]}" if offsets.size else "none"
+        raise InputError(
+            f"{place}: offsets: expected rising numbers from 0 to {values.size}, got {ends}"
+        )
+    if values.size and int(values.min()) < 0:
+        raise InputError(f"{place}: values: expected rows from 0, got {int(values.min())}")
+    return values, offsets
+
+
+def _integers(value: Any, place: str) -> Integers:
+    """A list or an array in one dimension."""
+    array = np.asarray(value)
+    if array.size == 0 and array.ndim == 1:
+        return array.astype(np.int64)  # NumPy takes [] for floating-point numbers
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(
+            f"{place}: expected integers in 1 dimension, got {array.dtype} in {array.ndim}"
+        )
+    return array
 
 
 def features_of(collection: Any) -> dict[str, list[str]]:
@@ -183,7 +242,7 @@ def _decompressed(path: str) -> Iterator[str]:
         yield plain.name
 
 
-def _load(path: str, shown: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def _load(path: str, shown: str) -> list[Any]:
     """The three tensors, mapped, not read. Nothing but tensors is unpickled."""
     import torch
 
@@ -203,7 +262,7 @@ def _load(path: str, shown: str) -> tuple[torch.Tensor, torch.Tensor, torch.Tens
         raise InputError(
             f"{shown}: expected the tensors indices, offsets, lengths, got {type(loaded).__name__}"
         )
-    return tensors[0], tensors[1], tensors[2]
+    return tensors
 
 
 @dataclass
@@ -211,33 +270,31 @@ class _Lookups:
     """The lookups of one batch in all tables."""
 
     shown: str
-    indices: torch.Tensor
-    offsets: torch.Tensor
-    lengths: torch.Tensor
+    indices: Integers
+    offsets: Integers
+    lengths: Integers
     num_tables: int
     batch_size: int
 
-    def of_table(self, table: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def of_table(self, table: int) -> tuple[Integers, Integers]:
         """Row indices and batch_size + 1 offsets, the first 0; checked."""
-        import torch
-
         first = table * self.batch_size
-        offsets = self.offsets[first : first + self.batch_size + 1].long()
+        offsets = self.offsets[first : first + self.batch_size + 1].astype(np.int64)
         low, high = int(offsets[0]), int(offsets[-1])
-        if not (0 <= low <= high <= self.indices.numel()) or bool(
-            torch.any(offsets[1:] < offsets[:-1])
+        if not (0 <= low <= high <= self.indices.size) or bool(
+            np.any(offsets[1:] < offsets[:-1])
         ):
             raise InputError(
-                f"{self.shown}: offsets: expected rising numbers up to {self.indices.numel()} "
+                f"{self.shown}: offsets: expected rising numbers up to {self.indices.size} "
                 f"for table {table}, got {low} to {high}"
             )
-        if bool(torch.any(offsets[1:] - offsets[:-1] != self.lengths[table])):
+        if bool(np.any(offsets[1:] - offsets[:-1] != self.lengths[table])):
             raise InputError(
                 f"{self.shown}: lengths: expected the differences of the offsets for table {table}"
                 f", got others"
             )
-        indices = self.indices[low:high].long()
-        if indices.numel() and int(indices.min()) < 0:
+        indices = self.indices[low:high]
+        if indices.size and int(indices.min()) < 0:
             raise InputError(
                 f"{self.shown}: indices: expected rows from 0 for table {table}, "
                 f"got {int(indices.min())}"
@@ -251,22 +308,22 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[_Lookups]:
     if not os.path.isfile(shown):
         raise InputError(f"{shown}: expected a file, got none")
     with _decompressed(shown) as plain:
-        indices, offsets, lengths = _load(plain, shown)
-        for name, tensor, dims in (
-            ("indices", indices, 1),
-            ("offsets", offsets, 1),
-            ("lengths", lengths, 2),
+        arrays = []
+        for name, dims, tensor in zip(
+            ("indices", "offsets", "lengths"), (1, 1, 2), _load(plain, shown), strict=True
         ):
             if tensor.dim() != dims or tensor.is_floating_point():
                 raise InputError(
                     f"{shown}: {name}: expected integers in {dims} dimensions, "
                     f"got {tensor.dtype} in {tensor.dim()}"
                 )
+            arrays.append(tensor.numpy())  # of the same memory, mapped or not
+        indices, offsets, lengths = arrays
         num_tables, batch_size = lengths.shape
-        if num_tables * batch_size == 0 or offsets.numel() != num_tables * batch_size + 1:
+        if num_tables * batch_size == 0 or offsets.size != num_tables * batch_size + 1:
             raise InputError(
                 f"{shown}: offsets: expected one per table and sample and one more, "
-                f"{num_tables} x {batch_size} + 1, got {offsets.numel()}"
+                f"{num_tables} x {batch_size} + 1, got {offsets.size}"
             )
         yield _Lookups(shown, indices, offsets, lengths, num_tables, batch_size)
 
@@ -279,9 +336,10 @@ def from_lookups(
     """Statistics of every table of lookup files (.pt, .pt.gz), several batches of the same tables.
 
     A file is one batch; `batch_size` divides it into smaller ones for which the histograms are to
-    hold. Raises InputError for a file that is damaged, or holds anything but the three tensors.
+    hold. Needs PyTorch. Raises InputError for a file that is damaged, or holds anything but the
+    three tensors.
     """
-    require_pytorch("neuroshard.statistics")
+    require_pytorch("neuroshard.statistics.from_lookups")
     files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
     counters: list[ReuseCounter] = []
     for path in files:
@@ -302,7 +360,7 @@ def from_lookups(
             for table, counter in enumerate(counters):
                 indices, offsets = lookups.of_table(table)
                 for first in range(0, lookups.batch_size - samples + 1, samples):
-                    counter.add(indices[int(offsets[first]) : int(offsets[first + samples])])
+                    counter.add(indices[offsets[first] : offsets[first + samples]])
     if not counters:
         raise InputError("lookups: expected at least one file, got none")
     return [counter.statistics() for counter in counters]

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeAlias
 
 from . import _core
+from .arguments import bytes_of, list_of, one_of, to_text, type_of
 from .errors import InputError
 
 #: Bins of a reuse histogram: rows hit once, twice, 3-4, 5-8, ..., above 32,768 times by a batch.
 REUSE_BINS = 17
-
-
-def to_text(value: Any) -> str:
-    """JSON of a value; NumPy's scalars and arrays, and whatever else has `tolist`, are welcome."""
-
-    def plain(other: Any) -> Any:
-        if hasattr(other, "to_dict"):
-            return other.to_dict()
-        if hasattr(other, "tolist"):
-            return other.tolist()
-        raise InputError(f"task: expected numbers, text, lists and dicts, got {type(other)}")
-
-    return json.dumps(value, default=plain)
 
 
 @dataclass
@@ -49,20 +37,51 @@ class Table:
 
     def to_dict(self) -> dict[str, Any]:
         """The table as it stands in a task file."""
-        fields = dict(self.__dict__)
+        content = dict(self.__dict__)
         for name in ("reuse_histogram", "index_distribution"):
-            if fields[name] is None:
-                del fields[name]
-        return fields
+            if content[name] is None:
+                del content[name]
+        return content
+
+    def __repr__(self) -> str:
+        shown = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "reuse_histogram" and value is not None:
+                shown.append(f"reuse_histogram=<{_counted(value, 'share')}>")
+            elif each.default is MISSING or value != each.default:
+                shown.append(f"{each.name}={value!r}")
+        return f"Table({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """How one table is used (`neuroshard.statistics` counts it): mean lookups per sample, and of
+    the distinct rows that one batch touches, the shares by number of hits (1, 2, 3-4, 5-8, ...,
+    above 32,768)."""
+
+    pooling_factor: float
+    reuse_histogram: Sequence[float]
+    #: Samples in the batches that the histogram is of.
+    batch_size: int
+    #: Batches that were read.
+    num_batches: int = 1
+    #: The largest row index seen.
+    max_index: int = 0
 
 
 @dataclass
 class Topology:
-    """The devices; those of one host are consecutive."""
+    """The devices; those of one host are consecutive.
+
+    >>> Topology(world_size=16, local_world_size=8, memory_bytes="80GiB").to_dict()
+    {'world_size': 16, 'memory_bytes': 85899345920, 'local_world_size': 8}
+    """
 
     world_size: int
-    #: Room for tables and optimizer state: of every device, or one number per device.
-    memory_bytes: int | Sequence[int]
+    #: Room for tables and optimizer state, of every device or one size per device: in bytes, or as
+    #: text such as "80GiB".
+    memory_bytes: int | str | Sequence[int | str]
     #: Devices per host; None: all.
     local_world_size: int | None = None
     #: A network that a communication model knows; "": the default of the planner.
@@ -70,17 +89,38 @@ class Topology:
 
     def to_dict(self) -> dict[str, Any]:
         """The topology as it stands in a task file."""
-        fields = dict(self.__dict__)
+        content = dict(self.__dict__)
+        content["memory_bytes"] = bytes_of(self.memory_bytes, "memory_bytes")
         if self.local_world_size is None:
-            del fields["local_world_size"]
+            del content["local_world_size"]
         if not self.interconnect:
-            del fields["interconnect"]
-        return fields
+            del content["interconnect"]
+        return content
 
 
 @dataclass
 class Task:
-    """Which tables are to be placed on which devices."""
+    """Which tables are to be placed on which devices.
+
+    >>> task = Task(
+    ...     tables=[Table("user", 4_000_000, 128, 3.0), Table("item", 9_000_000, 64, 20.0)],
+    ...     topology=Topology(world_size=4, local_world_size=1, memory_bytes="2GiB"),
+    ...     batch_size=4096,
+    ...     optimizer="rowwise_adagrad",
+    ... )
+    >>> task
+    <Task: 2 tables, 4 devices, batch size 4096, rowwise_adagrad>
+    >>> Task.from_dict(task.to_dict()).topology.memory_bytes
+    2147483648
+
+    Functions take a dict of the same fields, or the path of a task file, as well. What is wrong is
+    found when the task is used, and named by its place:
+
+    >>> Task.from_dict({**task.to_dict(), "batch_size": 0})
+    Traceback (most recent call last):
+    ...
+    neuroshard.errors.InputError: task: batch_size: expected ...
+    """
 
     tables: Sequence[Table | Mapping[str, Any]]
     topology: Topology | Mapping[str, Any]
@@ -91,13 +131,21 @@ class Task:
 
     def to_dict(self) -> dict[str, Any]:
         """The task as it stands in a task file."""
-        return {
-            "format": "neuroshard/task/1",
-            "batch_size": self.batch_size,
-            "optimizer": self.optimizer,
-            "tables": list(self.tables),
-            "topology": self.topology,
-        }
+        return _checked(
+            {
+                "format": "neuroshard/task/1",
+                "batch_size": self.batch_size,
+                "optimizer": self.optimizer,
+                "tables": self.tables,
+                "topology": self.topology,
+            }
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Task: {_counted(self.tables, 'table')}, {_devices(self)}, "
+            f"batch size {self.batch_size}, {self.optimizer}>"
+        )
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> Task:
@@ -107,29 +155,70 @@ class Task:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Task:
         """Reads a task file; InputError says where it is none."""
-        return _task(json.loads(_core.read_task(os.fspath(path))))
+        return _task(json.loads(_core.read_task(os.fsdecode(path))))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a task file, whole or not at all."""
-        _core.write_task(task_text(self), os.fspath(path))
+        _core.write_task(task_text(self), os.fsdecode(path))
 
 
-def _task(fields: Mapping[str, Any]) -> Task:
+#: What functions take for a task: itself, a dict with its fields, or the path of a task file.
+TaskLike: TypeAlias = Task | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def _task(content: Mapping[str, Any]) -> Task:
     return Task(
-        tables=[Table(**table) for table in fields["tables"]],
-        topology=Topology(**fields["topology"]),
-        batch_size=fields["batch_size"],
-        optimizer=fields["optimizer"],
+        tables=[Table(**table) for table in content["tables"]],
+        topology=Topology(**content["topology"]),
+        batch_size=content["batch_size"],
+        optimizer=content["optimizer"],
     )
 
 
-def task_text(task: Task | Mapping[str, Any]) -> str:
-    """A task, given in whichever form, as the text of a task file."""
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a task file whose tables and topology are of the right kinds; the rest is the
+    library's to judge."""
+    if "tables" in content:
+        content["tables"] = list_of(Table, content["tables"], "tables")
+    if "topology" in content:
+        topology = one_of(Topology, content["topology"], "topology")
+        if isinstance(topology, Mapping) and "memory_bytes" in topology:
+            memory = bytes_of(topology["memory_bytes"], "topology.memory_bytes")
+            content["topology"] = {**topology, "memory_bytes": memory}
+    return content
+
+
+def task_text(task: TaskLike, place: str = "task") -> str:
+    """A task, given in whichever form, as the text of a task file; errors call it `place`."""
     if isinstance(task, Task):
-        return to_text(task)
+        return to_text(task, place)
+    if isinstance(task, (str, os.PathLike)):
+        return _core.read_task(os.fsdecode(task))
     if not isinstance(task, Mapping):
-        raise InputError(f"task: expected a Task or a dict, got {type(task).__name__}")
-    return to_text({"format": "neuroshard/task/1", **task})
+        raise InputError(
+            f"{place}: expected a Task, a dict or the path of a task file, got {type_of(task)}"
+        )
+    try:
+        content = _checked({"format": "neuroshard/task/1", **task})
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from None
+    return to_text(content, place)
+
+
+def tasks_of(tasks: Mapping[str, TaskLike] | Iterable[TaskLike] | TaskLike) -> dict[str, str]:
+    """Several tasks, or one, as texts of task files, each under its name: the key in a dict, the
+    path of a file, or else the number of the task."""
+    if isinstance(tasks, (Task, str, os.PathLike)):
+        tasks = [tasks]
+    named: Any = tasks
+    if not isinstance(tasks, Mapping):
+        if isinstance(tasks, bytes) or not isinstance(tasks, Iterable):
+            raise InputError(f"tasks: expected a list or a dict of tasks, got {type_of(tasks)}")
+        named = {
+            os.fsdecode(task) if isinstance(task, (str, os.PathLike)) else str(number): task
+            for number, task in enumerate(tasks)
+        }
+    return {str(name): task_text(task, str(name)) for name, task in named.items()}
 
 
 @dataclass(frozen=True)
@@ -160,10 +249,21 @@ class DeviceCost:
 
 @dataclass(frozen=True)
 class PlanCost:
-    """The cost of a plan: that of its slowest device."""
+    """The cost of a plan: that of its slowest device.
+
+    >>> PlanCost(3.5, [DeviceCost(1.0, 0.5, 0.5, 1 << 20, 64), DeviceCost(2.5, 0.5, 0.5, 0, 32)])
+    <PlanCost: 3.500 ms, device 1 of 2 is the slowest>
+    """
 
     cost_ms: float
     devices: Sequence[DeviceCost]
+
+    def __repr__(self) -> str:
+        text = f"<PlanCost: {_milliseconds(self.cost_ms)}"
+        if self.devices:
+            times = [device.total_ms for device in self.devices]
+            text += f", device {times.index(max(times))} of {len(times)} is the slowest"
+        return text + ">"
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> PlanCost:
@@ -173,7 +273,15 @@ class PlanCost:
 
 @dataclass
 class Plan:
-    """A sharding plan with everything needed to trust it."""
+    """A sharding plan with everything needed to trust it.
+
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=4096)
+    >>> plan = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 16, device=1)])
+    >>> plan
+    <Plan: 1 table in 2 shards on 2 devices, batch size 4096>
+    >>> plan.violations()
+    ['table "user": columns 48 to 63 are on no device']
+    """
 
     task: Task
     shards: Sequence[Shard]
@@ -185,40 +293,96 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as it stands in a plan file."""
-        fields: dict[str, Any] = {
+        content: dict[str, Any] = {
             "format": "neuroshard/plan/1",
-            "task": self.task,
-            "shards": [dict(shard.__dict__) for shard in self.shards],
+            "task": one_of(Task, self.task, "task"),
+            "shards": [_content(shard) for shard in list_of(Shard, self.shards, "shards")],
         }
-        if self.predicted is not None:
-            fields["predicted"] = {
-                "cost_ms": self.predicted.cost_ms,
-                "devices": [dict(device.__dict__) for device in self.predicted.devices],
+        predicted: Any = self.predicted
+        if isinstance(predicted, PlanCost):
+            devices = list_of(DeviceCost, predicted.devices, "predicted.devices")
+            content["predicted"] = {
+                "cost_ms": predicted.cost_ms,
+                "devices": [_content(device) for device in devices],
             }
-        return {**fields, "model": dict(self.model), "search": dict(self.search)}
+        elif predicted is not None:
+            content["predicted"] = one_of(PlanCost, predicted, "predicted")
+        return {**content, "model": self.model, "search": self.search}
+
+    def __repr__(self) -> str:
+        tables = _counted(_part(self.task, "tables"), "table")
+        text = (
+            f"<Plan: {tables} in {_counted(self.shards, 'shard')} on {_devices(self.task)}, "
+            f"batch size {_part(self.task, 'batch_size')}"
+        )
+        if isinstance(self.predicted, PlanCost):
+            text += f", predicted cost {_milliseconds(self.predicted.cost_ms)}"
+        return text + ">"
 
     @staticmethod
     def from_text(text: str) -> Plan:
         """From the text of a plan file that was checked."""
-        fields = json.loads(text)
-        predicted = fields.get("predicted")
+        content = json.loads(text)
+        predicted = content.get("predicted")
         return Plan(
-            task=_task(fields["task"]),
-            shards=[Shard(**shard) for shard in fields["shards"]],
+            task=_task(content["task"]),
+            shards=[Shard(**shard) for shard in content["shards"]],
             predicted=None if predicted is None else PlanCost.from_dict(predicted),
-            model=fields.get("model", {}),
-            search=fields.get("search", {}),
+            model=content.get("model", {}),
+            search=content.get("search", {}),
         )
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Plan:
         """Reads a plan file; InputError says where it is none."""
-        return Plan.from_text(_core.read_plan(os.fspath(path)))
+        return Plan.from_text(_core.read_plan(os.fsdecode(path)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a plan file, whole or not at all."""
-        _core.write_plan(to_text(self), os.fspath(path))
+        _core.write_plan(plan_text(self), os.fsdecode(path))
 
     def violations(self) -> list[str]:
         """Why the plan is not valid for its task, a line each; none if it is."""
-        return _core.plan_violations(to_text(self))
+        return _core.plan_violations(plan_text(self))
+
+
+#: What functions take for a plan: itself, a dict with its fields, or the path of a plan file.
+PlanLike: TypeAlias = Plan | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def plan_text(plan: PlanLike) -> str:
+    """A plan, given in whichever form, as the text of a plan file."""
+    if isinstance(plan, (str, os.PathLike)):
+        return _core.read_plan(os.fsdecode(plan))
+    if not isinstance(plan, (Plan, Mapping)):
+        raise InputError(
+            f"plan: expected a Plan, a dict or the path of a plan file, got {type_of(plan)}"
+        )
+    return to_text(plan, "plan")
+
+
+def _content(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass, or of a dict that stands for one."""
+    return dict(value if isinstance(value, Mapping) else value.__dict__)
+
+
+def _part(value: Any, name: str) -> Any:
+    """A field of a dataclass, or of a dict that stands for one; None without it."""
+    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+
+
+def _counted(things: Any, name: str) -> str:
+    """How many there are: 1 table, 2 tables; just tables, if it cannot be said."""
+    try:
+        number = things if isinstance(things, int) else len(things)
+    except TypeError:
+        return f"{name}s"
+    return f"{number} {name}{'' if number == 1 else 's'}"
+
+
+def _devices(task: Any) -> str:
+    return _counted(_part(_part(task, "topology"), "world_size"), "device")
+
+
+def _milliseconds(time: Any) -> str:
+    return f"{time:.3f} ms" if isinstance(time, (int, float)) else f"{time} ms"

@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 import neuroshard
-from neuroshard import EXECUTABLE, InputError, Plan, Shard, Table, Task, Topology
+from neuroshard import (
+    EXECUTABLE,
+    DeviceCost,
+    InputError,
+    Plan,
+    PlanCost,
+    Shard,
+    Table,
+    Task,
+    Topology,
+)
 
 
 def test_files_are_read_and_written_to_the_byte(golden, tmp_path):
@@ -84,12 +94,12 @@ def test_errors_name_place_expected_and_actual(task, change, text):
 
 def test_values_that_json_does_not_have(task):
     task.batch_size = float("nan")
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="^task: batch_size: expected a finite number, got nan$"):
         neuroshard.plan(task)
     task.batch_size = object()
-    with pytest.raises(InputError, match="expected numbers"):
+    with pytest.raises(InputError, match="^task: batch_size: expected a number, .* got object$"):
         neuroshard.plan(task)
-    with pytest.raises(InputError, match="expected a Task or a dict, got int"):
+    with pytest.raises(InputError, match="expected a Task, a dict or the path .*, got int"):
         neuroshard.plan(7)
 
 
@@ -110,3 +120,30 @@ def test_violations_of_a_plan(task):
     assert plan.violations() == ['table "item": columns 16 to 31 are on no device']
     plan.shards = [*plan.shards, Shard("item", 16, 16, 0)]
     assert plan.violations() == []
+
+
+def test_short_reprs(task):
+    dlrm = next(w for w in neuroshard.list_workloads() if w.name == "dlrm-2021")
+    big = Task(dlrm.tables(), Topology(16, "64GiB", local_world_size=8), 65536, "rowwise_adagrad")
+    assert repr(big) == "<Task: 856 tables, 16 devices, batch size 65536, rowwise_adagrad>"
+    cost = PlanCost(2.5, [DeviceCost(1.0, 0.5, 0.5, 0, 0), DeviceCost(1.5, 0.5, 0.5, 0, 0)])
+    assert repr(cost) == "<PlanCost: 2.500 ms, device 1 of 2 is the slowest>"
+    assert repr(PlanCost(0.0, [])) == "<PlanCost: 0.000 ms>"
+    plan = Plan(big, [Shard("t0", 0, 64, 0)])
+    start = "<Plan: 856 tables in 1 shard on 16 devices, batch size 65536"
+    assert repr(plan) == start + ">"
+    plan.predicted = cost
+    assert repr(plan) == start + ", predicted cost 2.500 ms>"
+    # Whatever is wrong inside, a repr is there to be looked at.
+    assert repr(Task(None, None, None)) == "<Task: tables, devices, batch size None, sgd>"
+    assert repr(Plan(None, None)) == "<Plan: tables in shards on devices, batch size None>"
+    as_dict = {"tables": [1], "topology": {"world_size": 1}, "batch_size": 8}
+    assert repr(Plan(as_dict, [])) == "<Plan: 1 table in 0 shards on 1 device, batch size 8>"
+    assert repr(Table("t", 10, 4, 1.5)) == (
+        "Table(name='t', num_embeddings=10, embedding_dim=4, pooling_factor=1.5)"
+    )
+    table = Table("t", 10, 4, 1.5, "fp16", reuse_histogram=np.full(17, 1 / 17), num_features=2)
+    assert repr(table) == (
+        "Table(name='t', num_embeddings=10, embedding_dim=4, pooling_factor=1.5, "
+        "data_type='fp16', reuse_histogram=<17 shares>, num_features=2)"
+    )

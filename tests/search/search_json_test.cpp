@@ -80,7 +80,7 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("time_limit", "0s"),
             "plan.json: options.time_limit: expected a time above 0 such as 500ms or 10s, or null, "
             "got \"0s\"");
-  EXPECT_EQ(refusal("time_limit", 1.0), "plan.json: options.time_limit: expected text, got 1.0");
+  EXPECT_EQ(refusal("time_limit", 1.0), "plan.json: options.time_limit: expected a string, got 1.0");
   EXPECT_EQ(refusal("pessimism", 1.25),
             "plan.json: options.pessimism: expected a number from 0 to 1, got 1.25");
   EXPECT_EQ(refusal("least_gain", -0.5),

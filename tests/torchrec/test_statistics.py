@@ -89,13 +89,24 @@ def test_a_table_with_two_features_counts_both():
     assert found.pooling_factor == pytest.approx(len(rows) / 16)
 
 
+def test_a_dict_of_tensors_is_as_good():
+    generator = np.random.default_rng(5)
+    indices, lengths = draw(generator, 100, 32, 2.0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    as_dict = {"f": (torch.tensor(indices), torch.tensor(offsets))}
+    features = {"t": "f"}
+    assert from_batches([as_dict], features, batch_size=16) == from_batches(
+        [keyed({"f": (indices, lengths)})], features, batch_size=16
+    )
+
+
 def test_bad_batches():
     part = {"a": (np.array([1, 2]), np.array([1, 1]))}
     with pytest.raises(InputError, match=r"features\['t'\]: .* got 'no-such'"):
         from_batches([keyed(part)], {"t": ["no-such"]}, batch_size=1)
     with pytest.raises(InputError, match="expected at least 3 samples, got 2"):
         from_batches([keyed(part)], {"t": ["a"]}, batch_size=3)
-    with pytest.raises(InputError, match="expected KeyedJaggedTensors"):
+    with pytest.raises(InputError, match="or a KeyedJaggedTensor, got Tensor"):
         from_batches([torch.zeros(2)], {"t": ["a"]}, batch_size=1)
     with pytest.raises(InputError, match="batch_size: expected at least 1"):
         from_batches([], {"t": ["a"]}, batch_size=0)

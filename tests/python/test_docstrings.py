@@ -1,0 +1,38 @@
+"""The examples in the package's docstrings give what they say."""
+
+import doctest
+import importlib
+
+import pytest
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize(
+    "name", ["neuroshard", "neuroshard.types", "neuroshard.planning", "neuroshard.statistics"]
+)
+def test_examples(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_what_has_an_example():
+    import neuroshard
+    import neuroshard.statistics
+
+    documented = [
+        neuroshard.Plan,
+        neuroshard.Task,
+        neuroshard.Topology,
+        neuroshard.compare,
+        neuroshard.evaluate,
+        neuroshard.list_algorithms,
+        neuroshard.list_models,
+        neuroshard.list_workloads,
+        neuroshard.plan,
+        neuroshard.price,
+        neuroshard.reuse_histograms,
+        neuroshard.statistics.from_batches,
+    ]
+    assert [each for each in documented if ">>>" not in each.__doc__] == []
