@@ -10,7 +10,7 @@ from .errors import NeuroShardError
 #: The combination that everything here is tested with, as pip knows its parts.
 TESTED = {"torch": "2.13.0", "torchrec": "1.8.0", "fbgemm-gpu": "1.8.0"}
 
-_RECIPE = "pip install torch==2.13.0 torchrec==1.8.0 fbgemm-gpu==1.8.0; without CUDA see README.md"
+_RECIPE = "pip install torch==2.13.0 torchrec==1.8.0 fbgemm-gpu==1.8.0; without CUDA see docs/torchrec.md"
 
 
 class VersionError(NeuroShardError, ImportError):

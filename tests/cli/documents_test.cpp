@@ -1,0 +1,60 @@
+// The documents say what is there: the command line's page is what --help prints, and what the
+// documents refer to exists.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/run_cli.h"
+
+namespace neuroshard::testing_cli {
+namespace {
+
+const std::string kScripts = NEUROSHARD_SOURCE_DIR "/scripts/";
+
+TEST(Documents, CommandLinePageIsWhatHelpPrints) {
+  const CommandResult result = run_program(
+      {"python3", kScripts + "command_line_reference.py", NEUROSHARD_EXECUTABLE, "--check"});
+  EXPECT_EQ(result.exit_code, 0) << result.err << "write docs/command_line.md again: "
+                                 << "scripts/command_line_reference.py " << NEUROSHARD_EXECUTABLE;
+}
+
+TEST(Documents, AnOutdatedCommandLinePageIsFound) {
+  const CliFolder folder;
+  const std::string page = folder.file("page.md");
+  const std::string script = kScripts + "command_line_reference.py";
+  ASSERT_EQ(run_program({"python3", script, NEUROSHARD_EXECUTABLE, "-o", page}).exit_code, 0);
+  std::string text = read_file(page);
+  EXPECT_THAT(text, testing::HasSubstr("| `--version` |"));
+  EXPECT_THAT(text, testing::HasSubstr("\n### collect compute\n"));
+  EXPECT_THAT(text, testing::HasSubstr("\n| `--max-dim INT=128` | "));
+  text.insert(text.find("`--version`"), "`--verbose` ");
+  write_file(page, text);
+  const CommandResult result =
+      run_program({"python3", script, NEUROSHARD_EXECUTABLE, "--check", "-o", page});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, testing::HasSubstr("--verbose"));
+  EXPECT_THAT(result.err, testing::HasSubstr("scripts/command_line_reference.py"));
+}
+
+TEST(Documents, WhatTheyReferToExists) {
+  const CommandResult result = run_program({"python3", kScripts + "check_documents.py"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST(Documents, BrokenReferencesAreFound) {
+  const CliFolder folder;
+  const std::string page =
+      folder.write("page.md",
+                   "# One\n[a](missing.md) [b](#one) [c](#two) [d](page.md#one)\n"
+                   "```\n[e](in_code.md)\n```\n"
+                   "`cost/simulator.h` `cost/no_such_file.h`\n");
+  const CommandResult result = run_program({"python3", kScripts + "check_documents.py", page});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, page + ": line 2: missing.md: expected an existing file\n" + page +
+                            ": line 2: #two: expected a heading of " + page + "\n" + page +
+                            ": line 6: cost/no_such_file.h: expected a file of the source tree\n");
+}
+
+}  // namespace
+}  // namespace neuroshard::testing_cli
