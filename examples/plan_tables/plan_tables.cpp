@@ -1,19 +1,18 @@
 // Plans the tables of a small recommendation model over four A100s of one host and prints who gets
-// what. Costs are the analytic models' estimates, from data sheets; a trained model (see
-// neuroshard/cost/compute/compute_model_io.h) takes their place without further changes.
+// what. Costs are the analytic models' estimates, from data sheets; the name or file of a trained
+// model takes their place.
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <string>
+#include <utility>
 
+#include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/communication/analytic_communication.h"
-#include "neuroshard/cost/compute/analytic_compute.h"
+#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
-#include "neuroshard/search/beam/beam_search.h"
 
 namespace {
 
@@ -23,13 +22,11 @@ constexpr int kDevices = 4;
 neuroshard::Table make_table(std::string name, std::int64_t num_embeddings,
                              std::int64_t embedding_dim, double pooling_factor,
                              double zipf_exponent) {
-  neuroshard::Table table;
-  table.name = std::move(name);
-  table.num_embeddings = num_embeddings;
-  table.embedding_dim = embedding_dim;
-  table.pooling_factor = pooling_factor;
-  table.index_distribution = neuroshard::IndexDistribution{.zipf_exponent = zipf_exponent};
-  return table;
+  return {.name = std::move(name),
+          .num_embeddings = num_embeddings,
+          .embedding_dim = embedding_dim,
+          .pooling_factor = pooling_factor,
+          .index_distribution = neuroshard::IndexDistribution{.zipf_exponent = zipf_exponent}};
 }
 
 neuroshard::Task make_task() {
@@ -70,13 +67,12 @@ void print_device(const neuroshard::Task& task, const neuroshard::PlanningResult
 
 int main() {
   try {
-    const neuroshard::Simulator simulator(make_task(),
-                                          std::make_shared<neuroshard::AnalyticComputeModel>(
-                                              neuroshard::find_compute_hardware("a100-40gb")),
-                                          std::make_shared<neuroshard::AnalyticCommunicationModel>(
-                                              neuroshard::find_interconnect("a100-nvswitch")));
-    const neuroshard::BeamSearchPlanner planner;
-    const neuroshard::PlanningResult result = planner.plan(simulator, {});
+    const neuroshard::Task task = make_task();
+    const neuroshard::CostModels models = neuroshard::load_cost_models(
+        {"analytic-a100-40gb", "analytic-a100-nvswitch"}, task.topology);
+    const neuroshard::Simulator simulator(task, models.compute, models.communication);
+    const neuroshard::PlanningResult result =
+        neuroshard::find_planner("neuroshard")->plan(simulator, {.seed = 1});
 
     std::printf("predicted %.3f ms per iteration, found in %s\n", result.predicted.cost_ms,
                 neuroshard::format_seconds(result.stats.wall_ms / 1e3).c_str());

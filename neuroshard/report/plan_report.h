@@ -25,11 +25,11 @@ namespace neuroshard {
 
 /// One algorithm's outcome on a task.
 struct AlgorithmOutcome {
-  std::string algorithm;
+  std::string algorithm{};
   bool found = false;
   double cost_ms = 0.0;  ///< predicted, if found
   double wall_ms = 0.0;  ///< time it took
-  std::string reason;    ///< why no plan, if not found
+  std::string reason{};  ///< why no plan, if not found
 };
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.

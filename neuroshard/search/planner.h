@@ -39,9 +39,9 @@ struct SearchStats {
 };
 
 struct PlanningResult {
-  ShardingPlan plan;
-  PlanCost predicted;
-  SearchStats stats;
+  ShardingPlan plan{};
+  PlanCost predicted{};
+  SearchStats stats{};
 };
 
 class Planner {
