@@ -1,6 +1,8 @@
 # Shortcuts; CMakePresets.json has the builds themselves. `make` alone lists the targets.
 #   make SETUP=true ...  where the packages come from elsewhere: installs nothing
 SETUP = scripts/setup.sh
+#   make portable CUDA=ON
+CUDA = OFF
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
 FUZZERS = task plan compute_costs communication_costs safetensors
@@ -14,9 +16,8 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 # Without this, ccache leaves alone what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 
-CXX_FILES = git ls-files '*.h' '*.cpp' '*.inc' '*.cu' '*.cuh'
-
-.PHONY: help plan test test-torchrec python tsan bench fuzz portable format format-check tidy install clean setup setup-tests
+.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz portable format format-check \
+  lint tidy install clean setup setup-tests
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -25,21 +26,27 @@ plan: build/release/build.ninja ## build the executable and plan the DLRM-DCNv2 
 	@cmake --build build/release --target neuroshard_cli
 	$(NEUROSHARD) $(PLAN)
 
-test: build/dev/build.ninja build/asan/build.ninja ## all tests, in release and under AddressSanitizer and UBSan, and the Python package's
-	@scripts/run_tests.sh dev asan python
+test: build/release/CTestTestfile.cmake ## the tests in release, and the Python package's
+	@scripts/run_tests.sh release python
 
-test-torchrec: build/dev/build.ninja ## the tests with PyTorch, FBGEMM and TorchRec, in build/torchrec
+check: build/release/CTestTestfile.cmake build/tidy/build.ninja build/tsan/build.ninja build/asan/build.ninja ## what else must hold: layout, lint of what changed, races, TorchRec, the tests under AddressSanitizer and UBSan
+	@scripts/run_tests.sh format lint tsan:core,search,collect torchrec asan
+
+test-torchrec: build/release/CTestTestfile.cmake ## the tests with PyTorch, FBGEMM and TorchRec, in build/torchrec
 	@scripts/run_tests.sh torchrec
 
 python: build/release/build.ninja ## build the Python package into a virtual environment, build/python
 	@scripts/python_env.sh release
 
+gpu: build/gpu/build.ninja ## experimental: the executable with the CUDA backend, its tests and its benchmark, in build/gpu
+	@cmake --build build/gpu --target neuroshard_gpu
+
 tsan: build/tsan/build.ninja ## all tests under ThreadSanitizer
 	@scripts/run_tests.sh tsan
 
-bench: build/dev/build.ninja ## build and run the benchmarks
-	@cmake --build build/dev --target neuroshard_benchmarks
-	@for bench in build/dev/bench/*_bench; do $$bench || exit 1; done
+bench: build/release/CTestTestfile.cmake ## build and run the benchmarks
+	@cmake --build build/release --target neuroshard_benchmarks
+	@for bench in build/release/bench/*_bench; do $$bench || exit 1; done
 
 fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
 	@cmake --build build/fuzz --target $(FUZZERS:%=fuzz_%)
@@ -50,22 +57,26 @@ fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
 	done
 
 format: | setup-tests ## format the sources in place
-	@$(CXX_FILES) | xargs clang-format -i
+	@scripts/cxx_files.sh | xargs clang-format -i
 
 format-check: | setup-tests ## fail if clang-format would change a source
-	@$(CXX_FILES) | xargs clang-format --dry-run --Werror
+	@scripts/run_tests.sh format
+
+lint: build/tidy/build.ninja ## clang-tidy over what changed (scripts/lint.sh), for 8 minutes at most
+	@scripts/lint.sh changed
 
 tidy: build/tidy/build.ninja ## clang-tidy over all sources, as .clang-tidy says
-	@$(CXX_FILES) | grep '\.cpp$$' | xargs run-clang-tidy -quiet -p build/tidy
+	@scripts/lint.sh all
 
-portable: build/portable/build.ninja ## link the executable, the GPU's tests and benchmark for hosts that have nothing but glibc
+portable: build/portable/build.ninja ## link the executable for hosts that have nothing but glibc; CUDA=ON: with the CUDA backend, its tests and benchmark
+	@cmake -B build/portable -DNEUROSHARD_CUDA=$(CUDA) >/dev/null
 	@cmake --build build/portable --target neuroshard_portable
 	@scripts/check_portable.sh build/portable/cli/neuroshard build/portable/tests/test_cuda $$(ls build/portable/bench/cuda_throughput 2>/dev/null)
 
 install: build/release/build.ninja ## install the executable, the library and the models below PREFIX (/usr/local)
 	@cmake -B build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null
-	@cmake --build build/release
-	@cmake --install build/release
+	@cmake --build build/release --target neuroshard_cli
+	@cmake --install build/release --component neuroshard
 
 clean: ## remove all builds
 	rm -rf build
@@ -81,5 +92,10 @@ build/%/build.ninja: CMakePresets.json
 	cmake --preset $*
 	@touch $@
 
+# The same folder with tests and benchmarks: what has been compiled stays.
+build/release/CTestTestfile.cmake: CMakePresets.json
+	cmake --preset dev
+	@touch build/release/build.ninja $@
+
 build/release/build.ninja python: | setup
-build/dev/build.ninja build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja build/portable/build.ninja build/tidy/build.ninja: | setup-tests
+build/release/CTestTestfile.cmake build/asan/build.ninja build/tsan/build.ninja build/fuzz/build.ninja build/gpu/build.ninja build/portable/build.ninja build/tidy/build.ninja: | setup-tests

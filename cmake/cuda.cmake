@@ -1,16 +1,17 @@
-# The CUDA compiler, where there is one that is new enough: NEUROSHARD_CUDA_FOUND; and NCCL, where it
-# is found as well (its shared library, by which all processes must run): NEUROSHARD_NCCL_FOUND. Nothing
-# else depends on them; without, the backend says at run time what is missing.
+# The CUDA compiler, if the backend is asked for: NEUROSHARD_CUDA_FOUND; and NCCL, where it is found as
+# well (its shared library, by which all processes must run): NEUROSHARD_NCCL_FOUND. Nothing else
+# depends on them; without, the backend says at run time what is missing.
 set(NEUROSHARD_CUDA_FOUND OFF)
 set(NEUROSHARD_NCCL_FOUND OFF)
 if(NOT NEUROSHARD_CUDA)
+  message(STATUS "Left out: CUDA backend and NCCL, experimental (make gpu, or -DNEUROSHARD_CUDA=ON)")
   return()
 endif()
+message(STATUS "CUDA: the backend is experimental, its tests have not yet run on a device")
 include(CheckLanguage)
 check_language(CUDA)
 if(NOT CMAKE_CUDA_COMPILER)
-  message(STATUS "CUDA: no nvcc found, the CUDA backend is left out")
-  return()
+  message(FATAL_ERROR "NEUROSHARD_CUDA: expected nvcc 12.8 or newer in PATH or $CUDACXX, found none")
 endif()
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   # Machine code of 8.0 runs on all of 8.x; newer chips than Hopper compile the code of 9.0 when the
@@ -19,9 +20,8 @@ if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
 endif()
 enable_language(CUDA)
 if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12.8)
-  message(STATUS "CUDA: expected nvcc 12.8 or newer, found ${CMAKE_CUDA_COMPILER_VERSION}: "
-                 "the CUDA backend is left out")
-  return()
+  message(FATAL_ERROR
+    "NEUROSHARD_CUDA: expected nvcc 12.8 or newer, found ${CMAKE_CUDA_COMPILER_VERSION}")
 endif()
 find_package(CUDAToolkit 12.8 REQUIRED)
 set(CMAKE_CUDA_STANDARD 20)
@@ -38,5 +38,5 @@ if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
   set(NEUROSHARD_NCCL_FOUND ON)
   message(STATUS "NCCL: ${NCCL_LIBRARY}")
 else()
-  message(STATUS "NCCL: not found, all-to-alls between GPUs are left out")
+  message(STATUS "Left out: NCCL (all-to-alls between GPUs), nccl.h or MPI not found")
 endif()

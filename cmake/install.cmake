@@ -1,16 +1,58 @@
 # What `cmake --install` puts below the prefix, and the package that find_package(neuroshard) finds.
+# Component `neuroshard` is the executable, the library, its public headers and the models; component
+# `python`, of the Python package alone, is in no installation that does not name it.
 include(CMakePackageConfigHelpers)
 set(NEUROSHARD_MODEL_DIR ${CMAKE_INSTALL_DATADIR}/neuroshard/models)
 set(NEUROSHARD_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/neuroshard)
 
+# The public headers, all that are installed. They include each other and none besides, the symbols
+# that they declare are in the library `neuroshard`, and each compiles alone without a warning of
+# -Wall -Wextra (tests/install sees to it). A member without an initializer of its own would be such a
+# warning where users write {.name = ...}: hence the {}.
+set(NEUROSHARD_PUBLIC_HEADERS
+  neuroshard.h
+  baselines/planner_catalog.h
+  core/error.h
+  core/sharding_plan.h
+  core/table.h
+  core/task.h
+  core/units.h
+  core/version.h
+  cost/communication/communication_cost_model.h
+  cost/compute/compute_cost_model.h
+  cost/model_catalog.h
+  cost/simulator.h
+  io/json/json.h
+  io/json/json_reader.h
+  io/plan_io.h
+  io/task_io.h
+  plan/plan_request.h
+  plan/plan_task.h
+  report/planning_report.h
+  search/lower_bound.h
+  search/planner.h
+  search/search_stats.h
+  workload/task_settings.h
+  workload/workload.h
+  workload/workload_catalog.h)
+
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME neuroshard)
 install(TARGETS neuroshard_cli)
 install(TARGETS neuroshard EXPORT neuroshard_targets)
-# Headers that only their own room includes stay behind.
-install(DIRECTORY neuroshard DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h"
-  PATTERN "collect/compute/cuda" EXCLUDE
-  PATTERN "*_detail.h" EXCLUDE
-  PATTERN "*_kernel.h" EXCLUDE)
+get_target_property(library_sources neuroshard SOURCES)
+foreach(header ${NEUROSHARD_PUBLIC_HEADERS})
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/neuroshard/${header})
+    message(FATAL_ERROR "NEUROSHARD_PUBLIC_HEADERS: expected a header of neuroshard/, got ${header}")
+  endif()
+  cmake_path(REPLACE_EXTENSION header .cpp OUTPUT_VARIABLE source)
+  set(source ${PROJECT_SOURCE_DIR}/neuroshard/${source})
+  if(EXISTS ${source} AND NOT source IN_LIST library_sources)
+    message(FATAL_ERROR "NEUROSHARD_PUBLIC_HEADERS: expected ${header}'s symbols in the library "
+      "neuroshard, but it does not have ${source}")
+  endif()
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES neuroshard/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/neuroshard/${folder})
+endforeach()
 # The folder itself, because the package names it, even where no model has been trained yet.
 install(DIRECTORY DESTINATION ${NEUROSHARD_MODEL_DIR})
 install(DIRECTORY models/ DESTINATION ${NEUROSHARD_MODEL_DIR} OPTIONAL

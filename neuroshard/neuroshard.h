@@ -16,7 +16,6 @@
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
-#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_request.h"
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/report/planning_report.h"

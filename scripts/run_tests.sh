@@ -1,80 +1,93 @@
 #!/bin/bash
-# Builds and runs the tests in the build folders of the given presets, which are configured, and
-# closes with the sum of what was counted:
-#   scripts/run_tests.sh dev asan
-#   scripts/run_tests.sh python      those of the Python package, built in build/dev
-#   scripts/run_tests.sh torchrec    likewise those with PyTorch, FBGEMM and TorchRec
+# Builds and runs suites of tests, whose build folders are configured, one after another even where
+# one fails, and closes with what was counted in all, "N passed, N failed, N skipped":
+#   scripts/run_tests.sh release              the tests in build/release; likewise asan, tsan
+#   scripts/run_tests.sh tsan:core,search     those of these rooms alone
+#   scripts/run_tests.sh python               of the Python package, built in build/release
+#   scripts/run_tests.sh torchrec             likewise those with PyTorch, FBGEMM and TorchRec
+#   scripts/run_tests.sh format               counts one: do all sources have clang-format's layout?
+#   scripts/run_tests.sh lint                 clang-tidy (scripts/lint.sh); counts files
+# The counts are also added to the file that $TEST_COUNTS names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The number in attribute $1 of the test suite in the JUnit file $2.
-count() {
-  local number
-  number=$(sed -n "s/^.*[[:space:]]$1=\"\([0-9]*\)\".*$/\1/p" "$2" | head -n 1)
-  echo "${number:?$2: expected attribute $1}"
-}
+passed=0 failed=0 skipped=0 status=0
 
-# Adds a suite's $1 tests, $2 of which failed and $3 did not run, to the sum.
+# add PASSED FAILED SKIPPED: adds a suite's tests to the sum.
 add() {
+  passed=$((passed + $1))
   failed=$((failed + $2))
   skipped=$((skipped + $3))
-  passed=$((passed + $1 - $2 - $3))
+  [ "$2" -eq 0 ] || status=1
 }
 
-# The tests in folder $1 with the Python of environment $2.
+# Adds what the JUnit file $1 counts. Where there is none, the suite itself has failed.
+add_results() {
+  local counts
+  counts=$(python3 scripts/junit_summary.py "$1") || counts="0 1 0"
+  # shellcheck disable=SC2086
+  add $counts
+}
+
+# The C++ tests of preset $1; of the rooms $2, separated by commas, if any are given.
+ctest_suite() {
+  local folder=build/$1 rooms=${2-} targets=(neuroshard_tests) chosen=()
+  if [ -n "$rooms" ]; then
+    IFS=, read -r -a targets <<<"$rooms"
+    targets=("${targets[@]/#/test_}")
+    chosen=(-R "^(${rooms//,/|})\\.")
+  fi
+  rm -f "$folder/test_results.xml"
+  cmake --build "$folder" --target "${targets[@]}" || return 1
+  echo "$1: built in $SECONDS s"
+  SECONDS=0
+  ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error \
+    ${chosen[@]+"${chosen[@]}"} --output-junit "$PWD/$folder/test_results.xml" \
+    >"$folder/test_log.txt" || status=1
+  # Skipped tests are listed with their reasons below.
+  sed -n '/^The following tests did not run:/,/^$/d
+    /^ *\(Start \+[0-9]\+:\|[0-9]\+\/[0-9]\+ Test \+#.* Passed \|.*\*\*\*Skipped \)/d
+    p' "$folder/test_log.txt"
+  add_results "$folder/test_results.xml"
+}
+
+# The tests in tests/$1 with the Python of build/$1; $2 is how the package is built.
 python_suite() {
-  local results=$2/test_results.xml
-  rm -f "$results"
-  "$2/bin/python" -m pytest "$1" --junitxml="$results" || status=1
-  # shellcheck disable=SC2046
-  add $("$2/bin/python" - "$results" <<'EOF'
-import sys
-from xml.etree import ElementTree
-
-suite = ElementTree.parse(sys.argv[1]).getroot().find("testsuite")
-print(suite.get("tests"), int(suite.get("failures")) + int(suite.get("errors")), suite.get("skipped"))
-EOF
-  )
+  rm -f "build/$1/test_results.xml"
+  scripts/python_env.sh release ${2+"$2"} || return 1
+  echo "$1: built in $SECONDS s"
+  SECONDS=0
+  "build/$1/bin/python" -m pytest "tests/$1" --junitxml="build/$1/test_results.xml" || status=1
+  add_results "build/$1/test_results.xml"
 }
 
-passed=0 failed=0 skipped=0 status=0
-for preset in "$@"; do
-  SECONDS=0
-  case "$preset" in
-    python) scripts/python_env.sh dev ;;
-    torchrec) scripts/python_env.sh dev --torchrec ;;
-  esac
-  case "$preset" in
-    python | torchrec)
-      echo "$preset: built in $SECONDS s"
-      SECONDS=0
-      python_suite "tests/$preset" "build/$preset"
-      echo "$preset: run in $SECONDS s"
-      continue
-      ;;
-  esac
-  cmake --build "build/$preset" --target neuroshard_tests
-  echo "$preset: built in $SECONDS s"
+format_suite() {
+  if scripts/cxx_files.sh | xargs clang-format --dry-run --Werror; then
+    add 1 0 0
+  else
+    add 0 1 0
+  fi
+}
 
-  SECONDS=0
-  results=build/$preset/test_results.xml
-  rm -f "$results"
-  ctest --test-dir "build/$preset" --parallel "$(nproc)" --output-on-failure --no-tests=error \
-    --output-junit "$PWD/$results" >"build/$preset/test_log.txt" || status=1
-  grep -v -E '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.* Passed )' "build/$preset/test_log.txt" || true
-  echo "$preset: run in $SECONDS s"
+lint_suite() {
+  rm -f build/tidy/lint_counts.txt
+  scripts/lint.sh changed || status=1
+  # shellcheck disable=SC2046
+  add $(cat build/tidy/lint_counts.txt || echo 0 1 0)
+}
 
-  # Of the whole suite, in the file's second tag; a test that is disabled counts as skipped.
-  suite=build/$preset/test_suite.txt
-  sed -n '/<testsuite/,/>/p' "$results" | tr '\n\t' '  ' | sed 's/>.*/>/' >"$suite"
-  not_run=$(($(count skipped "$suite") + $(count disabled "$suite")))
-  add "$(count tests "$suite")" "$(count failures "$suite")" "$not_run"
+for suite in "$@"; do
+  SECONDS=0
+  name=${suite%%:*}
+  case "$name" in
+    python) python_suite python || add 0 1 0 ;;
+    torchrec) python_suite torchrec --torchrec || add 0 1 0 ;;
+    format | lint) "${name}_suite" ;;
+    *) ctest_suite "$name" "$(echo "$suite" | sed 's/^[^:]*:*//')" || add 0 1 0 ;;
+  esac
+  echo "$suite: run in $SECONDS s"
 done
 
-if [ "$skipped" -gt 0 ]; then
-  echo "$passed passed, $failed failed, $skipped skipped"
-else
-  echo "$passed passed, $failed failed"
-fi
-[ "$failed" -eq 0 ] || status=1
+[ -z "${TEST_COUNTS-}" ] || echo "$passed $failed $skipped" >>"$TEST_COUNTS"
+echo "$passed passed, $failed failed, $skipped skipped"
 exit "$status"

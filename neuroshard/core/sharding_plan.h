@@ -73,11 +73,11 @@ struct DeviceCost {
 
 struct PlanCost {
   double cost_ms = 0.0;  ///< max over devices of their total
-  std::vector<DeviceCost> devices;
+  std::vector<DeviceCost> devices{};
 };
 
 struct ShardingPlan {
-  std::vector<Shard> shards;
+  std::vector<Shard> shards{};
 };
 
 /// Bytes on each device.

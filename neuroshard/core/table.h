@@ -40,20 +40,20 @@ struct AccessClass {
 
 /// How likely each row is, independent of the batch size. Exactly one of the two is given.
 struct IndexDistribution {
-  double zipf_exponent = 0.0;               ///< row of rank r has weight r^-exponent; 0 = uniform
-  std::vector<AccessClass> access_classes;  ///< if not empty: piecewise uniform, shares sum to 1
+  double zipf_exponent = 0.0;                 ///< row of rank r has weight r^-exponent; 0 = uniform
+  std::vector<AccessClass> access_classes{};  ///< if not empty: piecewise uniform, shares sum to 1
 };
 
 /// One embedding table. Its use is `reuse_histogram` (valid for the task's batch size) or
 /// `index_distribution` (valid for any batch size), or neither: uniform.
 struct Table {
-  std::string name;
+  std::string name{};
   std::int64_t num_embeddings = 0;  ///< rows
   std::int64_t embedding_dim = 0;   ///< columns
   double pooling_factor = 0.0;      ///< mean number of indices per sample, of all features
   DataType data_type = DataType::fp32;
-  std::optional<ReuseHistogram> reuse_histogram;
-  std::optional<IndexDistribution> index_distribution;
+  std::optional<ReuseHistogram> reuse_histogram{};
+  std::optional<IndexDistribution> index_distribution{};
   /// No piece of the table is narrower; a table of fewer than twice so many columns stays whole.
   /// 0: whatever cuts at multiples of 4 columns leave.
   std::int64_t min_shard_columns = 0;

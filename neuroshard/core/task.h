@@ -11,17 +11,17 @@ namespace neuroshard {
 
 /// The devices. Devices of one host are consecutive.
 struct Topology {
-  int world_size = 1;                      ///< number of devices
-  int local_world_size = 1;                ///< devices per host; divides world_size
-  std::vector<std::int64_t> memory_bytes;  ///< capacity for tables, one per device
-  std::string interconnect;                ///< name of a preset, or empty: the caller chooses
+  int world_size = 1;                        ///< number of devices
+  int local_world_size = 1;                  ///< devices per host; divides world_size
+  std::vector<std::int64_t> memory_bytes{};  ///< capacity for tables, one per device
+  std::string interconnect{};                ///< name of a preset, or empty: the caller chooses
 };
 
 struct Task {
   std::int64_t batch_size = 0;  ///< samples over all devices
   Optimizer optimizer = Optimizer::sgd;
-  std::vector<Table> tables;
-  Topology topology;
+  std::vector<Table> tables{};
+  Topology topology{};
 };
 
 inline constexpr int kMaxWorldSize = 65'536;

@@ -21,6 +21,8 @@ namespace neuroshard {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kSuffix = ".safetensors";
 constexpr std::string_view kAnalyticPrefix = "analytic-";
 
@@ -37,6 +39,11 @@ template <typename Presets>
 bool contains(const Presets& presets, const std::string& name) {
   return std::any_of(presets.begin(), presets.end(),
                      [&](const auto& preset) { return preset.name == name; });
+}
+
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first ==
+         folder.end();
 }
 
 void set_compute(CostModels& models, std::shared_ptr<const ComputeCostModel> model,
@@ -91,7 +98,7 @@ void for_each_model_file(const Visit& visit) {
   for (const std::string& folder : model_folders()) {
     std::error_code ignored;
     std::set<std::string> paths;
-    for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+    for (const auto& file : fs::directory_iterator(folder, ignored)) {
       if (file.path().extension() == kSuffix && seen.insert(file.path().stem()).second) {
         paths.insert(file.path());
       }
@@ -155,8 +162,17 @@ std::vector<std::string> model_folders() {
       if (!folder.empty()) folders.push_back(folder);
     }
   }
-  folders.emplace_back(NEUROSHARD_SOURCE_MODEL_DIR);
-  folders.emplace_back(NEUROSHARD_INSTALL_MODEL_DIR);
+  std::error_code ignored;
+  const fs::path executable = fs::read_symlink("/proc/self/exe", ignored);
+  const fs::path installed = executable.parent_path() / NEUROSHARD_BIN_TO_MODELS;
+  if (fs::is_directory(installed, ignored)) {
+    folders.push_back(installed.lexically_normal());
+  } else if (lies_in(executable, NEUROSHARD_BUILD_DIR)) {
+    folders.emplace_back(NEUROSHARD_SOURCE_MODEL_DIR);
+  }
+  if (!fs::equivalent(installed, NEUROSHARD_INSTALL_MODEL_DIR, ignored)) {
+    folders.emplace_back(NEUROSHARD_INSTALL_MODEL_DIR);
+  }
   return folders;
 }
 
@@ -165,7 +181,7 @@ std::string find_model_file(const std::string& name) {
   for (const std::string& folder : model_folders()) {
     std::string path = fmt::format("{}/{}{}", folder, name, kSuffix);
     std::error_code ignored;
-    if (std::filesystem::exists(path, ignored)) return path;
+    if (fs::exists(path, ignored)) return path;
   }
   return "";
 }
@@ -173,7 +189,7 @@ std::string find_model_file(const std::string& name) {
 std::vector<ModelEntry> list_models() {
   std::vector<ModelEntry> entries;
   for_each_model_file([&](const std::string& path) {
-    const std::string name = std::filesystem::path(path).stem();
+    const std::string name = fs::path(path).stem();
     try {
       const ModelFile file(path);
       if (file.kind() != "communication") {

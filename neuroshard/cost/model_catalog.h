@@ -12,29 +12,31 @@ namespace neuroshard {
 
 /// A computation model and a communication model, with where each came from.
 struct CostModels {
-  std::shared_ptr<const ComputeCostModel> compute;
-  std::shared_ptr<const CommunicationCostModel> communication;
-  std::string compute_sha256;        ///< of the model's file; empty for an analytic model
-  std::string communication_sha256;  ///< likewise
-  std::string compute_file;          ///< absolute path, if it was asked for by a path, not a name
-  std::string communication_file;    ///< likewise
-  bool compute_is_default = false;   ///< nobody asked for this one
+  std::shared_ptr<const ComputeCostModel> compute{};
+  std::shared_ptr<const CommunicationCostModel> communication{};
+  std::string compute_sha256{};        ///< of the model's file; empty for an analytic model
+  std::string communication_sha256{};  ///< likewise
+  std::string compute_file{};          ///< absolute path, if it was asked for by a path, not a name
+  std::string communication_file{};    ///< likewise
+  bool compute_is_default = false;     ///< nobody asked for this one
   bool communication_is_default = false;
 };
 
 /// One line of `model list`.
 struct ModelEntry {
-  std::string name;  ///< what `--model` takes
-  std::string kind;  ///< "compute" or "communication"; "unreadable" for a broken file
+  std::string name{};  ///< what `--model` takes
+  std::string kind{};  ///< "compute" or "communication"; "unreadable" for a broken file
   bool is_estimate = false;
-  std::string origin;  ///< file, or the source of the preset's numbers
+  std::string origin{};  ///< file, or the source of the preset's numbers
 };
 
 /// The model used where none is asked for: measured on the machine that this project ships data of.
 inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";
 
 /// Folders with shipped models, in the order in which they are searched: those in
-/// $NEUROSHARD_MODELS (separated by colons), the source tree, the installation.
+/// $NEUROSHARD_MODELS (separated by colons); ../share/neuroshard/models as seen from the program's
+/// folder, where an installed program has them, or else the source tree's for a program in the
+/// build folder; the same folder below the prefix for which the library was configured.
 [[nodiscard]] std::vector<std::string> model_folders();
 
 /// All models that can be asked for by name.

@@ -14,9 +14,9 @@ inline constexpr std::string_view kPlanFormat = "neuroshard/plan/1";
 
 /// A plan with everything needed to trust it.
 struct PlanDocument {
-  Task task;
-  ShardingPlan plan;
-  std::optional<PlanCost> predicted;  ///< if given, one element per device
+  Task task{};
+  ShardingPlan plan{};
+  std::optional<PlanCost> predicted{};  ///< if given, one element per device
   /// Which models predicted, e.g. {"compute": {"name": ..., "sha256": ...}, "communication": ...}.
   /// An object of any content.
   Json model = Json::Object{};
@@ -27,9 +27,9 @@ struct PlanDocument {
 
 /// One entry of PlanDocument::model: enough to find the model again, and to know it.
 struct ModelReference {
-  std::string name;
-  std::string sha256;  ///< of the model's file; empty for a model without one
-  std::string file;    ///< path of a model that was asked for by its path; empty for others
+  std::string name{};
+  std::string sha256{};  ///< of the model's file; empty for a model without one
+  std::string file{};    ///< path of a model that was asked for by its path; empty for others
 };
 [[nodiscard]] Json to_json(const ModelReference& model);
 

@@ -14,9 +14,9 @@ namespace neuroshard {
 struct PlanRequest {
   /// Cost models by name or file, at most one of each kind; for a kind that is not named the
   /// default is taken, with a warning (model_catalog.h).
-  std::vector<std::string> models;
+  std::vector<std::string> models{};
   std::string algorithm = "neuroshard";  ///< name of a planner (planner_catalog.h)
-  PlannerOptions options;
+  PlannerOptions options{};
   bool lower_bound = true;  ///< compute it too; some ten seconds for 100,000 tables
   bool baselines = false;   ///< also plan by every baseline
 };

@@ -17,27 +17,27 @@ namespace neuroshard {
 
 /// One algorithm's outcome on a task.
 struct AlgorithmOutcome {
-  std::string algorithm;
+  std::string algorithm{};
   bool found = false;
   double cost_ms = 0.0;  ///< predicted, if found
   double wall_ms = 0.0;  ///< time it took
-  std::string reason;    ///< why no plan, if not found
+  std::string reason{};  ///< why no plan, if not found
 };
 
 /// A plan with its price, and what a report of it needs.
 struct PricedPlan {
-  PlanDocument document;        ///< `predicted` is given
-  CostModels models;            ///< that predicted
+  PlanDocument document{};      ///< `predicted` is given
+  CostModels models{};          ///< that predicted
   double lower_bound_ms = 0.0;  ///< of every plan of the task (lower_bound.h); 0: not known
   /// Per device: how far the networks of the computation model are apart; of a model that is one
   /// network, without spread.
-  std::vector<MemberRange> member_ranges;
-  std::vector<std::string> warnings;  ///< a line each, for the user's eyes
+  std::vector<MemberRange> member_ranges{};
+  std::vector<std::string> warnings{};  ///< a line each, for the user's eyes
 };
 
 struct PlannedTask : PricedPlan {
-  SearchStats stats;
-  std::vector<AlgorithmOutcome> baselines;  ///< if they were asked for
+  SearchStats stats{};
+  std::vector<AlgorithmOutcome> baselines{};  ///< if they were asked for
 };
 
 /// Task -> models -> simulator -> search -> bound -> warnings -> document. Throws InputError for an
@@ -58,8 +58,8 @@ struct PlannedTask : PricedPlan {
                                     const std::vector<std::string>& names, const std::string& file);
 
 struct PriceRequest {
-  std::vector<std::string> models;  ///< by name or file; for a kind not named, the plan's own
-  bool lower_bound = true;          ///< compute it too; some ten seconds for 100,000 tables
+  std::vector<std::string> models{};  ///< by name or file; for a kind not named, the plan's own
+  bool lower_bound = true;            ///< compute it too; some ten seconds for 100,000 tables
 };
 
 /// Prices a plan by its own models, or those named in their place: costs, lower bound, warnings and

@@ -35,9 +35,9 @@ struct PlannerOptions {
 void validate(const PlannerOptions& options);
 
 struct PlanningResult {
-  ShardingPlan plan;
-  PlanCost predicted;
-  SearchStats stats;
+  ShardingPlan plan{};
+  PlanCost predicted{};
+  SearchStats stats{};
 };
 
 class Planner {

@@ -12,11 +12,11 @@ namespace neuroshard {
 
 /// What a task is to have; what is not given stays what it is.
 struct TaskSettings {
-  std::optional<int> devices;
-  std::optional<int> local_devices;          ///< devices per host
-  std::optional<std::int64_t> memory_bytes;  ///< of each device
-  std::optional<std::int64_t> batch_size;    ///< samples over all devices
-  std::optional<Optimizer> optimizer;
+  std::optional<int> devices{};
+  std::optional<int> local_devices{};          ///< devices per host
+  std::optional<std::int64_t> memory_bytes{};  ///< of each device
+  std::optional<std::int64_t> batch_size{};    ///< samples over all devices
+  std::optional<Optimizer> optimizer{};
 };
 
 /// The workload's tables on devices, which must be given, as must their memory; all on one host

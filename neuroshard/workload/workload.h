@@ -10,11 +10,11 @@
 namespace neuroshard {
 
 struct Workload {
-  std::string name;
-  std::string source;  ///< who published it, and where
+  std::string name{};
+  std::string source{};  ///< who published it, and where
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
-  std::vector<Table> tables;  ///< names unique
+  std::vector<Table> tables{};  ///< names unique
 };
 
 /// Names the tables "t0", "t1", ..., padded with zeros to the same length.

@@ -10,8 +10,8 @@
 namespace neuroshard {
 
 struct WorkloadInfo {
-  std::string name;
-  std::string source;
+  std::string name{};
+  std::string source{};
   int num_tables = 0;
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;

@@ -11,7 +11,7 @@ _MODELS = "NEUROSHARD_MODELS"
 EXECUTABLE = _PACKAGE / "bin" / "neuroshard"
 
 #: The folder of the shipped models.
-MODEL_FOLDER = _PACKAGE / "models"
+MODEL_FOLDER = _PACKAGE / "share" / "neuroshard" / "models"
 
 
 def use_shipped_models() -> None:

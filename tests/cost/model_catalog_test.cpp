@@ -166,6 +166,13 @@ TEST(ModelCatalog, ListsFilesThenPresetsOnce) {
   }
 }
 
+TEST(ModelCatalog, AProgramInTheBuildFolderFindsTheSourceTreesModels) {
+  unsetenv("NEUROSHARD_MODELS");
+  EXPECT_EQ(model_folders().front(), NEUROSHARD_SOURCE_DIR "/models");
+  const ModelFolder folder;
+  EXPECT_EQ(model_folders().at(1), NEUROSHARD_SOURCE_DIR "/models");
+}
+
 TEST(ModelCatalog, AMissingFolderIsNoError) {
   setenv("NEUROSHARD_MODELS", "/nonexistent/models", 1);
   EXPECT_EQ(model_folders().front(), "/nonexistent/models");

@@ -61,8 +61,8 @@ class Json {
 };
 
 struct Json::Member {
-  std::string key;
-  Json value;
+  std::string key{};
+  Json value{};
 };
 
 /// Deepest nesting that `parse_json` accepts.
@@ -94,9 +94,9 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 
 /// Place of the first difference between two values and both descriptions; empty if equal.
 struct JsonDifference {
-  std::string place;
-  std::string expected;
-  std::string actual;
+  std::string place{};
+  std::string expected{};
+  std::string actual{};
 };
 [[nodiscard]] std::vector<JsonDifference> first_difference(const Json& expected, const Json& actual,
                                                            const std::string& place = "");
