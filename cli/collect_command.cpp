@@ -120,15 +120,15 @@ struct CollectCommunicationOptions {
 
 std::int64_t measure_among(MpiTransport& processes, const CollectCommunicationOptions& options) {
   if (options.backend == "mpi") {
-    return measure_communication_costs(options.collection, processes, host_network(processes));
+    return measure_communication_costs(options.collection, processes, host_transport(processes));
   }
   // In this order: where this executable has no NCCL, that is what is to be said.
   const std::string version = nccl_version();
   const int device = devices_of_process().front();
-  const std::unique_ptr<Transport> network = make_nccl_transport(processes, device);
+  const std::unique_ptr<Transport> transport = make_nccl_transport(processes, device);
   Json hardware = cuda_backend({.devices = {device}}).description.hardware;
   hardware.set("nccl", version);
-  return measure_communication_costs(options.collection, processes, {*network, hardware});
+  return measure_communication_costs(options.collection, processes, {*transport, hardware});
 }
 
 void run(CollectCommunicationOptions& options) {
@@ -182,7 +182,7 @@ void add_communication(CLI::App& collect) {
   command->add_option("--platform", options->platform,
                       "With simgrid: name of a preset, or a SimGrid platform file (.xml)");
   command->add_option("--interconnect", collection.interconnect,
-                      "Name of the network; default the platform's");
+                      "Name of what connects the devices; default the platform's");
   command->add_option("--devices", collection.sampling.world_size, "Number of devices")
       ->check(integer_between(2, 4096))
       ->required();

@@ -63,21 +63,21 @@ class MeasuringProcess {
     description_ = factory.description;
     backend_ = factory.make();
     if (processes.size() > 1) {
-      network_ = make_nccl_transport(processes, options.cuda->devices.front());
+      transport_ = make_nccl_transport(processes, options.cuda->devices.front());
     }
   }
 
   [[nodiscard]] const BackendDescription& description() const { return description_; }
   [[nodiscard]] const RepetitionOptions& repetitions() const { return repetitions_; }
   [[nodiscard]] ComputeBackend& backend() const { return *backend_; }
-  [[nodiscard]] Transport& network() const { return network_ ? *network_ : processes_; }
+  [[nodiscard]] Transport& transport() const { return transport_ ? *transport_ : processes_; }
 
  private:
   Transport& processes_;
   RepetitionOptions repetitions_;
   BackendDescription description_;
   std::unique_ptr<ComputeBackend> backend_;
-  std::unique_ptr<Transport> network_;
+  std::unique_ptr<Transport> transport_;
 };
 
 }  // namespace
@@ -99,7 +99,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
       ProgressLine line;
       measured = run_plan_iterations(
           simulator.task(), plan, process.backend(), process.repetitions(), options.seed,
-          process.network(),
+          process.transport(),
           [&](int iterations) { line.show(fmt::format("{} iterations", iterations)); });
     }
     if (transport.rank() != 0) return;

@@ -11,6 +11,7 @@
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/communication_features.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
@@ -40,6 +41,22 @@ void show_metrics(const std::map<std::string, double>& metrics) {
   for (const auto& [name, value] : metrics) fmt::print("{:<40}{:.6g}\n", name, value);
 }
 
+/// Effective rates and latencies in words.
+std::string links_text(const Interconnect& interconnect) {
+  std::string text = fmt::format("up to {} per host", interconnect.devices_per_host);
+  if (interconnect.devices_per_host > 1) {
+    text += fmt::format(" with {:.4g} GB/s and {:.4g} ms between them",
+                        interconnect.effective_intra_host_gb_per_s(),
+                        interconnect.intra_host_latency_ms);
+  }
+  return text + fmt::format("; a network card of {:.4g} GB/s and {:.4g} ms for {}",
+                            interconnect.effective_card_gb_per_s(),
+                            interconnect.inter_host_latency_ms,
+                            interconnect.devices_per_card == 1
+                                ? "each device"
+                                : fmt::format("{}", interconnect.devices_per_card));
+}
+
 void show_communication_model(const CommunicationModelFile& model, const std::string& file) {
   const CommunicationModelInfo& info = model.info;
   fmt::print("name            {}\n", info.name);
@@ -51,17 +68,8 @@ void show_communication_model(const CommunicationModelFile& model, const std::st
   fmt::print("training data   sha256 {}\n", info.data_sha256);
   fmt::print("trained range   batch size {} to {}\n", info.min_batch_size, info.max_batch_size);
   for (const TrainedCluster& cluster : info.clusters) {
-    const ClusterNetwork& network = cluster.network;
-    fmt::print("interconnect    {}: {} to {} devices, up to {} per host", cluster.name,
-               cluster.min_world_size, cluster.max_world_size, cluster.max_local_world_size);
-    if (cluster.max_local_world_size > 1) {
-      fmt::print(" with {:.4g} GB/s and {:.4g} ms between them", network.intra_host_gb_per_s,
-                 network.intra_host_latency_ms);
-    }
-    fmt::print("; a network card of {:.4g} GB/s and {:.4g} ms for {}\n",
-               network.inter_host_gb_per_s, network.inter_host_latency_ms,
-               network.devices_per_card == 1 ? "each device"
-                                             : fmt::format("{}", network.devices_per_card));
+    fmt::print("interconnect    {}: {} to {} devices, {}\n", cluster.interconnect.name,
+               cluster.min_world_size, cluster.max_world_size, links_text(cluster.interconnect));
   }
   show_metrics(info.metrics);
 }
@@ -113,9 +121,13 @@ void show(const std::string& name) {
       show_file(entry.origin);
       return;
     }
-    if (entry.name != name && entry.name != "analytic-" + name) continue;
+    if (entry.name != name && entry.name != std::string(kAnalyticPrefix) + name) continue;
     fmt::print("name    {}\nkind    {} (an estimate, not measured)\nsource  {}\n", entry.name,
                entry.kind, entry.origin);
+    if (entry.kind == "communication") {
+      const Interconnect& preset = find_interconnect(entry.name.substr(kAnalyticPrefix.size()));
+      fmt::print("links   devices: {}\n", links_text(preset));
+    }
     return;
   }
   throw InputError("model", "a file or a name that `neuroshard model list` shows",

@@ -216,7 +216,7 @@ void add_communication(CLI::App& train) {
   command->add_option("--held-out", options->held_out,
                       "Files to test on only: other numbers of devices, other clusters");
   command->add_flag("--baselines", options->baselines,
-                    "Also test the analytic formula and the paper's networks, one per cluster and "
+                    "Also test the analytic model and the paper's networks, one per cluster and "
                     "number of devices, on the same data");
   add_training_options(*command, *options);
   command->callback([options] { run(*options); });

@@ -45,7 +45,7 @@ cases() {
     case_of simulated ethernet-25g 8 1 $batch fp16
     case_of simulated h100-nvswitch 16 8 $batch fp16
     case_of simulated pcie4 8 4 $batch fp16
-    # Between those trained on: numbers of devices, hosts with other numbers of devices, a network.
+    # Between those trained on: numbers of devices, hosts with other numbers of devices, an interconnect.
     case_of held-out ethernet-25g 3 1 $batch fp32
     case_of held-out ethernet-25g 12 1 $batch fp32
     case_of held-out ethernet-25g 24 1 $batch fp32

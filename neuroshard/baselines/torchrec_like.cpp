@@ -30,9 +30,11 @@ class Rating {
   Rating(const Task& task, const ComputeHardware& hardware, const Interconnect& interconnect)
       : batch_(static_cast<double>(task.batch_size)), memory_gb_per_s_(hardware.memory_gb_per_s) {
     const Topology& topology = task.topology;
-    const double bandwidth = topology.world_size > topology.local_world_size
-                                 ? interconnect.inter_host_gb_per_s
-                                 : interconnect.intra_host_gb_per_s;
+    const double bandwidth =
+        topology.world_size > topology.local_world_size
+            ? interconnect.card_gb_per_s /
+                  std::min(topology.local_world_size, interconnect.devices_per_card)
+            : interconnect.intra_host_gb_per_s;
     const double share_sent = (topology.world_size - 1.0) / topology.world_size;
     comm_ms_per_column_ = 2.0 * 4.0 * batch_ * share_sent / (bandwidth * 1e6);
   }

@@ -1,7 +1,7 @@
 // A planner after the idea of TorchRec's EmbeddingShardingPlanner: enumerate, propose, partition.
 #pragma once
 
-#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/search/planner.h"
 
@@ -26,6 +26,7 @@ struct TorchRecLikeOptions {
 ///   forward  = (8 n + n c e + 4 B c) / memory bandwidth
 ///   backward = 2 * forward                      (TorchRec's multiplier)
 ///   comm     = 2 * 4 B c * (W - 1) / W / bandwidth of the slowest level that is in use
+/// with line rates, of which devices on one card have equal shares.
 class TorchRecLikePlanner : public Planner {
  public:
   /// Throws InputError for a name that is not known.

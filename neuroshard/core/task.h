@@ -14,7 +14,7 @@ struct Topology {
   int world_size = 1;                        ///< number of devices
   int local_world_size = 1;                  ///< devices per host; divides world_size
   std::vector<std::int64_t> memory_bytes{};  ///< capacity for tables, one per device
-  std::string interconnect{};                ///< name of a preset, or empty: the caller chooses
+  std::string interconnect{};  ///< an Interconnect's name, or empty: the caller chooses
 };
 
 struct Task {

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
@@ -24,7 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".safetensors";
-constexpr std::string_view kAnalyticPrefix = "analytic-";
 
 bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(kSuffix);
@@ -118,9 +118,9 @@ std::optional<CommunicationModelFile> find_trained_cluster(const std::string& na
       if (file.kind() != "communication") return;
       CommunicationModelFile model = communication_model_from(file, path);
       const auto& clusters = model.info.clusters;
-      const bool knows_it =
-          std::any_of(clusters.begin(), clusters.end(),
-                      [&](const TrainedCluster& cluster) { return cluster.name == name; });
+      const bool knows_it = std::any_of(
+          clusters.begin(), clusters.end(),
+          [&](const TrainedCluster& cluster) { return cluster.interconnect.name == name; });
       if (knows_it) found = std::move(model);
     } catch (const InputError&) {
       return;
@@ -197,7 +197,7 @@ std::vector<ModelEntry> list_models() {
         return;
       }
       for (const TrainedCluster& cluster : communication_model_from(file, path).info.clusters) {
-        entries.push_back({cluster.name, "communication", false, path});
+        entries.push_back({cluster.interconnect.name, "communication", false, path});
       }
     } catch (const InputError&) {
       entries.push_back({name, "unreadable", false, path});
@@ -210,8 +210,8 @@ std::vector<ModelEntry> list_models() {
                        std::string(preset.source)});
   }
   for (const Interconnect& preset : interconnects()) {
-    entries.push_back({fmt::format("{}{}", kAnalyticPrefix, preset.name), "communication", true,
-                       std::string(preset.source)});
+    entries.push_back(
+        {fmt::format("{}{}", kAnalyticPrefix, preset.name), "communication", true, preset.source});
   }
   return entries;
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/cost/communication/communication_cost_model.h"
@@ -32,6 +33,9 @@ struct ModelEntry {
 
 /// The model used where none is asked for: measured on the machine that this project ships data of.
 inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";
+
+/// Before the name of a preset, that of the model that is computed from it.
+inline constexpr std::string_view kAnalyticPrefix = "analytic-";
 
 /// Folders with shipped models, in the order in which they are searched: those in
 /// $NEUROSHARD_MODELS (separated by colons); ../share/neuroshard/models as seen from the program's

@@ -1,4 +1,4 @@
-// The published communication networks, trained as published, and the analytic formula.
+// The published communication networks, trained as published, and the analytic model.
 #include "neuroshard/paper/communication_baselines.h"
 
 #include <algorithm>
@@ -155,7 +155,7 @@ class PublishedNetwork {
   float unit_ms_ = 1.0F;
 };
 
-/// Times of the samples by the analytic formula; kNoAnswer where there is no preset.
+/// Times of the samples by the analytic model; kNoAnswer where there is no preset.
 void predict_analytically(const CommunicationDataset& dataset, int sample,
                           std::vector<double>& times_ms) {
   const CommunicationFile& file = dataset.files[dataset.file[sample]];
@@ -168,7 +168,7 @@ void predict_analytically(const CommunicationDataset& dataset, int sample,
   std::vector<double> times(count, kNoAnswer);
   if (preset != presets.end()) {
     const AnalyticCommunicationModel model(*preset);
-    // The formula is for fp32.
+    // The model is of fp32.
     const double width = static_cast<double>(element_bytes(file.data_type)) / 4.0;
     std::vector<double> columns;
     for (int d = 0; d < count; ++d) columns.push_back(dataset.columns[first + d] * width);

@@ -1,4 +1,4 @@
-// What the published network and the analytic formula make of the same all-to-alls.
+// What the published network and the analytic model make of the same all-to-alls.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct CommunicationBaselineOptions {
 };
 
 struct CommunicationBaselines {
-  /// Bytes over bandwidth (AnalyticCommunicationModel) of the presets with the clusters' names;
+  /// AnalyticCommunicationModel of the presets with the clusters' names;
   /// clusters without one are left out.
   CommunicationMetrics analytic_unseen_placements;
   CommunicationMetrics analytic_held_out;

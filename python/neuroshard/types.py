@@ -84,7 +84,7 @@ class Topology:
     memory_bytes: int | str | Sequence[int | str]
     #: Devices per host; None: all.
     local_world_size: int | None = None
-    #: A network that a communication model knows; "": the default of the planner.
+    #: One that a communication model knows; "": the default of the planner.
     interconnect: str = ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class ShapedHosts {
     std::filesystem::permissions(agent, std::filesystem::perms::owner_all);
     std::string hosts = host(0);
     for (int i = 1; i < num_hosts_; ++i) hosts += "," + host(i);
-    const std::string network = address(0) + "/24";
+    const std::string subnet = address(0) + "/24";
     return {"--mca",
             "plm_rsh_agent",
             agent,
@@ -82,10 +82,10 @@ class ShapedHosts {
             "tcp,self",
             "--mca",
             "btl_tcp_if_include",
-            network,
+            subnet,
             "--mca",
             "oob_tcp_if_include",
-            network,
+            subnet,
             "--host",
             hosts};
   }

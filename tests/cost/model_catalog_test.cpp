@@ -103,7 +103,7 @@ TEST(ModelCatalog, CommunicationFollowsTheTopology) {
   EXPECT_EQ(communication({"a100-40gb", "ethernet-10g"}, topology), "ethernet-10g");
   EXPECT_EQ(communication({"a100-40gb", "analytic-ethernet-10g"}, topology),
             "analytic-ethernet-10g");
-  // This one was only tested on, and is left to the formula.
+  // This one was only tested on, and is left to the analytic model.
   topology.interconnect = "ethernet-50g";
   EXPECT_EQ(communication({"a100-40gb"}, topology), "analytic-ethernet-50g");
   topology.interconnect = "carrier-pigeon";

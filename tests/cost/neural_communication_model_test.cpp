@@ -135,9 +135,9 @@ TEST(CommunicationModelIo, ReadsBackBitForBit) {
   EXPECT_EQ(read.info.name, "two");
   EXPECT_EQ(read.info.metrics.at("mape"), 0.5);
   ASSERT_EQ(read.info.clusters.size(), 2u);
-  EXPECT_EQ(read.info.clusters[1].network.devices_per_card, 2);
-  EXPECT_EQ(read.info.clusters[1].max_local_world_size, 4);
-  EXPECT_EQ(read.info.clusters[0].network.inter_host_latency_ms, 0.03);
+  EXPECT_EQ(read.info.clusters[1].interconnect.devices_per_card, 2);
+  EXPECT_EQ(read.info.clusters[1].interconnect.devices_per_host, 4);
+  EXPECT_EQ(read.info.clusters[0].interconnect.inter_host_latency_ms, 0.03);
   EXPECT_EQ(read.info.max_batch_size, 65'536);
   ASSERT_EQ(read.network->encoder.size(), 2u);
   EXPECT_EQ(read.network->encoder[1].weights, network->encoder[1].weights);

@@ -47,10 +47,10 @@ class ModelRefinementTest : public testing::Test {
   }
 
   RefinementResult refine() {
-    const auto network = std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
+    const auto links = std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
     RefinementCallbacks callbacks;
     callbacks.on_round = [&](const RefinementRound& round) { seen_.push_back(round.round); };
-    return refine_model(options_, network, callbacks);
+    return refine_model(options_, links, callbacks);
   }
 
   TemporaryFolder folder_;

@@ -44,7 +44,7 @@ TEST(CommunicationDataset, HasBothAllToAllsOfEverySample) {
   ASSERT_EQ(dataset.info.clusters.size(), 1u);
   EXPECT_EQ(dataset.info.clusters[0].min_world_size, 4);
   EXPECT_EQ(dataset.info.clusters[0].max_world_size, 6);
-  EXPECT_EQ(dataset.info.clusters[0].max_local_world_size, 3);
+  EXPECT_EQ(dataset.info.clusters[0].interconnect.devices_per_host, 3);
 
   const CommunicationCosts costs = read_communication_costs(four);
   for (int i = 0; i < 40; ++i) {
@@ -95,13 +95,13 @@ TEST(CommunicationDataset, RefusesWhatCannotBeTrainedOn) {
   write_all_to_alls(empty, {.world_size = 3}, 0);
   EXPECT_THAT(refusal({empty}), HasSubstr("empty.jsonl: expected measured samples, got none"));
   SyntheticCluster other{.world_size = 3};
-  other.network.inter_host_gb_per_s *= 2.0;
+  other.links.card_gb_per_s *= 2.0;
   const std::string faster = folder.file("faster.jsonl");
   write_all_to_alls(faster, other, 5);
   EXPECT_THAT(refusal({path, faster}), HasSubstr("faster.jsonl: hardware: expected the links that "
                                                  "\"test-net\" has in the files before it"));
   SyntheticCluster broken{.world_size = 5};
-  broken.network.intra_host_gb_per_s = 1e300;  // a schedule needs some rate
+  broken.links.intra_host_gb_per_s = 1e300;  // a schedule needs some rate
   const std::string negative = folder.file("negative.jsonl");
   write_all_to_alls(negative, broken, 2);
   std::string text = read_file(negative);
@@ -110,15 +110,15 @@ TEST(CommunicationDataset, RefusesWhatCannotBeTrainedOn) {
   EXPECT_THAT(refusal({negative}), HasSubstr("hardware: intra_host_gb_per_s: expected a number"));
 }
 
-TEST(NetworkCalibration, FindsTheLinksThatMadeTheTimes) {
+TEST(InterconnectFit, FindsTheLinksThatMadeTheTimes) {
   const TemporaryFolder folder;
   const std::string flat = folder.file("flat.jsonl");
   write_all_to_alls(flat, {.interconnect = "", .says_its_links = false}, 60);
   const TrainedCluster hosts = load_communication_dataset({flat}).info.clusters.at(0);
-  EXPECT_EQ(hosts.name, "measured");
-  EXPECT_NEAR(hosts.network.inter_host_gb_per_s, 2.5, 0.05);
+  EXPECT_EQ(hosts.interconnect.name, "measured");
+  EXPECT_NEAR(hosts.interconnect.card_gb_per_s, 2.5, 0.05);
   // One device per host: the level in the host is never used, and gets what the other has.
-  EXPECT_EQ(hosts.network.intra_host_gb_per_s, hosts.network.inter_host_gb_per_s);
+  EXPECT_EQ(hosts.interconnect.intra_host_gb_per_s, hosts.interconnect.card_gb_per_s);
 
   const std::string two_levels = folder.file("two-levels.jsonl");
   write_all_to_alls(
@@ -127,14 +127,15 @@ TEST(NetworkCalibration, FindsTheLinksThatMadeTheTimes) {
   // Every file of a cluster has a part in it, in any order.
   for (const auto& files :
        {std::vector<std::string>{flat, two_levels}, std::vector<std::string>{two_levels, flat}}) {
-    const ClusterNetwork network = load_communication_dataset(files).info.clusters.at(0).network;
-    EXPECT_NEAR(network.inter_host_gb_per_s, 2.5, 0.1);
-    EXPECT_GT(network.intra_host_gb_per_s, 5.0);
+    const Interconnect links = load_communication_dataset(files).info.clusters.at(0).interconnect;
+    EXPECT_NEAR(links.card_gb_per_s, 2.5, 0.1);
+    EXPECT_GT(links.intra_host_gb_per_s, 5.0);
   }
   // What is tested on does not say what the links are.
   const CommunicationDataset training = load_communication_dataset({flat});
   const CommunicationDataset held_out = load_communication_dataset({two_levels}, &training);
-  EXPECT_EQ(held_out.info.clusters.at(0).network, training.info.clusters.at(0).network);
+  EXPECT_TRUE(held_out.info.clusters.at(0).interconnect.has_links_of(
+      training.info.clusters.at(0).interconnect));
   EXPECT_THROW((void)load_communication_dataset({flat}, &training), InputError);
 }
 

@@ -8,6 +8,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/io/communication_costs_io.h"
+#include "neuroshard/io/interconnect_io.h"
 
 namespace neuroshard::testing_costs {
 
@@ -15,11 +16,11 @@ struct SyntheticCluster {
   std::string interconnect = "test-net";
   int world_size = 4;
   int local_world_size = 1;
-  ClusterNetwork network{.intra_host_gb_per_s = 20.0,
-                         .intra_host_latency_ms = 0.005,
-                         .inter_host_gb_per_s = 2.5,
-                         .inter_host_latency_ms = 0.03,
-                         .devices_per_card = 1};
+  Interconnect links{.intra_host_gb_per_s = 20.0,
+                     .intra_host_latency_ms = 0.005,
+                     .devices_per_card = 1,
+                     .card_gb_per_s = 2.5,
+                     .inter_host_latency_ms = 0.03};
   bool says_its_links = true;  ///< in the header
   double slowdown = 1.0;       ///< of everything after the last start, against the links
 };
@@ -29,19 +30,13 @@ inline void write_all_to_alls(const std::string& path, const SyntheticCluster& c
                               int num_samples, std::uint64_t seed = 1) {
   CommunicationCostsHeader header;
   header.hardware.set("kind", "simulated").set("name", cluster.interconnect);
-  if (cluster.says_its_links) {
-    header.hardware.set("intra_host_gb_per_s", cluster.network.intra_host_gb_per_s)
-        .set("intra_host_latency_ms", cluster.network.intra_host_latency_ms)
-        .set("inter_host_gb_per_s", cluster.network.inter_host_gb_per_s)
-        .set("inter_host_latency_ms", cluster.network.inter_host_latency_ms)
-        .set("devices_per_card", cluster.network.devices_per_card);
-  }
+  if (cluster.says_its_links) set_links(header.hardware, cluster.links);
   header.world_size = cluster.world_size;
   header.local_world_size = cluster.local_world_size;
   header.interconnect = cluster.interconnect;
   header.batch_size = 4096;
   LinkSchedule schedule(
-      cluster.network,
+      cluster.links,
       {.world_size = cluster.world_size, .local_world_size = cluster.local_world_size},
       header.batch_size, element_bytes(header.data_type));
   const auto devices = static_cast<std::size_t>(cluster.world_size);

@@ -5,13 +5,13 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/communication_costs_io.h"
+#include "neuroshard/io/interconnect_io.h"
 
 namespace neuroshard {
 
@@ -92,23 +92,15 @@ class Recorder {
   Clock::time_point start_ = Clock::now();
 };
 
-/// A preset's name, or that of a file.
-std::string name_of(const std::string& platform) {
-  return platform.ends_with(".xml") ? std::filesystem::path(platform).stem().string() : platform;
-}
-
 Json simulated_hardware(const std::string& platform) {
   Json hardware = Json::Object{{"kind", "simulated"}, {"simulator", "SimGrid"}};
-  if (platform.ends_with(".xml")) {
+  if (is_platform_file(platform)) {
     return hardware.set("platform_file", platform).set("sha256", sha256_file(platform));
   }
-  const SimulatedCluster& cluster = find_simulated_cluster(platform);
-  return hardware.set("name", std::string(cluster.name))
-      .set("intra_host_gb_per_s", cluster.intra_host_gb_per_s * cluster.intra_host_share)
-      .set("intra_host_latency_ms", cluster.intra_host_latency_ms)
-      .set("inter_host_gb_per_s", cluster.card_gb_per_s * cluster.card_share)
-      .set("inter_host_latency_ms", cluster.inter_host_latency_ms)
-      .set("devices_per_card", cluster.devices_per_card);
+  const Interconnect& interconnect = platform_interconnect(platform);
+  hardware.set("name", interconnect.name);
+  set_links(hardware, interconnect);
+  return hardware;
 }
 
 }  // namespace
@@ -116,7 +108,7 @@ Json simulated_hardware(const std::string& platform) {
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
                                           const std::string& platform) {
   const CommunicationCostsHeader header =
-      make_header(collection, simulated_hardware(platform), name_of(platform));
+      make_header(collection, simulated_hardware(platform), platform_name(platform));
   // Made when the first case is asked for: a platform that cannot be built leaves no file behind.
   std::optional<Recorder> recorder;
   const auto next = [&] {
@@ -134,14 +126,15 @@ std::int64_t simulate_communication_costs(const CommunicationCollection& collect
   return recorder ? recorder->finish() : 0;
 }
 
-MeasuredNetwork host_network(MpiTransport& processes) {
+MeasuredTransport host_transport(MpiTransport& processes) {
   const HardwareInfo info = cpu_info();
   return {processes,
           Json::Object{{"kind", "cpu"}, {"name", info.name}, {"num_cores", info.num_cores}}};
 }
 
 std::int64_t measure_communication_costs(const CommunicationCollection& collection,
-                                         MpiTransport& processes, const MeasuredNetwork& network) {
+                                         MpiTransport& processes,
+                                         const MeasuredTransport& measured_on) {
   const CommunicationSamplingOptions& sampling = collection.sampling;
   if (processes.size() != sampling.world_size) {
     throw CollectiveInputError("mpi",
@@ -157,7 +150,7 @@ std::int64_t measure_communication_costs(const CommunicationCollection& collecti
   }
   std::optional<Recorder> recorder;
   if (processes.rank() == 0) {
-    Json hardware = network.hardware;
+    Json hardware = measured_on.hardware;
     hardware.set("hosts", std::move(hosts));
     recorder.emplace(collection, make_header(collection, std::move(hardware), ""));
   }
@@ -167,7 +160,7 @@ std::int64_t measure_communication_costs(const CommunicationCollection& collecti
     const std::int64_t index = MpiTransport::broadcast_integer(drawn ? drawn->first : -1);
     if (index < 0) break;
     const AllToAllMeasurement measured =
-        measure_all_to_alls(network.transport, sample_communication_case(sampling, index),
+        measure_all_to_alls(measured_on.transport, sample_communication_case(sampling, index),
                             sampling.batch_size, sampling.data_type, RepetitionOptions{});
     if (recorder) recorder->record(index, measured);
   }

@@ -15,7 +15,7 @@ namespace neuroshard {
 struct CommunicationCollection {
   CommunicationSamplingOptions sampling;
   int local_world_size = 1;
-  std::string interconnect;  ///< name of the network; empty: the platform's, or none if measured
+  std::string interconnect;  ///< its name; empty: the platform's, or none if measured
   std::int64_t num_samples = 1000;
   std::string path;
   std::function<void(const CollectionProgress&)> on_progress;  ///< may be empty
@@ -27,16 +27,17 @@ std::int64_t simulate_communication_costs(const CommunicationCollection& collect
                                           const std::string& platform);
 
 /// What messages travel on, and what the data's header says of the hardware (its hosts are added).
-struct MeasuredNetwork {
+struct MeasuredTransport {
   Transport& transport;
   Json hardware;
 };
 /// Messages of MPI, between the hosts' memories.
-[[nodiscard]] MeasuredNetwork host_network(MpiTransport& processes);
+[[nodiscard]] MeasuredTransport host_transport(MpiTransport& processes);
 
 /// The same, measured. Collective; process 0 writes. Throws InputError in every process if they
 /// were not all asked for the same.
 std::int64_t measure_communication_costs(const CommunicationCollection& collection,
-                                         MpiTransport& processes, const MeasuredNetwork& network);
+                                         MpiTransport& processes,
+                                         const MeasuredTransport& measured_on);
 
 }  // namespace neuroshard

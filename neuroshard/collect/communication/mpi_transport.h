@@ -1,4 +1,4 @@
-// The communication benchmark's network on MPI: real processes, real messages.
+// The communication benchmark's transport on MPI: real processes, real messages.
 #pragma once
 
 #include <exception>

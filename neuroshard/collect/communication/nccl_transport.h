@@ -1,4 +1,4 @@
-// The communication benchmark's network between GPUs: NCCL sends, device events time.
+// The communication benchmark's transport between GPUs: NCCL sends, device events time.
 #pragma once
 
 #include <memory>

@@ -39,27 +39,27 @@ LinkPair make_links(s4u::NetZone& zone, const std::string& name, double gb_per_s
   return {make("-up"), make("-down")};
 }
 
-std::vector<s4u::Host*> build_platform(const SimulatedCluster& cluster, int world_size,
+std::vector<s4u::Host*> build_platform(const Interconnect& interconnect, int world_size,
                                        int local_world_size) {
   s4u::NetZone* zone = s4u::create_full_zone("cluster");
   std::vector<s4u::Host*> hosts;
   std::vector<LinkPair> device_links;
   std::vector<LinkPair> card_links;
   const int cards_per_host =
-      (local_world_size + cluster.devices_per_card - 1) / cluster.devices_per_card;
+      (local_world_size + interconnect.devices_per_card - 1) / interconnect.devices_per_card;
   const auto card_of = [&](int device) {
     return device / local_world_size * cards_per_host +
-           device % local_world_size / cluster.devices_per_card;
+           device % local_world_size / interconnect.devices_per_card;
   };
   for (int device = 0; device < world_size; ++device) {
     hosts.push_back(zone->create_host(fmt::format("device-{}", device), 1e9));
     device_links.push_back(make_links(*zone, fmt::format("device-{}", device),
-                                      cluster.intra_host_gb_per_s * cluster.intra_host_share,
-                                      cluster.intra_host_latency_ms));
+                                      interconnect.effective_intra_host_gb_per_s(),
+                                      interconnect.intra_host_latency_ms));
     if (card_of(device) == static_cast<int>(card_links.size())) {
       card_links.push_back(make_links(*zone, fmt::format("card-{}", card_links.size()),
-                                      cluster.card_gb_per_s * cluster.card_share,
-                                      cluster.inter_host_latency_ms));
+                                      interconnect.effective_card_gb_per_s(),
+                                      interconnect.inter_host_latency_ms));
     }
   }
   for (int from = 0; from < world_size; ++from) {
@@ -278,9 +278,9 @@ void with_platform(const SimulationOptions& options,
                    const std::function<void(s4u::Engine&, const std::vector<s4u::Host*>&)>& run) {
   static bool used = false;
   if (used) throw std::logic_error("SimGrid can be started once per process");
-  const bool from_file = options.platform.ends_with(".xml");
+  const bool from_file = is_platform_file(options.platform);
   // Before SimGrid starts: what is wrong with the options has nothing to do with it.
-  const SimulatedCluster* cluster = from_file ? nullptr : &find_simulated_cluster(options.platform);
+  const Interconnect* interconnect = from_file ? nullptr : &platform_interconnect(options.platform);
   used = true;
   std::string arguments[] = {
     "neuroshard",
@@ -304,7 +304,7 @@ void with_platform(const SimulationOptions& options,
   s4u::Engine engine(&count, pointers.data());
   const std::vector<s4u::Host*> hosts =
       from_file ? load_platform(engine, options)
-                : build_platform(*cluster, options.world_size, options.local_world_size);
+                : build_platform(*interconnect, options.world_size, options.local_world_size);
   run(engine, hosts);
 }
 

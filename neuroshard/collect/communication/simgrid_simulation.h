@@ -9,7 +9,7 @@
 
 #include "neuroshard/collect/communication/all_to_all_benchmark.h"
 #include "neuroshard/collect/communication/communication_case.h"
-#include "neuroshard/collect/communication/simulated_cluster.h"
+#include "neuroshard/collect/communication/platform.h"
 
 namespace neuroshard {
 

@@ -1,4 +1,4 @@
-// What the communication benchmark needs of a network, real or simulated.
+// What the communication benchmark needs of an interconnect, real or simulated.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class Transport {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
 
-  /// This process's clock [ms], simulated where the network is.
+  /// This process's clock [ms], simulated where the interconnect is.
   [[nodiscard]] virtual double now_ms() = 0;
   /// Lets so much time pass, as computation would.
   virtual void wait_ms(double duration) = 0;

@@ -45,7 +45,7 @@ void communication_features(LinkSchedule& schedule, AllToAll direction,
   }
   const double latency = schedule.latency_ms();
   const double unit = std::max(together + latency, kSmallestTime);
-  const ClusterNetwork& network = schedule.network();
+  const Interconnect& interconnect = schedule.interconnect();
   const double world_size = static_cast<double>(devices);
   const double per_host = schedule.devices_per_host();
   // What all devices have in common.
@@ -55,8 +55,9 @@ void communication_features(LinkSchedule& schedule, AllToAll direction,
       log2_of(world_size),
       log2_of(per_host),
       log2_of(world_size / per_host),
-      log2_of(network.intra_host_gb_per_s / network.inter_host_gb_per_s),
-      log2_of(std::min<double>(network.devices_per_card, per_host)),
+      log2_of(interconnect.effective_intra_host_gb_per_s() /
+              interconnect.effective_card_gb_per_s()),
+      log2_of(std::min<double>(interconnect.devices_per_card, per_host)),
       direction == AllToAll::backward ? 1.0 : 0.0};
   for (Eigen::Index d = 0; d < devices; ++d) {
     const LinkSchedule::Loads& load = schedule.loads()[static_cast<std::size_t>(d)];

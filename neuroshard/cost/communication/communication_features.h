@@ -16,7 +16,7 @@ inline constexpr std::string_view kCommunicationSchema = "communication/1";
 
 /// An all-to-all as the links alone would have it, and features of every device in it.
 /// All times are divided by the time that the all-to-all takes if all start together, so that a
-/// faster network or a larger batch looks the same to the network.
+/// faster interconnect or a larger batch looks the same to the network.
 struct CommunicationFeatures {
   Eigen::MatrixXf values;       ///< features x devices
   std::vector<double> ends_ms;  ///< of the link schedule

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
 #include <vector>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/communication_features.h"
 #include "neuroshard/io/checksum.h"
+#include "neuroshard/io/interconnect_io.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/json/json_reader.h"
 
@@ -21,33 +23,16 @@ constexpr const char* kArchitecture = "link-delays";
 Json clusters_json(const std::vector<TrainedCluster>& clusters) {
   Json::Array array;
   for (const TrainedCluster& cluster : clusters) {
-    const ClusterNetwork& network = cluster.network;
-    array.push_back(Json::Object{{"name", cluster.name},
-                                 {"hardware", cluster.hardware},
-                                 {"max_local_world_size", cluster.max_local_world_size},
-                                 {"min_world_size", cluster.min_world_size},
-                                 {"max_world_size", cluster.max_world_size},
-                                 {"intra_host_gb_per_s", network.intra_host_gb_per_s},
-                                 {"intra_host_latency_ms", network.intra_host_latency_ms},
-                                 {"inter_host_gb_per_s", network.inter_host_gb_per_s},
-                                 {"inter_host_latency_ms", network.inter_host_latency_ms},
-                                 {"devices_per_card", network.devices_per_card}});
+    const Interconnect& interconnect = cluster.interconnect;
+    Json json = Json::Object{{"name", interconnect.name},
+                             {"hardware", cluster.hardware},
+                             {"max_local_world_size", interconnect.devices_per_host},
+                             {"min_world_size", cluster.min_world_size},
+                             {"max_world_size", cluster.max_world_size}};
+    set_links(json, interconnect);
+    array.push_back(std::move(json));
   }
   return array;
-}
-
-double number_above_0(const JsonReader& object, const char* key) {
-  const JsonReader field = object.field(key);
-  const double value = field.number();
-  if (value <= 0.0) field.fail("a number above 0");
-  return value;
-}
-
-double number_from_0(const JsonReader& object, const char* key) {
-  const JsonReader field = object.field(key);
-  const double value = field.number();
-  if (value < 0.0) field.fail("a number of at least 0");
-  return value;
 }
 
 int count(const JsonReader& object, const char* key) {
@@ -60,17 +45,13 @@ std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
     const JsonReader element = reader.element(i);
     const JsonReader hardware = element.field("hardware");
     hardware.check([&] { (void)parse_json(hardware.text(), "text"); });
-    clusters.push_back(
-        {.name = element.field("name").text(),
-         .hardware = element.field("hardware").text(),
-         .network = {.intra_host_gb_per_s = number_above_0(element, "intra_host_gb_per_s"),
-                     .intra_host_latency_ms = number_from_0(element, "intra_host_latency_ms"),
-                     .inter_host_gb_per_s = number_above_0(element, "inter_host_gb_per_s"),
-                     .inter_host_latency_ms = number_from_0(element, "inter_host_latency_ms"),
-                     .devices_per_card = count(element, "devices_per_card")},
-         .max_local_world_size = count(element, "max_local_world_size"),
-         .min_world_size = count(element, "min_world_size"),
-         .max_world_size = count(element, "max_world_size")});
+    TrainedCluster cluster{.interconnect = links_from(element),
+                           .hardware = hardware.text(),
+                           .min_world_size = count(element, "min_world_size"),
+                           .max_world_size = count(element, "max_world_size")};
+    cluster.interconnect.name = element.field("name").text();
+    cluster.interconnect.devices_per_host = count(element, "max_local_world_size");
+    clusters.push_back(std::move(cluster));
   }
   if (clusters.empty()) reader.fail("at least one cluster");
   return clusters;
@@ -120,10 +101,10 @@ std::shared_ptr<const NeuralCommunicationModel> CommunicationModelFile::of_clust
   }
   std::vector<std::string> names;
   for (std::size_t i = 0; i < info.clusters.size(); ++i) {
-    if (info.clusters[i].name == name) {
+    if (info.clusters[i].interconnect.name == name) {
       return std::make_shared<NeuralCommunicationModel>(network, info, i);
     }
-    names.push_back(info.clusters[i].name);
+    names.push_back(info.clusters[i].interconnect.name);
   }
   throw InputError(place, fmt::format("an interconnect of the model: {}", fmt::join(names, ", ")),
                    fmt::format("\"{}\"", name));

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 namespace neuroshard {
 
@@ -44,24 +45,25 @@ class LinkSchedule::HostMaxima {
   int second_ = -1;
 };
 
-LinkSchedule::LinkSchedule(const ClusterNetwork& network, const Topology& topology,
+LinkSchedule::LinkSchedule(const Interconnect& interconnect, const Topology& topology,
                            std::int64_t batch_size, std::int64_t bytes_per_element)
-    : network_(network),
+    : interconnect_(interconnect),
       world_size_(topology.world_size),
       per_host_(topology.local_world_size),
       batch_bytes_(bytes_per_element * batch_size),
       loads_(world_size_),
       card_send_ends_(world_size_),
-      card_receive_ends_(world_size_) {
+      card_receive_ends_(world_size_),
+      left_ms_(world_size_) {
   const double bytes = static_cast<double>(batch_bytes_) / world_size_;
-  intra_ms_per_column_ = bytes / (network.intra_host_gb_per_s * 1e6);
-  inter_ms_per_column_ = bytes / (network.inter_host_gb_per_s * 1e6);
+  intra_ms_per_column_ = bytes / (interconnect.effective_intra_host_gb_per_s() * 1e6);
+  inter_ms_per_column_ = bytes / (interconnect.effective_card_gb_per_s() * 1e6);
 }
 
-bool LinkSchedule::is_of(const ClusterNetwork& network, const Topology& topology,
+bool LinkSchedule::is_of(const Interconnect& interconnect, const Topology& topology,
                          std::int64_t batch_size, std::int64_t bytes_per_element) const {
-  return network == network_ && topology.world_size == world_size_ &&
-         topology.local_world_size == per_host_ && bytes_per_element * batch_size == batch_bytes_;
+  return topology.world_size == world_size_ && topology.local_world_size == per_host_ &&
+         bytes_per_element * batch_size == batch_bytes_ && interconnect.has_links_of(interconnect_);
 }
 
 void LinkSchedule::compute_loads(std::span<const double> columns) {
@@ -80,51 +82,55 @@ void LinkSchedule::compute_loads(std::span<const double> columns) {
 }
 
 template <typename Work>
+void LinkSchedule::share_card(int first, int last, std::span<const double> start_ms,
+                              const Work& work, std::vector<double>& ends) {
+  arrivals_.resize(last - first);
+  std::iota(arrivals_.begin(), arrivals_.end(), first);
+  std::sort(arrivals_.begin(), arrivals_.end(), [&](int a, int b) {
+    return start_ms[a] != start_ms[b] ? start_ms[a] < start_ms[b] : a < b;
+  });
+  active_.clear();
+  double now = start_ms[arrivals_.front()];
+  for (std::size_t arrived = 0; arrived < arrivals_.size() || !active_.empty();) {
+    while (arrived < arrivals_.size() && start_ms[arrivals_[arrived]] <= now) {
+      const int d = arrivals_[arrived++];
+      left_ms_[d] = work(d);
+      ends[d] = start_ms[d];
+      if (left_ms_[d] > 0.0) active_.push_back(d);
+    }
+    const double next = arrived < arrivals_.size() ? start_ms[arrivals_[arrived]]
+                                                   : std::numeric_limits<double>::infinity();
+    if (active_.empty()) {
+      if (arrived < arrivals_.size()) now = next;
+      continue;
+    }
+    const auto flows = static_cast<double>(active_.size());
+    const int shortest = *std::min_element(active_.begin(), active_.end(),
+                                           [&](int a, int b) { return left_ms_[a] < left_ms_[b]; });
+    const double step = std::min(left_ms_[shortest] * flows, next - now);
+    const bool ended = left_ms_[shortest] * flows <= next - now;
+    const double done = ended ? left_ms_[shortest] : step / flows;
+    now = ended ? now + step : next;
+    std::erase_if(active_, [&](int d) {
+      left_ms_[d] -= done;
+      if (left_ms_[d] > 0.0) return false;
+      ends[d] = now;
+      return true;
+    });
+  }
+}
+
+template <typename Work>
 void LinkSchedule::share_cards(std::span<const double> start_ms, const Work& work,
                                std::vector<double>& ends) {
-  const int on_card = std::min(network_.devices_per_card, per_host_);
+  const int on_card = std::min(interconnect_.devices_per_card, per_host_);
   if (on_card == 1) {
     for (int d = 0; d < world_size_; ++d) ends[d] = start_ms[d] + work(d);
     return;
   }
-  std::vector<int> order;
-  std::vector<double> left(world_size_);
   for (int host = 0; host < world_size_; host += per_host_) {
     for (int first = host; first < host + per_host_; first += on_card) {
-      const int last = std::min(first + on_card, host + per_host_);
-      order.resize(last - first);
-      std::iota(order.begin(), order.end(), first);
-      std::stable_sort(order.begin(), order.end(),
-                       [&](int a, int b) { return start_ms[a] < start_ms[b]; });
-      std::vector<int> active;
-      double now = start_ms[order.front()];
-      for (std::size_t arrived = 0; arrived < order.size() || !active.empty();) {
-        while (arrived < order.size() && start_ms[order[arrived]] <= now) {
-          const int d = order[arrived++];
-          left[d] = work(d);
-          ends[d] = start_ms[d];
-          if (left[d] > 0.0) active.push_back(d);
-        }
-        const double next = arrived < order.size() ? start_ms[order[arrived]]
-                                                   : std::numeric_limits<double>::infinity();
-        if (active.empty()) {
-          if (arrived < order.size()) now = next;
-          continue;
-        }
-        const auto flows = static_cast<double>(active.size());
-        const int shortest = *std::min_element(active.begin(), active.end(),
-                                               [&](int a, int b) { return left[a] < left[b]; });
-        const double step = std::min(left[shortest] * flows, next - now);
-        const bool ended = left[shortest] * flows <= next - now;
-        const double done = ended ? left[shortest] : step / flows;
-        now = ended ? now + step : next;
-        std::erase_if(active, [&](int d) {
-          left[d] -= done;
-          if (left[d] > 0.0) return false;
-          ends[d] = now;
-          return true;
-        });
-      }
+      share_card(first, std::min(first + on_card, host + per_host_), start_ms, work, ends);
     }
   }
 }
@@ -148,15 +154,42 @@ void LinkSchedule::ends(std::span<const double> columns, std::span<const double>
     double end = start_ms[d];
     if (has_intra) {
       end = std::max(senders.own(d), start_ms[d] + loads_[d].intra_receive_ms) +
-            network_.intra_host_latency_ms;
+            interconnect_.intra_host_latency_ms;
     }
     if (has_inter) {
       const double transfers =
           std::max({card_send_ends_[d], card_receive_ends_[d], cards.others(d), starts.others(d)});
-      end = std::max(end, transfers + network_.inter_host_latency_ms);
+      end = std::max(end, transfers + interconnect_.inter_host_latency_ms);
     }
     ends_ms[d] = end;
   }
+}
+
+LinkSchedule& thread_link_schedule(const Interconnect& interconnect, const Topology& topology,
+                                   std::int64_t batch_size) {
+  static thread_local std::optional<LinkSchedule> schedule;
+  if (!schedule || !schedule->is_of(interconnect, topology, batch_size)) {
+    schedule.emplace(interconnect, topology, batch_size);
+  }
+  return *schedule;
+}
+
+double own_messages_ms(const Interconnect& interconnect, const Topology& topology,
+                       std::int64_t batch_size, double columns) {
+  const int world_size = topology.world_size;
+  const int per_host = topology.local_world_size;
+  const double bytes = 4.0 * static_cast<double>(batch_size) / world_size * columns;
+  double longest = 0.0;
+  if (per_host > 1) {
+    longest = bytes * (per_host - 1) / (interconnect.effective_intra_host_gb_per_s() * 1e6) +
+              interconnect.intra_host_latency_ms;
+  }
+  if (world_size > per_host) {
+    longest = std::max(
+        longest, bytes * (world_size - per_host) / (interconnect.effective_card_gb_per_s() * 1e6) +
+                     interconnect.inter_host_latency_ms);
+  }
+  return longest;
 }
 
 }  // namespace neuroshard

@@ -8,21 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/task.h"
 
 namespace neuroshard {
-
-/// Rates and latencies of a cluster whose switches never block; rates are what large messages
-/// reach, each way, in 1e9 bytes per second.
-struct ClusterNetwork {
-  double intra_host_gb_per_s = 0.0;  ///< of a device to the others of its host
-  double intra_host_latency_ms = 0.0;
-  double inter_host_gb_per_s = 0.0;  ///< of a network card
-  double inter_host_latency_ms = 0.0;
-  int devices_per_card = 1;  ///< consecutive devices of a host share a card
-
-  friend bool operator==(const ClusterNetwork&, const ClusterNetwork&) = default;
-};
 
 /// A device's all-to-all ends when the last of its messages has arrived. Device d enters at
 /// start[d]; with u = bytes of one column for one peer, all its messages share its links, so
@@ -36,18 +25,20 @@ struct ClusterNetwork {
 ///
 /// Both levels, in the host and between hosts, run at the same time. Devices on one card share it
 /// evenly: the ends of its messages follow from processor sharing of the flows as they arrive.
-/// Exact for one level of network without lags, and a bound with them (messages of early devices
+/// Exact for one level of links without lags, and a bound with them (messages of early devices
 /// may wait for late ones, which here they do not).
 class LinkSchedule {
  public:
-  LinkSchedule(const ClusterNetwork& network, const Topology& topology, std::int64_t batch_size,
+  /// `interconnect` must be valid.
+  LinkSchedule(const Interconnect& interconnect, const Topology& topology, std::int64_t batch_size,
                std::int64_t bytes_per_element = 4);
 
-  /// Whether this is what the constructor would make of these.
-  [[nodiscard]] bool is_of(const ClusterNetwork& network, const Topology& topology,
+  /// Whether this is what the constructor would make of these, but for the interconnect's name.
+  [[nodiscard]] bool is_of(const Interconnect& interconnect, const Topology& topology,
                            std::int64_t batch_size, std::int64_t bytes_per_element = 4) const;
 
-  /// ends_ms[d] in the clock of start_ms; all spans have world_size elements. O(W log W).
+  /// ends_ms[d] in the clock of start_ms; all spans have world_size elements. O(W log W), no
+  /// allocation.
   void ends(std::span<const double> columns, std::span<const double> start_ms,
             std::span<double> ends_ms);
 
@@ -58,12 +49,12 @@ class LinkSchedule {
   };
   [[nodiscard]] std::span<const Loads> loads() const { return loads_; }
 
-  [[nodiscard]] const ClusterNetwork& network() const { return network_; }
+  [[nodiscard]] const Interconnect& interconnect() const { return interconnect_; }
   [[nodiscard]] int devices_per_host() const { return per_host_; }
   /// Of the slowest level that there is.
   [[nodiscard]] double latency_ms() const {
-    return std::max(per_host_ > 1 ? network_.intra_host_latency_ms : 0.0,
-                    world_size_ > per_host_ ? network_.inter_host_latency_ms : 0.0);
+    return std::max(per_host_ > 1 ? interconnect_.intra_host_latency_ms : 0.0,
+                    world_size_ > per_host_ ? interconnect_.inter_host_latency_ms : 0.0);
   }
 
  private:
@@ -74,8 +65,12 @@ class LinkSchedule {
   /// ends[d] of flows that share their card, device d's taking `work(d)` alone.
   template <typename Work>
   void share_cards(std::span<const double> start_ms, const Work& work, std::vector<double>& ends);
+  /// The same for the card of devices [first, last).
+  template <typename Work>
+  void share_card(int first, int last, std::span<const double> start_ms, const Work& work,
+                  std::vector<double>& ends);
 
-  ClusterNetwork network_;
+  Interconnect interconnect_;
   int world_size_;
   int per_host_;
   std::int64_t batch_bytes_;  ///< of one column
@@ -85,6 +80,21 @@ class LinkSchedule {
   std::vector<double> card_send_ends_;
   std::vector<double> card_receive_ends_;
   std::array<std::vector<double>, 3> host_maxima_;  ///< room for HostMaxima
+  std::vector<int> arrivals_;                       ///< of a card: its devices as they start
+  std::vector<int> active_;                         ///< of a card: devices that are sending
+  std::vector<double> left_ms_;                     ///< of each device, what it would take alone
 };
+
+/// This thread's schedule for these, made anew where it was asked for others last: a search asks
+/// millions of times, and models are shared by threads. Valid until the thread's next call.
+[[nodiscard]] LinkSchedule& thread_link_schedule(const Interconnect& interconnect,
+                                                 const Topology& topology, std::int64_t batch_size);
+
+/// How long a device's own fp32 messages take on its links if they have those to themselves [ms],
+/// latency included; 0 for a device alone. No end of LinkSchedule is less than this after the
+/// device's start, whatever the others hold and whenever they start. Convex in `columns`, and never
+/// falling.
+[[nodiscard]] double own_messages_ms(const Interconnect& interconnect, const Topology& topology,
+                                     std::int64_t batch_size, double columns);
 
 }  // namespace neuroshard

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <optional>
 
 #include "neuroshard/cost/communication/communication_features.h"
 #include "neuroshard/io/json/json.h"
@@ -17,7 +16,6 @@ namespace {
 
 /// What a prediction needs room for; one per thread, because a search asks millions of times.
 struct Scratch {
-  std::optional<LinkSchedule> schedule;
   CommunicationFeatures features;
   CommunicationInference::Scratch network;
   std::vector<float> delays;
@@ -28,16 +26,6 @@ struct Scratch {
 Scratch& scratch_of_thread() {
   static thread_local Scratch scratch;
   return scratch;
-}
-
-/// This thread's, made anew where another was asked for last.
-LinkSchedule& schedule_of(const ClusterNetwork& network, const Topology& topology,
-                          std::int64_t batch_size) {
-  std::optional<LinkSchedule>& schedule = scratch_of_thread().schedule;
-  if (!schedule || !schedule->is_of(network, topology, batch_size)) {
-    schedule.emplace(network, topology, batch_size);
-  }
-  return *schedule;
 }
 
 }  // namespace
@@ -58,7 +46,7 @@ NeuralCommunicationModel::NeuralCommunicationModel(
 bool NeuralCommunicationModel::is_known(const Topology& topology) const {
   return topology.world_size >= cluster().min_world_size &&
          topology.world_size <= cluster().max_world_size &&
-         topology.local_world_size <= cluster().max_local_world_size;
+         topology.local_world_size <= cluster().interconnect.devices_per_host;
 }
 
 void NeuralCommunicationModel::forward(const Topology& topology, std::int64_t batch_size,
@@ -85,7 +73,7 @@ void NeuralCommunicationModel::all_to_all(const Topology& topology, std::int64_t
     return;
   }
   Scratch& scratch = scratch_of_thread();
-  LinkSchedule& schedule = schedule_of(cluster().network, topology, batch_size);
+  LinkSchedule& schedule = thread_link_schedule(cluster().interconnect, topology, batch_size);
   communication_features(schedule, direction, columns, start_ms, scratch.features);
   const double last = scratch.features.last_start_ms;
   const bool known = is_known(topology);
@@ -106,22 +94,7 @@ void NeuralCommunicationModel::all_to_all(const Topology& topology, std::int64_t
 
 double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,
                                           double columns) const {
-  const int world_size = topology.world_size;
-  const int per_host = topology.local_world_size;
-  if (world_size == 1) return 0.0;
-  const ClusterNetwork& network = cluster().network;
-  const double bytes = 4.0 * static_cast<double>(batch_size) / world_size * columns;
-  double longest = 0.0;
-  if (per_host > 1) {
-    longest = bytes * (per_host - 1) / (network.intra_host_gb_per_s * 1e6) +
-              network.intra_host_latency_ms;
-  }
-  if (world_size > per_host) {
-    longest =
-        std::max(longest, bytes * (world_size - per_host) / (network.inter_host_gb_per_s * 1e6) +
-                              network.inter_host_latency_ms);
-  }
-  return 2.0 * longest;
+  return 2.0 * own_messages_ms(cluster().interconnect, topology, batch_size, columns);
 }
 
 double NeuralCommunicationModel::least_cost_ms(const Topology& topology, std::int64_t batch_size,
@@ -130,7 +103,7 @@ double NeuralCommunicationModel::least_cost_ms(const Topology& topology, std::in
   const std::size_t world_size = columns.size();
   assert(compute_ms.size() == world_size);
   if (world_size == 1) return compute_ms[0];
-  LinkSchedule& schedule = schedule_of(cluster().network, topology, batch_size);
+  LinkSchedule& schedule = thread_link_schedule(cluster().interconnect, topology, batch_size);
   std::vector<double>& starts = scratch_of_thread().starts;
   std::vector<double>& ends = scratch_of_thread().ends;
   starts.assign(world_size, 0.0);
@@ -151,13 +124,13 @@ std::vector<std::string> NeuralCommunicationModel::outside_range(const Task& tas
   if (topology.world_size < cluster().min_world_size ||
       topology.world_size > cluster().max_world_size) {
     reasons.push_back(fmt::format("world_size: \"{}\" was trained on {} to {}, got {}{}",
-                                  cluster().name, cluster().min_world_size,
+                                  cluster().interconnect.name, cluster().min_world_size,
                                   cluster().max_world_size, topology.world_size, formula));
   }
-  if (topology.local_world_size > cluster().max_local_world_size) {
-    reasons.push_back(fmt::format("local_world_size: \"{}\" was trained on at most {}, got {}{}",
-                                  cluster().name, cluster().max_local_world_size,
-                                  topology.local_world_size, formula));
+  if (topology.local_world_size > cluster().interconnect.devices_per_host) {
+    reasons.push_back(fmt::format(
+        "local_world_size: \"{}\" was trained on at most {}, got {}{}", cluster().interconnect.name,
+        cluster().interconnect.devices_per_host, topology.local_world_size, formula));
   }
   if (task.batch_size < info_.min_batch_size || task.batch_size > info_.max_batch_size) {
     reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", info_.min_batch_size,

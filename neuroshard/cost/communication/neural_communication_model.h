@@ -18,10 +18,9 @@ namespace neuroshard {
 
 /// A cluster that a model was trained on.
 struct TrainedCluster {
-  std::string name;      ///< the interconnect's, e.g. "ethernet-25g"
+  /// Rates are what messages reach, and `devices_per_host` the most that it was trained on.
+  Interconnect interconnect;
   std::string hardware;  ///< JSON object
-  ClusterNetwork network;
-  int max_local_world_size = 1;
   int min_world_size = 2;
   int max_world_size = 2;
 };
@@ -46,8 +45,8 @@ class NeuralCommunicationModel : public CommunicationCostModel {
   NeuralCommunicationModel(std::shared_ptr<const CommunicationNetwork> network,
                            CommunicationModelInfo info, std::size_t cluster);
 
-  /// The cluster's name.
-  [[nodiscard]] std::string name() const override { return cluster().name; }
+  /// The interconnect's.
+  [[nodiscard]] std::string name() const override { return cluster().interconnect.name; }
   /// By the "kind" of the cluster's hardware.
   [[nodiscard]] bool is_simulated() const override { return is_simulated_; }
   void forward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,

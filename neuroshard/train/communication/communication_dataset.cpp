@@ -9,8 +9,9 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/io/checksum.h"
+#include "neuroshard/io/interconnect_io.h"
 #include "neuroshard/io/json/json_reader.h"
-#include "neuroshard/train/communication/network_calibration.h"
+#include "neuroshard/train/communication/interconnect_fit.h"
 
 namespace neuroshard {
 
@@ -24,23 +25,6 @@ constexpr double kShortestMs = 1e-6;
 /// The header's rates; all five fields, or none.
 bool has_links(const Json& hardware) { return hardware.find("inter_host_gb_per_s") != nullptr; }
 
-ClusterNetwork links_of(const Json& hardware, const std::string& place) {
-  const JsonReader reader(hardware, place);
-  ClusterNetwork network;
-  const auto read = [&](const char* key, double& value, bool may_be_zero) {
-    const JsonReader field = reader.field(key);
-    value = field.number();
-    if (value < 0.0 || (value == 0.0 && !may_be_zero)) field.fail("a number above 0");
-  };
-  read("intra_host_gb_per_s", network.intra_host_gb_per_s, false);
-  read("intra_host_latency_ms", network.intra_host_latency_ms, true);
-  read("inter_host_gb_per_s", network.inter_host_gb_per_s, false);
-  read("inter_host_latency_ms", network.inter_host_latency_ms, true);
-  const JsonReader on_card = reader.field("devices_per_card");
-  network.devices_per_card = static_cast<int>(on_card.integer(1, 1 << 20));
-  return network;
-}
-
 class Builder {
  public:
   explicit Builder(CommunicationDataset& dataset) : dataset_(dataset) {
@@ -49,11 +33,12 @@ class Builder {
   }
 
   void add_file(const CommunicationCosts& costs, const std::string& cluster,
-                const ClusterNetwork& network) {
+                const Interconnect& interconnect) {
     const CommunicationCostsHeader& header = costs.header;
     const Topology topology{.world_size = header.world_size,
                             .local_world_size = header.local_world_size};
-    LinkSchedule schedule(network, topology, header.batch_size, element_bytes(header.data_type));
+    LinkSchedule schedule(interconnect, topology, header.batch_size,
+                          element_bytes(header.data_type));
     dataset_.files.push_back({cluster, topology, header.batch_size, header.data_type});
     const auto devices = static_cast<Index>(2 * costs.samples.size()) * header.world_size;
     dataset_.features.conservativeResize(Eigen::NoChange, dataset_.features.cols() + devices);
@@ -130,47 +115,49 @@ std::vector<CostsFile> read_files(const std::vector<std::string>& paths,
 }
 
 /// The links of the clusters whose headers do not have them.
-std::map<std::string, ClusterNetwork> fitted_links(const std::vector<CostsFile>& files,
-                                                   const CommunicationDataset* training) {
+std::map<std::string, Interconnect> fitted_links(const std::vector<CostsFile>& files,
+                                                 const CommunicationDataset* training) {
   std::map<std::string, std::vector<const CommunicationCosts*>> unknown;
   for (const CostsFile& file : files) {
     if (!has_links(file.costs.header.hardware)) {
       unknown[cluster_name(file.costs.header)].push_back(&file.costs);
     }
   }
-  std::map<std::string, ClusterNetwork> links;
+  std::map<std::string, Interconnect> links;
   if (training != nullptr) {
     for (const TrainedCluster& cluster : training->info.clusters) {
-      links[cluster.name] = cluster.network;
+      links[cluster.interconnect.name] = cluster.interconnect;
     }
   }
   for (const auto& [name, own] : unknown) {
-    if (!links.contains(name)) links[name] = calibrate_network(own);
+    if (!links.contains(name)) links[name] = fit_interconnect(own);
   }
   return links;
 }
 
 /// Adds the file's cluster to those that the model will know, or widens what is known of it.
 void add_cluster(CommunicationModelInfo& info, const CommunicationCostsHeader& header,
-                 const ClusterNetwork& network, const std::string& path) {
+                 const Interconnect& interconnect, const std::string& path) {
   const std::string name = cluster_name(header);
-  const auto known = std::find_if(info.clusters.begin(), info.clusters.end(),
-                                  [&](const TrainedCluster& other) { return other.name == name; });
+  const auto known =
+      std::find_if(info.clusters.begin(), info.clusters.end(),
+                   [&](const TrainedCluster& other) { return other.interconnect.name == name; });
   if (known == info.clusters.end()) {
-    info.clusters.push_back({.name = name,
+    info.clusters.push_back({.interconnect = interconnect,
                              .hardware = to_line(header.hardware),
-                             .network = network,
-                             .max_local_world_size = header.local_world_size,
                              .min_world_size = header.world_size,
                              .max_world_size = header.world_size});
+    info.clusters.back().interconnect.name = name;
+    info.clusters.back().interconnect.devices_per_host = header.local_world_size;
     return;
   }
-  if (known->network != network) {
+  if (!known->interconnect.has_links_of(interconnect)) {
     throw InputError(path + ": hardware",
                      fmt::format("the links that \"{}\" has in the files before it", name),
                      "others");
   }
-  known->max_local_world_size = std::max(known->max_local_world_size, header.local_world_size);
+  int& devices_per_host = known->interconnect.devices_per_host;
+  devices_per_host = std::max(devices_per_host, header.local_world_size);
   known->min_world_size = std::min(known->min_world_size, header.world_size);
   known->max_world_size = std::max(known->max_world_size, header.world_size);
 }
@@ -182,20 +169,21 @@ CommunicationDataset load_communication_dataset(const std::vector<std::string>& 
   CommunicationDataset dataset;
   Builder builder(dataset);
   const std::vector<CostsFile> files = read_files(paths, training, dataset);
-  const std::map<std::string, ClusterNetwork> fitted = fitted_links(files, training);
+  const std::map<std::string, Interconnect> fitted = fitted_links(files, training);
   CommunicationModelInfo& info = dataset.info;
   for (const CostsFile& file : files) {
     const CommunicationCostsHeader& header = file.costs.header;
-    const ClusterNetwork network = has_links(header.hardware)
-                                       ? links_of(header.hardware, file.path + ": hardware")
-                                       : fitted.at(cluster_name(header));
+    const Interconnect interconnect =
+        has_links(header.hardware)
+            ? links_from(JsonReader(header.hardware, file.path + ": hardware"))
+            : fitted.at(cluster_name(header));
     const bool first = info.clusters.empty();
     info.min_batch_size =
         first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);
     info.max_batch_size =
         first ? header.batch_size : std::max(info.max_batch_size, header.batch_size);
-    add_cluster(info, header, network, file.path);
-    builder.add_file(file.costs, cluster_name(header), network);
+    add_cluster(info, header, interconnect, file.path);
+    builder.add_file(file.costs, cluster_name(header), interconnect);
   }
   return dataset;
 }

@@ -87,7 +87,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             constraints' pooling factors, and every row equally likely.
         optimizer: "sgd" or "rowwise_adagrad"; default: what the sharders' fused parameters or the
             tables say.
-        interconnect: a network that the communication model knows.
+        interconnect: one that the communication model knows.
         seed, num_threads: of the search; the plan does not depend on the threads.
     """
 

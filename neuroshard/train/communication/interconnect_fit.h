@@ -10,8 +10,8 @@ namespace neuroshard {
 
 /// The rates and latencies with which the link schedule is nearest to the measured backward
 /// all-to-alls of one cluster's files, in which all devices start together: the smallest mean error
-/// of the logarithm. A level that no file has gets the rate of the other. Each file must have
-/// samples.
-[[nodiscard]] ClusterNetwork calibrate_network(const std::vector<const CommunicationCosts*>& files);
+/// of the logarithm. A level that no file has gets the rate of the other, and a card is each
+/// device's own. Each file must have samples.
+[[nodiscard]] Interconnect fit_interconnect(const std::vector<const CommunicationCosts*>& files);
 
 }  // namespace neuroshard

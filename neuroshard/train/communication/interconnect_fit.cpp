@@ -1,5 +1,5 @@
-// A search along each of a network's parameters in turn.
-#include "neuroshard/train/communication/network_calibration.h"
+// A search along each of an interconnect's parameters.
+#include "neuroshard/train/communication/interconnect_fit.h"
 
 #include <algorithm>
 #include <array>
@@ -19,12 +19,12 @@ struct Links {
   std::array<double, 2> rate;     ///< in the host, between hosts [GB/s]
   std::array<double, 2> latency;  ///< [ms]
 
-  [[nodiscard]] ClusterNetwork network() const {
+  [[nodiscard]] Interconnect interconnect() const {
     return {.intra_host_gb_per_s = std::exp2(rate[0]),
             .intra_host_latency_ms = std::exp2(latency[0]),
-            .inter_host_gb_per_s = std::exp2(rate[1]),
-            .inter_host_latency_ms = std::exp2(latency[1]),
-            .devices_per_card = 1};
+            .devices_per_card = 1,
+            .card_gb_per_s = std::exp2(rate[1]),
+            .inter_host_latency_ms = std::exp2(latency[1])};
   }
 };
 
@@ -37,7 +37,7 @@ struct ErrorSum {
 ErrorSum error_of(const CommunicationCosts& costs, const Links& links, std::size_t most_samples) {
   const CommunicationCostsHeader& header = costs.header;
   LinkSchedule schedule(
-      links.network(),
+      links.interconnect(),
       {.world_size = header.world_size, .local_world_size = header.local_world_size},
       header.batch_size, element_bytes(header.data_type));
   const std::vector<double> together(header.world_size, 0.0);
@@ -94,7 +94,7 @@ Links first_guess(const std::vector<const CommunicationCosts*>& files) {
 
 }  // namespace
 
-ClusterNetwork calibrate_network(const std::vector<const CommunicationCosts*>& files) {
+Interconnect fit_interconnect(const std::vector<const CommunicationCosts*>& files) {
   bool has_intra = false;
   bool has_inter = false;
   for (const CommunicationCosts* costs : files) {
@@ -127,7 +127,7 @@ ClusterNetwork calibrate_network(const std::vector<const CommunicationCosts*>& f
     links.rate[1 - known] = links.rate[known];
     links.latency[1 - known] = links.latency[known];
   }
-  return links.network();
+  return links.interconnect();
 }
 
 }  // namespace neuroshard

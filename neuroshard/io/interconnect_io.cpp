@@ -1,0 +1,43 @@
+// Writes and reads links.
+#include "neuroshard/io/interconnect_io.h"
+
+namespace neuroshard {
+
+namespace {
+
+double number_above_0(const JsonReader& object, const char* key) {
+  const JsonReader field = object.field(key);
+  const double value = field.number();
+  if (value <= 0.0) field.fail("a number above 0");
+  return value;
+}
+
+double number_from_0(const JsonReader& object, const char* key) {
+  const JsonReader field = object.field(key);
+  const double value = field.number();
+  if (value < 0.0) field.fail("a number of at least 0");
+  return value;
+}
+
+}  // namespace
+
+void set_links(Json& object, const Interconnect& interconnect) {
+  object.set("intra_host_gb_per_s", interconnect.effective_intra_host_gb_per_s())
+      .set("intra_host_latency_ms", interconnect.intra_host_latency_ms)
+      .set("inter_host_gb_per_s", interconnect.effective_card_gb_per_s())
+      .set("inter_host_latency_ms", interconnect.inter_host_latency_ms)
+      .set("devices_per_card", interconnect.devices_per_card);
+}
+
+Interconnect links_from(const JsonReader& object) {
+  Interconnect interconnect;
+  interconnect.intra_host_gb_per_s = number_above_0(object, "intra_host_gb_per_s");
+  interconnect.intra_host_latency_ms = number_from_0(object, "intra_host_latency_ms");
+  interconnect.card_gb_per_s = number_above_0(object, "inter_host_gb_per_s");
+  interconnect.inter_host_latency_ms = number_from_0(object, "inter_host_latency_ms");
+  interconnect.devices_per_card =
+      static_cast<int>(object.field("devices_per_card").integer(1, 1 << 30));
+  return interconnect;
+}
+
+}  // namespace neuroshard
