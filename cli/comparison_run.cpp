@@ -97,24 +97,18 @@ ComputeBackend* ComparisonRun::backend() {
   return backend_.get();
 }
 
-std::vector<ControlSet> ComparisonRun::controls(const Task& task, std::size_t group) const {
-  std::vector<ControlSet> sets;
-  if (!controls_) return sets;
-  for (const SpeedControl& control :
-       controls_->draw(task.batch_size, task.optimizer, kControlsPerGroup,
-                       Random::for_stream(mix64(planner_.seed), group))) {
-    ControlSet& set = sets.emplace_back(ControlSet{{}, control.cost_ms});
-    for (const SampledPiece& piece : control.pieces) {
-      set.pieces.push_back({&control_tables_.tables[piece.table], piece.num_columns});
-    }
-  }
-  if (sets.empty()) {
+std::vector<SpeedControl> ComparisonRun::controls(const Task& task, std::size_t group) const {
+  if (!controls_) return {};
+  std::vector<SpeedControl> drawn =
+      controls_->draw(task.batch_size, task.optimizer, kControlsPerGroup,
+                      Random::for_stream(mix64(planner_.seed), group));
+  if (drawn.empty()) {
     throw InputError("--controls",
                      fmt::format("samples of batch size {}, optimizer {} and tables of {}",
                                  task.batch_size, to_string(task.optimizer), control_tables_.name),
                      "none");
   }
-  return sets;
+  return drawn;
 }
 
 Json ComparisonRun::comparison_json(const CostModels& models,

@@ -57,7 +57,7 @@ class ComparisonRun {
   [[nodiscard]] Json comparison_json(const CostModels& models,
                                      const std::vector<NamedTask>& tasks) const;
   /// Samples to measure again beside these tasks' plans; none if no files of them were given.
-  [[nodiscard]] std::vector<ControlSet> controls(const Task& task, std::size_t group) const;
+  [[nodiscard]] std::vector<SpeedControl> controls(const Task& task, std::size_t group) const;
   /// Memory is only taken, and given time to settle, once there is something to measure.
   [[nodiscard]] ComputeBackend* backend();
 

@@ -55,7 +55,7 @@ class MeasuringProcess {
         repetitions_(options.cuda ? options.cuda->repetitions : options.benchmark.repetitions) {
     if (!options.cuda) {
       description_ = cpu;
-      backend_ = std::make_unique<ComputeBenchmark>(options.benchmark);
+      backend_ = cpu_backend(options.benchmark, 1).make();
       return;
     }
     options.cuda->devices = {devices_of_process().front()};

@@ -60,11 +60,11 @@ inline void compute_costs(std::string_view bytes) {
     const ComputeCosts costs = parse_compute_costs(bytes, "f");
     const auto num_tables = static_cast<int>(costs.header.tables.size());
     for (const ComputeCostSample& sample : costs.samples) {
-      require(!sample.shards.empty(), "a sample has shards");
+      require(!sample.pieces.empty(), "a sample has shards");
       require(sample.forward_ms > 0.0 && sample.backward_ms > 0.0, "times are above 0");
-      for (const MeasuredShard& shard : sample.shards) {
-        require(shard.table >= 0 && shard.table < num_tables, "tables are in range");
-        require(shard.num_columns > 0, "shards have columns");
+      for (const Piece& piece : sample.pieces) {
+        require(piece.table >= 0 && piece.table < num_tables, "tables are in range");
+        require(piece.num_columns > 0, "shards have columns");
       }
     }
   });

@@ -11,12 +11,16 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/collect/compute/cuda/device.h"
 #include "neuroshard/collect/compute/cuda/device_worker.h"
 #include "neuroshard/collect/compute/cuda/measuring_kernels.h"
+#include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/report/text_table.h"
@@ -150,8 +154,10 @@ void measure() {
   cuda::check(cudaMemGetInfo(&free, &total), "memory");
   CudaBackendOptions options;
   options.arena_bytes = static_cast<std::int64_t>(free) / 2;
+  options.most_rows = kMostRows;
   options.repetitions.min_repetitions = 15;
-  cuda::DeviceWorker worker(0, options);
+  options.repetitions.further_repetitions = 7;
+  const auto backend = one_device(std::make_unique<cuda::DeviceWorker>(0, options));
   TextTable table;
   table.add_column("case", TextTable::Align::left);
   for (const char* title : {"M lookups", "forward ms", "floor ms", "share", "moved", "backward ms",
@@ -159,16 +165,14 @@ void measure() {
     table.add_column(title);
   }
   for (const Case& measured : all_cases()) {
-    PieceSet set{0, {}, Random(1)};
+    std::optional<PieceSet> set = PieceSet{0, measured.tables, {}, Random(1)};
     double lookups = 0.0;
     for (const Table& each : measured.tables) {
-      set.pieces.push_back({&each, each.embedding_dim});
+      set->pieces.push_back({static_cast<int>(set->pieces.size()), each.embedding_dim});
       lookups += each.pooling_factor * static_cast<double>(kBatch);
     }
     std::vector<std::string> cells{measured.name, fmt::format("{:.1f}", lookups * 1e-6)};
-    try {
-      worker.prepare(set, kBatch, measured.optimizer, kMostRows);
-      const ComputeMeasurement times = worker.time_passes();
+    const auto add_times = [&](const ComputeMeasurement& times) {
       const PassBytes bytes = bytes_of(measured);
       const auto add = [&](double ms, const Bytes& moved) {
         const double floor_ms = moved.floor / bandwidth * 1e3;
@@ -179,12 +183,18 @@ void measure() {
       };
       add(times.forward_ms, bytes.forward);
       add(times.backward_ms, bytes.backward);
-    } catch (const cuda::OutOfDeviceMemory& error) {
-      cells.emplace_back("no memory");
-      cells.resize(10);
-    }
+    };
+    measure_sets(
+        *backend, {kBatch, measured.optimizer}, [&] { return std::exchange(set, std::nullopt); },
+        [&](const PieceSetResult& result) {
+          if (result.measurement) {
+            add_times(*result.measurement);
+          } else {
+            cells.emplace_back("no memory");
+            cells.resize(10);
+          }
+        });
     table.add_row(std::move(cells));
-    worker.forget_tables();
   }
   fmt::print("{}", table.to_string());
 }

@@ -44,4 +44,10 @@ class MachineError : public Error {
   explicit MachineError(const std::string& message) : Error(message, 3) {}
 };
 
+/// No memory for one piece of work; a smaller one may well fit.
+class OutOfMemory : public MachineError {
+ public:
+  using MachineError::MachineError;
+};
+
 }  // namespace neuroshard

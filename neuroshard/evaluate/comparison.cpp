@@ -147,7 +147,8 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
 
 std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
-    const PlannerOptions& options, ComputeBackend* backend, std::span<const ControlSet> controls) {
+    const PlannerOptions& options, ComputeBackend* backend,
+    std::span<const SpeedControl> controls) {
   std::vector<std::vector<PlannerRun>> runs;
   std::vector<SimulatedPlan> plans;
   for (const ComparisonTask& task : tasks) {

@@ -69,7 +69,7 @@ struct ComparisonTask {
 [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
     const PlannerOptions& options, ComputeBackend* backend,
-    std::span<const ControlSet> controls = {});
+    std::span<const SpeedControl> controls = {});
 
 /// In the order in which the algorithms first occur. `reference` is an algorithm's name; ratios are
 /// left out if it is none of them.

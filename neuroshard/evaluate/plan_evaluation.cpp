@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
-#include "neuroshard/collect/compute/speed_controls.h"
+#include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
@@ -19,7 +19,7 @@ namespace neuroshard {
 
 namespace {
 
-/// Sets measured in turns; each keeps its batch in memory meanwhile.
+/// Sets that alternate; each keeps its batch in memory meanwhile.
 constexpr int kSetsInFlight = 160;
 
 }  // namespace
@@ -65,41 +65,36 @@ struct PlanDevice {
 
 /// The same pieces, on one or more devices.
 struct HeldPieces {
-  std::vector<TablePiece> pieces;
+  std::span<const Table> tables;
+  std::vector<Piece> pieces;  ///< sorted
   std::vector<PlanDevice> devices;
 };
 
 /// Devices without pieces are left out: they compute nothing.
 std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) {
-  using Pieces = std::vector<std::pair<int, std::int64_t>>;  // table and columns, sorted
   std::vector<HeldPieces> result;
-  std::map<std::pair<const Task*, Pieces>, std::size_t> known;
+  std::map<std::pair<const Task*, std::vector<Piece>>, std::size_t> known;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     const Task& task = plans[plan].simulator->task();
-    std::vector<Pieces> devices(task.topology.world_size);
+    std::vector<std::vector<Piece>> devices(task.topology.world_size);
     for (const Shard& shard : plans[plan].plan->shards) {
-      devices[shard.device].emplace_back(shard.table, shard.num_columns);
+      devices[shard.device].push_back({shard.table, shard.num_columns});
     }
     for (std::size_t d = 0; d < devices.size(); ++d) {
       if (devices[d].empty()) continue;
       std::sort(devices[d].begin(), devices[d].end());
       const auto [place, is_new] = known.try_emplace({&task, devices[d]}, result.size());
-      if (is_new) {
-        HeldPieces& held = result.emplace_back();
-        for (const auto& [table, columns] : devices[d]) {
-          held.pieces.push_back({&task.tables[table], columns});
-        }
-      }
+      if (is_new) result.push_back({task.tables, devices[d], {}});
       result[place->second].devices.push_back({plan, d});
     }
   }
   return result;
 }
 
-/// What is measured: number `index` of the plans' sets, or of the controls.
+/// What is measured: one of the plans' sets, or of the controls.
 struct MeasuredItem {
   bool is_control = false;
-  std::size_t index = 0;
+  std::size_t number = 0;
 };
 
 /// The controls spread evenly among the sets.
@@ -145,7 +140,7 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
 std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                                            ComputeBackend& backend, std::uint64_t seed,
                                            const std::function<void(int)>& on_set,
-                                           std::span<const ControlSet> controls) {
+                                           std::span<const SpeedControl> controls) {
   if (plans.empty()) return {};
   const Task& first = plans.front().simulator->task();
   const std::vector<HeldPieces> holdings = distinct_holdings(plans);
@@ -161,11 +156,15 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
   const auto next = [&]() -> std::optional<PieceSet> {
     if (next_item == order.size()) return std::nullopt;
     const MeasuredItem item = order[next_item];
-    const std::size_t number = item.index + (item.is_control ? holdings.size() : 0);
+    const auto id = static_cast<std::int64_t>(next_item++);
     // Batches and places of its own: sets that have pieces in common must not find rows cached.
-    return PieceSet{static_cast<std::int64_t>(next_item++),
-                    item.is_control ? controls[item.index].pieces : holdings[item.index].pieces,
-                    Random::for_stream(seed, number)};
+    if (item.is_control) {
+      const SpeedControl& control = controls[item.number];
+      const Random random = Random::for_stream(seed, item.number + holdings.size());
+      return PieceSet{id, control.tables, control.pieces, random};
+    }
+    const HeldPieces& held = holdings[item.number];
+    return PieceSet{id, held.tables, held.pieces, Random::for_stream(seed, item.number)};
   };
   int done = 0;
   std::vector<double> drifts;
@@ -174,9 +173,9 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     if (result.measurement) {
       const double cost_ms = result.measurement->forward_ms + result.measurement->backward_ms;
       if (item.is_control) {
-        drifts.push_back(cost_ms / controls[item.index].cost_ms);
+        drifts.push_back(cost_ms / controls[item.number].cost_ms);
       } else {
-        for (const PlanDevice& where : holdings[item.index].devices) {
+        for (const PlanDevice& where : holdings[item.number].devices) {
           compute_ms[where.plan][where.device] = cost_ms;
           intervals[where.plan][where.device] = result.measurement->interval;
         }
@@ -186,7 +185,7 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     }
     if (on_set) on_set(++done);
   };
-  backend.measure(next, kSetsInFlight, first.batch_size, first.optimizer, on_done);
+  measure_sets(backend, {first.batch_size, first.optimizer, kSetsInFlight}, next, on_done);
   const std::optional<double> drift =
       drifts.empty() ? std::nullopt : std::optional(median_drift(drifts));
   std::vector<PlanEvaluation> evaluations;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
 
@@ -28,13 +29,6 @@ struct PlanEvaluation {
   std::optional<PlanCost> less_drift;
 };
 
-/// A set of pieces that was measured earlier and is measured again beside the plans, to know what
-/// the machine's speed has changed by.
-struct ControlSet {
-  std::vector<TablePiece> pieces;
-  double cost_ms = 0.0;  ///< forward and backward, as it was
-};
-
 /// A plan with its task and the models that predict its cost.
 struct SimulatedPlan {
   const Simulator* simulator = nullptr;
@@ -42,15 +36,15 @@ struct SimulatedPlan {
 };
 
 /// Measures computation on this machine, as one device after the other would run it with the whole
-/// batch; the devices of all plans take turns, so that plans compared have met the same conditions.
+/// batch; the devices of all plans alternate, so that plans compared have met the same conditions.
 /// A set of pieces that occurs on several devices is measured once: it costs the same on each.
-/// The tasks must agree in batch size and optimizer, and so must the controls, which are spread
-/// among the plans' sets. `on_set` is called after each set, with the number done.
-/// Throws MachineError if the machine has no memory for one.
+/// The tasks must agree in batch size and optimizer, and so must the controls, which are measured
+/// among the plans' sets, to know what the machine's speed has changed by. `on_set` is called after
+/// each set, with the number done. Throws MachineError if the machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
     std::span<const SimulatedPlan> plans, ComputeBackend& backend, std::uint64_t seed,
     const std::function<void(int sets_done)>& on_set = {},
-    std::span<const ControlSet> controls = {});
+    std::span<const SpeedControl> controls = {});
 
 /// Why measuring here says little of the model: it was measured on another processor or number of
 /// cores, or with another operator or version of it; empty if it was not, or is an estimate.

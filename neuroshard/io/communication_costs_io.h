@@ -62,7 +62,7 @@ class CommunicationCostsWriter {
   /// header: the message names the first field that differs.
   CommunicationCostsWriter(const std::string& path, const CommunicationCostsHeader& header);
 
-  /// `info.index` of the samples, measured or skipped, that the file already had.
+  /// `info.id` of the samples, measured or skipped, that the file already had.
   [[nodiscard]] const std::set<std::int64_t>& done() const noexcept { return writer_.done(); }
 
   /// Throws InputError for a sample that the reader would refuse.

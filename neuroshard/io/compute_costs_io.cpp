@@ -47,7 +47,7 @@ ComputeCostsHeader header_from_json(const JsonReader& reader) {
   return header;
 }
 
-MeasuredShard shard_from_json(const JsonReader& reader, std::size_t num_tables) {
+Piece piece_from_json(const JsonReader& reader, std::size_t num_tables) {
   if (reader.array_size() != 2) reader.fail("a pair [table, num_columns]");
   const auto last_table = static_cast<std::int64_t>(num_tables) - 1;
   return {static_cast<int>(reader.element(0).integer(0, last_table)),
@@ -59,9 +59,9 @@ ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_table
   ComputeCostSample sample;
   const JsonReader shards = line.field("shards");
   if (shards.array_size() == 0) shards.fail("at least one [table, num_columns]");
-  sample.shards.reserve(shards.array_size());
+  sample.pieces.reserve(shards.array_size());
   for (std::size_t i = 0; i < shards.array_size(); ++i) {
-    sample.shards.push_back(shard_from_json(shards.element(i), num_tables));
+    sample.pieces.push_back(piece_from_json(shards.element(i), num_tables));
   }
   sample.forward_ms = time_from_json(line.field("forward_ms"));
   sample.backward_ms = time_from_json(line.field("backward_ms"));
@@ -95,8 +95,8 @@ Json to_json(const ComputeCostsHeader& header) {
 
 Json to_json(const ComputeCostSample& sample) {
   Json::Array shards;
-  for (const MeasuredShard& shard : sample.shards) {
-    shards.push_back(Json::Array{shard.table, shard.num_columns});
+  for (const Piece& piece : sample.pieces) {
+    shards.push_back(Json::Array{piece.table, piece.num_columns});
   }
   Json json;
   json.set("shards", std::move(shards));

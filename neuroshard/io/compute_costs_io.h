@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/core/piece.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/json/json_lines.h"
@@ -37,17 +38,9 @@ struct ComputeCostsHeader {
   std::optional<Json> sampling;  ///< seed and options of the collector: object of any content
 };
 
-/// One piece of a sample.
-struct MeasuredShard {
-  int table = 0;  ///< index into ComputeCostsHeader::tables
-  std::int64_t num_columns = 0;
-
-  friend bool operator==(const MeasuredShard&, const MeasuredShard&) = default;
-};
-
-/// Measured times of one fused operator over all shards.
+/// Measured times of one fused operator over all pieces.
 struct ComputeCostSample {
-  std::vector<MeasuredShard> shards;  ///< at least one
+  std::vector<Piece> pieces;  ///< at least one, of the header's tables; field "shards"
   double forward_ms = 0.0;
   double backward_ms = 0.0;
   SampleInfo info;
@@ -76,7 +69,7 @@ class ComputeCostsWriter {
   /// header: the message names the first field that differs.
   ComputeCostsWriter(const std::string& path, const ComputeCostsHeader& header);
 
-  /// `info.index` of the samples, measured or skipped, that the file already had.
+  /// `info.id` of the samples, measured or skipped, that the file already had.
   [[nodiscard]] const std::set<std::int64_t>& done() const noexcept { return writer_.done(); }
 
   /// Throws InputError for a sample that the reader would refuse.

@@ -21,12 +21,12 @@ std::optional<SkippedSample> skipped_from_json(const JsonReader& line) {
 }
 
 Json to_json(const SkippedSample& skipped) {
-  return Json().set("index", skipped.index).set("skipped", skipped.reason);
+  return Json().set("index", skipped.id).set("skipped", skipped.reason);
 }
 
 SampleInfo sample_info_from_json(const JsonReader& line) {
   SampleInfo info;
-  if (const auto index = line.optional_field("index")) info.index = index->integer(0, kMaxInteger);
+  if (const auto id = line.optional_field("index")) info.id = id->integer(0, kMaxInteger);
   if (const auto repetitions = line.optional_field("repetitions")) {
     info.repetitions = repetitions->integer(1, kMaxInteger);
   }
@@ -38,7 +38,7 @@ SampleInfo sample_info_from_json(const JsonReader& line) {
 }
 
 void add_sample_info(const SampleInfo& info, Json& line) {
-  if (info.index) line.set("index", *info.index);
+  if (info.id) line.set("index", *info.id);
   if (info.repetitions) line.set("repetitions", *info.repetitions);
   if (info.interval) line.set("interval", *info.interval);
 }

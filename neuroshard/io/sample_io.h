@@ -12,13 +12,13 @@ namespace neuroshard {
 
 /// A sample that could not be measured, so that a continued run does not try it again.
 struct SkippedSample {
-  std::int64_t index = 0;  ///< number in the run's seeded sequence
+  std::int64_t id = 0;  ///< number in the run's seeded sequence; field "index"
   std::string reason;
 };
 
 /// Optional facts about how a sample was measured.
 struct SampleInfo {
-  std::optional<std::int64_t> index;        ///< number in the run's seeded sequence
+  std::optional<std::int64_t> id;           ///< as of a skipped sample; field "index"
   std::optional<std::int64_t> repetitions;  ///< timed runs; the times are their medians
   /// Half width of the 95 % confidence interval of the median, as a share of the median.
   std::optional<double> interval;

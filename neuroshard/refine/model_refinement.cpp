@@ -52,13 +52,9 @@ bool is_complete(const std::string& path, const GivenPieceSets& given) {
     return false;  // collecting says what differs
   }
   for (const ComputeCostSample& sample : costs.samples) {
-    const auto index = static_cast<std::size_t>(sample.info.index.value_or(-1));
-    const auto is_given = [](const MeasuredShard& shard, const SampledPiece& piece) {
-      return shard.table == piece.table && shard.num_columns == piece.num_columns;
-    };
-    if (index >= given.sets.size() ||
-        !std::ranges::equal(sample.shards, given.sets[index], is_given)) {
-      throw InputError(fmt::format("{}: sample {}", path, sample.info.index.value_or(-1)),
+    const auto id = static_cast<std::size_t>(sample.info.id.value_or(-1));
+    if (id >= given.sets.size() || sample.pieces != given.sets[id]) {
+      throw InputError(fmt::format("{}: sample {}", path, sample.info.id.value_or(-1)),
                        "the pieces that this run's plans have", "others");
     }
   }
@@ -156,14 +152,13 @@ class Refinement {
 
   /// The devices' sets of pieces, added to those to be measured; equal ones once.
   void add_sets(ProposedPlan& proposed, GivenPieceSets& given) {
-    using Pieces = std::vector<std::pair<int, std::int64_t>>;
-    std::vector<Pieces> devices(proposed.task.topology.world_size);
+    std::vector<std::vector<Piece>> devices(proposed.task.topology.world_size);
     for (const Shard& shard : proposed.plan.shards) {
-      devices[shard.device].emplace_back(table_numbers_.at(proposed.task.tables[shard.table].name),
-                                         shard.num_columns);
+      const int table = table_numbers_.at(proposed.task.tables[shard.table].name);
+      devices[shard.device].push_back({table, shard.num_columns});
     }
-    std::map<Pieces, std::int64_t> known;
-    for (Pieces& pieces : devices) {
+    std::map<std::vector<Piece>, std::int64_t> known;
+    for (std::vector<Piece>& pieces : devices) {
       if (pieces.empty()) {
         proposed.set_of_device.push_back(-1);
         continue;
@@ -171,10 +166,7 @@ class Refinement {
       std::sort(pieces.begin(), pieces.end());
       const auto [place, is_new] =
           known.try_emplace(pieces, static_cast<std::int64_t>(given.sets.size()));
-      if (is_new) {
-        std::vector<SampledPiece>& set = given.sets.emplace_back();
-        for (const auto& [table, columns] : pieces) set.push_back({table, columns});
-      }
+      if (is_new) given.sets.push_back(pieces);
       proposed.set_of_device.push_back(place->second);
     }
   }
@@ -224,7 +216,7 @@ class Refinement {
 
     std::vector<std::optional<double>> measured(given.sets.size());
     for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
-      measured.at(sample.info.index.value()) = sample.forward_ms + sample.backward_ms;
+      measured.at(sample.info.id.value()) = sample.forward_ms + sample.backward_ms;
     }
     std::vector<double> ratios;
     for (const Control& control : controls) {

@@ -1,24 +1,22 @@
-// Bindings of the collector: the seeded sequence of samples, their file, and when one is done.
+// Bindings of the collector: the seeded sequence of samples, their file, and the loop that measures
+// them, on a device that Python has.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "module.h"
+#include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/compute_collector.h"
-#include "neuroshard/collect/compute/repeated_timing.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/reuse/index_batch.h"
@@ -40,10 +38,67 @@ Indices to_array(std::vector<std::int64_t> values) {
   return {data, 1, shape, owner};
 }
 
-/// A sample as Python sees it: its number, its pieces (table, columns), the seed of its batch.
-using Sample = std::tuple<std::int64_t, std::vector<std::pair<int, std::int64_t>>, std::uint64_t>;
-/// Its number; forward and backward times, repetitions and interval, or the reason for none.
-using OnDone = std::function<void(std::int64_t, double, double, int, double, const std::string&)>;
+using Pairs = std::vector<std::pair<int, std::int64_t>>;  ///< pieces: table, columns
+
+Pairs to_pairs(const std::vector<Piece>& pieces) {
+  Pairs pairs;
+  for (const Piece& piece : pieces) pairs.emplace_back(piece.table, piece.num_columns);
+  return pairs;
+}
+
+/// A set that Python has prepared: an object with forward() and backward(), which return
+/// milliseconds, and bytes_touched.
+class PythonSet final : public PreparedSet {
+ public:
+  explicit PythonSet(nb::object set)
+      : set_(std::move(set)), bytes_touched_(nb::cast<std::int64_t>(set_.attr("bytes_touched"))) {}
+
+  std::future<double> forward() override { return known_time(run("forward")); }
+  std::future<double> backward() override { return known_time(run("backward")); }
+  [[nodiscard]] std::int64_t bytes_touched() const override { return bytes_touched_; }
+
+ private:
+  double run(const char* pass) { return nb::cast<double>(set_.attr(pass)()); }
+
+  nb::object set_;
+  std::int64_t bytes_touched_;
+};
+
+/// A device of Python's (class Device in neuroshard/collect.py). All calls hold the interpreter's
+/// lock.
+class PythonDevice final : public MeasuringDevice {
+ public:
+  PythonDevice(nb::object device, RepetitionOptions repetitions)
+      : device_(std::move(device)), repetitions_(repetitions) {}
+
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+    Random random = set.random;
+    try {
+      return std::make_unique<PythonSet>(device_.attr("prepare")(to_pairs(set.pieces), random()));
+    } catch (const nb::python_error& error) {
+      // PyTorch has no type of its own for host memory that is not there.
+      const nb::object known = nb::module_::import_("neuroshard.errors").attr("NeuroShardError");
+      if (!error.matches(PyExc_MemoryError) && !error.matches(PyExc_RuntimeError) &&
+          !error.matches(known)) {
+        throw;
+      }
+      const std::string text = nb::cast<std::string>(nb::str(error.value()));
+      throw OutOfMemory(text.empty() ? "no memory" : text.substr(0, text.find('\n')));
+    }
+  }
+  [[nodiscard]] int max_in_flight() const override { return std::numeric_limits<int>::max(); }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override {
+    return nb::cast<std::int64_t>(device_.attr("bytes_between_passes"));
+  }
+  std::int64_t disturb_caches(std::int64_t bytes) override {
+    return nb::cast<std::int64_t>(device_.attr("disturb_caches")(bytes));
+  }
+  [[nodiscard]] RepetitionOptions repetitions() const override { return repetitions_; }
+
+ private:
+  nb::object device_;
+  RepetitionOptions repetitions_;
+};
 
 class Collection {
  public:
@@ -64,12 +119,8 @@ class Collection {
     sampling_.seed = seed;
   }
 
-  [[nodiscard]] std::vector<std::pair<int, std::int64_t>> pieces(std::int64_t index) const {
-    std::vector<std::pair<int, std::int64_t>> pairs;
-    for (const SampledPiece& piece : sample_pieces(sampling_, index)) {
-      pairs.emplace_back(piece.table, piece.num_columns);
-    }
-    return pairs;
+  [[nodiscard]] Pairs pieces(std::int64_t id) const {
+    return to_pairs(sample_pieces(sampling_, id));
   }
 
   /// Row indices and batch_size + 1 offsets of one batch of lookups in a table.
@@ -87,37 +138,21 @@ class Collection {
     return {to_array(std::move(batch.indices)), to_array(std::move(batch.offsets))};
   }
 
+  /// `make_device` is called once if there is anything to measure.
   std::int64_t collect(
       const std::string& path, std::int64_t num_samples, const std::string& hardware,
-      const std::string& operator_info, const std::function<void()>& prepare,
-      const std::function<void(std::function<std::optional<Sample>()>, OnDone)>& measure,
+      const std::string& operator_info, double quantile, int in_flight,
+      const std::function<nb::object()>& make_device,
       const std::function<void(std::int64_t, std::int64_t, double)>& on_progress) const {
-    MeasuredOperator measured;
-    measured.hardware = parse_json(hardware, "hardware");
-    measured.operator_info = parse_json(operator_info, "operator");
-    measured.prepare = prepare;
-    measured.measure = [&](const auto& next, const auto& done) {
-      measure(
-          [&]() -> std::optional<Sample> {
-            std::optional<SampledSet> set = next();
-            if (!set) return std::nullopt;
-            Sample sample{set->index, {}, set->random()};
-            for (const SampledPiece& piece : set->pieces) {
-              std::get<1>(sample).emplace_back(piece.table, piece.num_columns);
-            }
-            return sample;
-          },
-          [&](std::int64_t index, double forward_ms, double backward_ms, int repetitions,
-              double interval, const std::string& failure) {
-            PieceSetResult result{index, std::nullopt, failure};
-            if (failure.empty()) {
-              result.measurement = {forward_ms, backward_ms, repetitions, interval};
-            }
-            done(result);
-          });
-    };
+    ComputeSamplingOptions sampling = sampling_;
+    sampling.in_flight = in_flight;
+    RepetitionOptions repetitions;
+    repetitions.quantile = quantile;
+    const ComputeBackendFactory backend{
+        {parse_json(hardware, "hardware"), parse_json(operator_info, "operator")},
+        [&] { return one_device(std::make_unique<PythonDevice>(make_device(), repetitions)); }};
     return collect_compute_costs(
-        sampling_, measured, num_samples, path, [&](const CollectionProgress& progress) {
+        sampling, backend, num_samples, path, [&](const CollectionProgress& progress) {
           on_progress(progress.done, progress.requested, progress.seconds_left);
         });
   }
@@ -125,16 +160,6 @@ class Collection {
  private:
   ComputeSamplingOptions sampling_;
 };
-
-RepeatedTiming make_timing(double quantile) {
-  RepetitionOptions options;
-  options.quantile = quantile;
-  return RepeatedTiming(options);
-}
-
-double quantile_of(const std::vector<double>& values, double quantile) {
-  return estimate_quantile(values, quantile).value;
-}
 
 }  // namespace
 
@@ -145,14 +170,6 @@ void bind_collecting(nb::module_& module) {
       .def("pieces", &Collection::pieces)
       .def("draw", &Collection::draw)
       .def("collect", &Collection::collect);
-  nb::class_<RepeatedTiming>(module, "RepeatedTiming")
-      .def("__init__", [](RepeatedTiming* self,
-                          double quantile) { new (self) RepeatedTiming(make_timing(quantile)); })
-      .def("add", &RepeatedTiming::add)
-      .def("done", &RepeatedTiming::done)
-      .def("warming_up", &RepeatedTiming::warming_up)
-      .def("interval", [](const RepeatedTiming& self) { return self.estimate().interval; });
-  module.def("quantile", quantile_of);
   module.def("cpu_hardware", [] { return to_line(cpu_hardware_json()); });
   module.def("beyond_any_cache", &CacheDisturbance::beyond_any_cache);
 }

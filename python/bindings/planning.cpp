@@ -101,12 +101,12 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
                     std::int64_t arena_bytes, const std::string& reference) {
   const std::vector<std::unique_ptr<Planner>> planners =
       algorithms.empty() ? make_planners() : find_planners(algorithms);
-  std::optional<ComputeBenchmark> benchmark;
+  std::unique_ptr<ComputeBackend> backend;
   if (arena_bytes > 0) {
     ComputeBenchmarkOptions settings;
     settings.arena_bytes = arena_bytes;
     settings.num_threads = options.num_threads;
-    benchmark.emplace(settings);
+    backend = cpu_backend(settings, 1).make();
   }
   std::vector<ComparisonTask> simulated;
   for (const auto& [name, text] : tasks) {
@@ -115,7 +115,7 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
   }
   std::vector<ComparisonEntry> entries;
   for (std::vector<ComparisonEntry>& of_task :
-       compare_on_tasks(simulated, planners, options, benchmark ? &*benchmark : nullptr)) {
+       compare_on_tasks(simulated, planners, options, backend.get())) {
     std::move(of_task.begin(), of_task.end(), std::back_inserter(entries));
   }
   Json::Array entry_array;
@@ -154,9 +154,9 @@ TextAndWarnings evaluate(const std::string& text, const Names& models, std::int6
   settings.arena_bytes = arena_bytes;
   settings.num_threads = num_threads;
   settings.data_type = arena_data_type(document.task);
-  ComputeBenchmark benchmark(settings);
+  const std::unique_ptr<ComputeBackend> backend = cpu_backend(settings, 1).make();
   const SimulatedPlan simulated{&priced.simulator, &document.plan};
-  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, benchmark, seed).front();
+  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
   return {to_line(Json::Object{
               {"predicted", cost_json(evaluation.predicted)},
               {"measured", cost_json(evaluation.measured)},

@@ -1,5 +1,6 @@
 # The extension module: text in the documented formats in, text out.
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,26 @@ def evaluate(
     plan: str, models: Sequence[str], arena_bytes: int, num_threads: int, seed: int
 ) -> tuple[str, list[str]]: ...
 
-Sample = tuple[int, list[tuple[int, int]], int]
+class PreparedSet(Protocol):
+    """A set with its batch, ready to run."""
+
+    @property
+    def bytes_touched(self) -> int:
+        """Of distinct memory, by a pass, about."""
+    def forward(self) -> float:
+        """Milliseconds of the pass."""
+    def backward(self) -> float: ...
+
+class Device(Protocol):
+    """What measures; `prepare` raises MemoryError, RuntimeError or NeuroShardError for a set that
+    there is no memory for."""
+
+    @property
+    def bytes_between_passes(self) -> int:
+        """To be touched between two passes of a set, so that the caches are full of other things."""
+    def prepare(self, pieces: list[tuple[int, int]], seed: int) -> PreparedSet: ...
+    def disturb_caches(self, num_bytes: int) -> int:
+        """Reads as many bytes or a little more that belong to no set; returns how many."""
 
 class Collection:
     def __init__(
@@ -51,7 +71,7 @@ class Collection:
         held_out_share: float,
         seed: int,
     ) -> None: ...
-    def pieces(self, index: int) -> list[tuple[int, int]]: ...
+    def pieces(self, id: int) -> list[tuple[int, int]]: ...
     def draw(
         self, table: int, seed: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
@@ -61,24 +81,11 @@ class Collection:
         num_samples: int,
         hardware: str,
         operator_info: str,
-        prepare: Callable[[], None],
-        measure: Callable[
-            [
-                Callable[[], Sample | None],
-                Callable[[int, float, float, int, float, str], None],
-            ],
-            None,
-        ],
+        quantile: float,
+        in_flight: int,
+        make_device: Callable[[], Device],
         on_progress: Callable[[int, int, float], None],
     ) -> int: ...
 
-class RepeatedTiming:
-    def __init__(self, quantile: float) -> None: ...
-    def add(self, value: float, seconds: float) -> None: ...
-    def done(self) -> bool: ...
-    def warming_up(self) -> bool: ...
-    def interval(self) -> float: ...
-
-def quantile(values: Sequence[float], quantile: float) -> float: ...
 def cpu_hardware() -> str: ...
 def beyond_any_cache() -> int: ...

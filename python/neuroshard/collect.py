@@ -1,5 +1,5 @@
 """`python -m neuroshard.collect`: measures FBGEMM's operator as `neuroshard collect compute` does
-ours: the same samples of the same seed, the same file format, the same rule for when to stop.
+ours: the same samples of the same seed, the same file format, the same loop that measures.
 
     python -m neuroshard.collect --samples 4000 --batch-size 1024 --in-flight 64 -o costs.jsonl
     neuroshard train compute costs.jsonl -o mine.safetensors
@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import random
 import sys
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -25,7 +22,7 @@ from .types import Table, Task, Topology, task_text
 if TYPE_CHECKING:
     import torch
 
-    from .fbgemm import Arena, Operator
+    from .fbgemm import Operator
 
 
 def parse_bytes(text: str) -> int:
@@ -63,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     add("--dims", type=int, nargs="+", default=[], help="columns; all multiples of 4 to 128 if none")
     add("--held-out", type=float, default=0.1, help="share of tables and samples kept for testing")
     add("--memory", type=parse_bytes, default=4 << 30, help="what a sample's pieces lie in")
-    add("--in-flight", type=int, default=1, help="samples measured in turns")
+    add("--in-flight", type=int, default=1, help="samples that alternate")
     add("--quantile", type=float, default=0.25, help="of a sample's repetitions")
     add("--threads", type=int, default=0, help="on a CPU; 0: as many as PyTorch takes")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
@@ -72,133 +69,69 @@ def parser() -> argparse.ArgumentParser:
     return result
 
 
-@dataclass
-class Run:
-    """A sample between its passes."""
+class PreparedSet:
+    """An operator with its batch, as the loop that measures runs it."""
 
-    index: int
-    operator: Operator
-    timing: _core.RepeatedTiming
-    #: The disturbance's bytes when its last pass ended.
-    last_pass: int = 0
-    round_forward_ms: float = 0.0
-    round_seconds: float = 0.0
-    forward_ms: list[float] = field(default_factory=list)
-    backward_ms: list[float] = field(default_factory=list)
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self.bytes_touched = operator.bytes_touched
 
+    def forward(self) -> float:
+        """Milliseconds of the pass."""
+        return self._operator.time_ms(self._operator.forward)
 
-class Disturbance:
-    """Sees to it that a pass finds the caches full of other things: other samples', or a buffer's
-    where these are too few."""
-
-    def __init__(self, device: torch.device) -> None:
-        self._device = device
-        self._needed = _core.beyond_any_cache() if device.type == "cpu" else 8 * (64 << 20)
-        self._buffer: torch.Tensor | None = None
-        self.touched = 0
-
-    def displace_since(self, then: int) -> None:
-        """Reads until enough was touched since `then`."""
-        import torch
-
-        missing = then + self._needed - self.touched
-        if missing <= 0:
-            return
-        if self._buffer is None:
-            self._buffer = torch.ones(self._needed // 8, dtype=torch.int64, device=self._device)
-        self._buffer[: (missing + 7) // 8].sum().item()
-        self.touched += missing
+    def backward(self) -> float:
+        """Milliseconds of the pass, which follows a forward pass."""
+        return self._operator.time_ms(self._operator.backward)
 
 
-class Measurement:
-    """Measures sets of pieces in turns, each running forward once, then each backward once."""
+class Device:
+    """Where FBGEMM runs: prepares sets and disturbs caches for the loop that measures, which is
+    the library's (collect/compute/measure_sets.h)."""
 
-    def __init__(self, options: argparse.Namespace, tables: Sequence[Table]) -> None:
-        self._options = options
-        self._tables = tables
-        self._arena: Arena | None = None
-
-    def prepare(self) -> None:
-        """Takes the memory, before a file is begun."""
+    def __init__(
+        self,
+        options: argparse.Namespace,
+        tables: Sequence[Table],
+        collection: _core.Collection,
+    ) -> None:
         import torch
 
         from .fbgemm import Arena
 
-        device = torch.device(self._options.device)
-        self._arena = Arena(self._options.memory, self._options.data_type, device)
+        self._optimizer = options.optimizer
+        self._tables = tables
+        self._collection = collection
+        device = torch.device(options.device)
+        self._arena = Arena(options.memory, options.data_type, device)
+        on_cpu = device.type == "cpu"
+        self.bytes_between_passes = _core.beyond_any_cache() if on_cpu else 8 * (64 << 20)
+        self._others: torch.Tensor | None = None
 
-    def make_run(self, collection: _core.Collection, sample: _core.Sample) -> Run:
-        """The operator of a sample, its batch drawn."""
+    def prepare(self, pieces: Sequence[tuple[int, int]], seed: int) -> PreparedSet:
+        """The operator of pieces (table, columns), its batch drawn."""
         import torch
 
         from .fbgemm import Operator, Piece
 
-        assert self._arena is not None
-        index, chosen, seed = sample
-        pieces = []
-        for number, (table, num_columns) in enumerate(chosen):
-            drawn = collection.draw(table, (seed + number) % (1 << 64))
+        with_lookups = []
+        for number, (table, num_columns) in enumerate(pieces):
+            drawn = self._collection.draw(table, (seed + number) % (1 << 64))
             indices, offsets = (torch.from_numpy(array) for array in drawn)
             rows = self._tables[table].num_embeddings
-            pieces.append(Piece(rows, num_columns, indices, offsets))
-        operator = Operator(pieces, self._arena, self._options.optimizer, seed)
-        return Run(index, operator, _core.RepeatedTiming(self._options.quantile))
+            with_lookups.append(Piece(rows, num_columns, indices, offsets))
+        return PreparedSet(Operator(with_lookups, self._arena, self._optimizer, seed))
 
-    def measure(
-        self,
-        collection: _core.Collection,
-        next_sample: Callable[[], _core.Sample | None],
-        on_done: Callable[[int, float, float, int, float, str], None],
-    ) -> None:
-        """Until `next_sample` gives nothing."""
-        assert self._arena is not None
-        disturbance = Disturbance(self._arena.device)
-        order = random.Random(0)
-        runs: list[Run] = []
-        more = True
-        while True:
-            while more and len(runs) < max(1, self._options.in_flight):
-                sample = next_sample()
-                if sample is None:
-                    more = False
-                    break
-                try:
-                    runs.append(self.make_run(collection, sample))
-                except (MemoryError, NeuroShardError, RuntimeError) as error:
-                    on_done(sample[0], 0.0, 0.0, 0, 0.0, str(error).split("\n")[0] or "no memory")
-            if not runs:
-                return
-            # Nobody is always behind the same one.
-            order.shuffle(runs)
-            for run in runs:
-                start = time.perf_counter()
-                run.round_forward_ms = self._pass(run, run.operator.forward, disturbance)
-                run.round_seconds = time.perf_counter() - start
-            for run in runs:
-                start = time.perf_counter()
-                backward_ms = self._pass(run, run.operator.backward, disturbance)
-                seconds = run.round_seconds + time.perf_counter() - start
-                if not run.timing.warming_up():
-                    run.forward_ms.append(run.round_forward_ms)
-                    run.backward_ms.append(backward_ms)
-                run.timing.add(run.round_forward_ms + backward_ms, seconds)
-            for run in [run for run in runs if run.timing.done()]:
-                runs.remove(run)
-                on_done(
-                    run.index,
-                    _core.quantile(run.forward_ms, self._options.quantile),
-                    _core.quantile(run.backward_ms, self._options.quantile),
-                    len(run.forward_ms),
-                    run.timing.interval(),
-                    "",
-                )
+    def disturb_caches(self, num_bytes: int) -> int:
+        """Reads memory that belongs to no set; the number of bytes read."""
+        import torch
 
-    def _pass(self, run: Run, one: Callable[[], object], disturbance: Disturbance) -> float:
-        disturbance.displace_since(run.last_pass)
-        elapsed = run.operator.time_ms(one)
-        disturbance.touched += run.operator.bytes_touched
-        run.last_pass = disturbance.touched
-        return elapsed
+        if self._others is None:
+            self._others = torch.ones(
+                self.bytes_between_passes // 8, dtype=torch.int64, device=self._arena.device
+            )
+        self._others[: (num_bytes + 7) // 8].sum().item()
+        return num_bytes
 
 
 def hardware_of(device: str) -> dict[str, Any]:
@@ -252,7 +185,6 @@ def collect(options: argparse.Namespace) -> int:
         "quantile": options.quantile,
         "in_flight": options.in_flight,
     }
-    measurement = Measurement(options, tables)
     shows_progress = sys.stderr.isatty()
 
     def on_progress(done: int, requested: int, seconds_left: float) -> None:
@@ -264,8 +196,9 @@ def collect(options: argparse.Namespace) -> int:
         options.samples,
         json.dumps(hardware),
         json.dumps(operator),
-        measurement.prepare,
-        lambda next_sample, on_done: measurement.measure(collection, next_sample, on_done),
+        options.quantile,
+        max(1, options.in_flight),
+        lambda: Device(options, tables, collection),
         on_progress,
     )
     if shows_progress:

@@ -1,12 +1,12 @@
-// Measuring sets of pieces in turns: every set once, as it is drawn, whatever is in flight.
+// The CPU as a measuring device: sets are measured as they are drawn, and fail alone.
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
+#include "neuroshard/collect/compute/measure_sets.h"
 #include "tests/collect/tiny_collection.h"
 
 namespace neuroshard {
@@ -15,40 +15,41 @@ namespace {
 using testing_collection::tiny_benchmark;
 using testing_collection::tiny_sampling;
 
-/// Measures `count` sets, set i of i % 3 + 1 tables, and returns their results by id.
-std::map<std::int64_t, PieceSetResult> measure(const std::vector<Table>& tables, int count,
-                                               int in_flight, ComputeBenchmarkOptions options,
-                                               std::size_t* most_waiting = nullptr) {
-  ComputeBenchmark benchmark(options);
+/// Measures the sets of pieces of `tables` together and returns their results by id.
+std::map<std::int64_t, PieceSetResult> measure(const std::vector<Table>& tables,
+                                               const std::vector<std::vector<Piece>>& sets,
+                                               int in_flight,
+                                               const ComputeBenchmarkOptions& options) {
+  const auto backend = cpu_backend(options, in_flight).make();
   std::map<std::int64_t, PieceSetResult> results;
   std::int64_t begun = 0;
   const auto next = [&]() -> std::optional<PieceSet> {
-    if (begun == count) return std::nullopt;
-    PieceSet set{begun, {}, Random(static_cast<std::uint64_t>(begun))};
-    for (std::int64_t i = 0; i <= begun % 3; ++i) set.pieces.push_back({&tables[i], 8});
-    ++begun;
-    if (most_waiting != nullptr) {
-      *most_waiting = std::max(*most_waiting, static_cast<std::size_t>(begun) - results.size());
-    }
-    return set;
+    if (begun == static_cast<std::int64_t>(sets.size())) return std::nullopt;
+    const std::int64_t id = begun++;
+    return PieceSet{id, tables, sets[id], Random(static_cast<std::uint64_t>(id))};
   };
-  benchmark.measure(next, in_flight, 32, Optimizer::rowwise_adagrad,
-                    [&](const PieceSetResult& result) {
-                      EXPECT_TRUE(results.emplace(result.id, result).second);
-                    });
+  measure_sets(*backend, {32, Optimizer::rowwise_adagrad, in_flight}, next,
+               [&](const PieceSetResult& result) {
+                 EXPECT_TRUE(results.emplace(result.id, result).second);
+               });
   return results;
 }
 
-TEST(ComputeBenchmark, MeasuresEverySetOnce) {
+TEST(ComputeBenchmark, MeasuresEverySet) {
   const std::vector<Table> tables = tiny_sampling(3).tables;
   ComputeBenchmarkOptions options = tiny_benchmark();
   options.repetitions = {
       .target_interval = 0.0, .warm_ups = 1, .min_repetitions = 1, .max_repetitions = 5};
-  for (const int in_flight : {0, 1, 3, 50}) {
-    std::size_t most_waiting = 0;
-    const auto results = measure(tables, 10, in_flight, options, &most_waiting);
+  std::vector<std::vector<Piece>> sets;
+  for (int i = 0; i < 10; ++i) {
+    for (int table = 0; table <= i % 3; ++table) {
+      if (table == 0) sets.emplace_back();
+      sets.back().push_back({table, 8});
+    }
+  }
+  for (const int in_flight : {1, 3, 50}) {
+    const auto results = measure(tables, sets, in_flight, options);
     ASSERT_EQ(results.size(), 10u);
-    EXPECT_EQ(most_waiting, static_cast<std::size_t>(std::clamp(in_flight, 1, 10)));
     for (const auto& [id, result] : results) {
       ASSERT_TRUE(result.measurement.has_value()) << result.failure;
       EXPECT_EQ(result.measurement->repetitions, 5);
@@ -58,21 +59,20 @@ TEST(ComputeBenchmark, MeasuresEverySetOnce) {
   }
 }
 
-TEST(ComputeBenchmark, ASetWithoutRoomFailsAlone) {
-  std::vector<Table> tables = tiny_sampling(3).tables;
-  ComputeBenchmarkOptions options = tiny_benchmark();
-  ComputeBenchmark benchmark(options);
-  int begun = 0;
-  std::map<std::int64_t, PieceSetResult> results;
-  benchmark.measure(
-      [&]() -> std::optional<PieceSet> {
-        if (begun == 3) return std::nullopt;
-        // A row of set 1 alone is larger than the arena.
-        const std::int64_t columns = begun == 1 ? std::int64_t{1} << 20 : 4;
-        return PieceSet{begun++, {{tables.data(), columns}}, Random(1)};
-      },
-      2, 32, Optimizer::sgd,
-      [&](const PieceSetResult& result) { results.emplace(result.id, result); });
+TEST(ComputeBenchmark, APassTouchesItsRowsAndIndices) {
+  const std::vector<Table> tables = tiny_sampling(1).tables;
+  ComputeBenchmark device(tiny_benchmark());
+  const auto set = device.prepare({0, tables, {{0, 16}}, Random(1)}, 32, Optimizer::sgd);
+  // 32 samples with 1.5 lookups each, in 50 rows of one cache line.
+  EXPECT_GT(set->bytes_touched(), 48 * 8);
+  EXPECT_LE(set->bytes_touched(), 48 * 8 + 50 * 64);
+}
+
+TEST(ComputeBenchmark, ASetWithoutRoomForARowFailsAlone) {
+  const std::vector<Table> tables = tiny_sampling(3).tables;
+  // A row of set 1 alone is larger than the arena.
+  const auto results =
+      measure(tables, {{{0, 4}}, {{0, std::int64_t{1} << 20}}, {{0, 4}}}, 2, tiny_benchmark());
   ASSERT_EQ(results.size(), 3u);
   EXPECT_TRUE(results.at(0).measurement.has_value());
   EXPECT_FALSE(results.at(1).measurement.has_value());
@@ -80,15 +80,15 @@ TEST(ComputeBenchmark, ASetWithoutRoomFailsAlone) {
   EXPECT_TRUE(results.at(2).measurement.has_value());
 }
 
-TEST(ComputeBenchmark, AnExceptionOfTheCallerPassesThrough) {
+TEST(ComputeBenchmark, ASetWithoutRoomForItsOutputLeavesTheOthersTheirs) {
   const std::vector<Table> tables = tiny_sampling(1).tables;
-  ComputeBenchmark benchmark(tiny_benchmark());
-  const auto next = [&]() -> std::optional<PieceSet> {
-    return PieceSet{0, {{tables.data(), 4}}, Random(1)};
-  };
-  EXPECT_THROW(benchmark.measure(next, 4, 32, Optimizer::sgd,
-                                 [](const PieceSetResult&) { throw std::runtime_error("full"); }),
-               std::runtime_error);
+  // A pooled output of 0.8 TB, asked for while set 0 is in flight.
+  const std::vector<Piece> huge(20'000, {0, std::int64_t{1} << 18});
+  const auto results = measure(tables, {{{0, 4}}, huge, {{0, 4}}}, 3, tiny_benchmark());
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_TRUE(results.at(0).measurement.has_value());
+  EXPECT_THAT(results.at(1).failure, testing::StartsWith("memory: expected "));
+  EXPECT_TRUE(results.at(2).measurement.has_value());
 }
 
 }  // namespace

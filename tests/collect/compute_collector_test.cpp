@@ -26,7 +26,7 @@ namespace {
 using testing::HasSubstr;
 using testing_collection::tiny_benchmark;
 using testing_collection::tiny_sampling;
-using Sequence = std::vector<std::pair<std::int64_t, std::vector<MeasuredShard>>>;
+using Sequence = std::vector<std::pair<std::int64_t, std::vector<Piece>>>;
 
 std::int64_t collect(const std::string& path, std::int64_t num_samples,
                      const ComputeSamplingOptions& sampling = tiny_sampling()) {
@@ -37,8 +37,8 @@ std::int64_t collect(const std::string& path, std::int64_t num_samples,
 Sequence sequence_of(const std::string& path) {
   Sequence sequence;
   for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
-    EXPECT_TRUE(sample.info.index.has_value());
-    sequence.emplace_back(sample.info.index.value_or(-1), sample.shards);
+    EXPECT_TRUE(sample.info.id.has_value());
+    sequence.emplace_back(sample.info.id.value_or(-1), sample.pieces);
   }
   return sequence;
 }
@@ -56,12 +56,9 @@ TEST(ComputeCollector, MeasuresTheSeededSequence) {
   ASSERT_EQ(costs.samples.size(), 5u);
   for (std::int64_t i = 0; i < 5; ++i) {
     const ComputeCostSample& sample = costs.samples[i];
-    EXPECT_EQ(sample.info.index, i);
-    const std::vector<SampledPiece> pieces = sample_pieces(tiny_sampling(), i);
-    ASSERT_EQ(sample.shards.size(), pieces.size());
-    for (std::size_t s = 0; s < pieces.size(); ++s) {
-      EXPECT_EQ(sample.shards[s], (MeasuredShard{pieces[s].table, pieces[s].num_columns}));
-    }
+    EXPECT_EQ(sample.info.id, i);
+    const std::vector<Piece> pieces = sample_pieces(tiny_sampling(), i);
+    EXPECT_EQ(sample.pieces, pieces);
     EXPECT_GT(sample.forward_ms, 0.0);
     EXPECT_GT(sample.backward_ms, 0.0);
   }
@@ -82,7 +79,7 @@ TEST(ComputeCollector, ReportsItsProgress) {
   EXPECT_THAT(done, testing::ElementsAre(3, 4, 5));
 }
 
-TEST(ComputeCollector, SamplesThatTakeTurnsAreThoseOfTheSequence) {
+TEST(ComputeCollector, AlternatingSamplesAreThoseOfTheSequence) {
   const TemporaryFolder folder;
   ComputeSamplingOptions sampling = tiny_sampling();
   sampling.in_flight = 4;
@@ -91,18 +88,15 @@ TEST(ComputeCollector, SamplesThatTakeTurnsAreThoseOfTheSequence) {
   const std::string path = folder.file("costs.jsonl");
   EXPECT_EQ(collect_compute_costs(sampling, benchmark, 3, path, {}), 3);
   EXPECT_EQ(collect_compute_costs(sampling, benchmark, 11, path, {}), 8);
-  std::set<std::int64_t> indices;
+  std::set<std::int64_t> ids;
   for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
-    const std::int64_t index = sample.info.index.value_or(-1);
-    EXPECT_TRUE(indices.insert(index).second);
-    const std::vector<SampledPiece> pieces = sample_pieces(sampling, index);
-    ASSERT_EQ(sample.shards.size(), pieces.size());
-    for (std::size_t s = 0; s < pieces.size(); ++s) {
-      EXPECT_EQ(sample.shards[s], (MeasuredShard{pieces[s].table, pieces[s].num_columns}));
-    }
+    const std::int64_t id = sample.info.id.value_or(-1);
+    EXPECT_TRUE(ids.insert(id).second);
+    const std::vector<Piece> pieces = sample_pieces(sampling, id);
+    EXPECT_EQ(sample.pieces, pieces);
     EXPECT_EQ(sample.info.repetitions, 3);
   }
-  EXPECT_EQ(indices.size(), 11u);
+  EXPECT_EQ(ids.size(), 11u);
 }
 
 TEST(ComputeCollector, ContinuesAFileCutAnywhereInItsLastLine) {
@@ -130,16 +124,16 @@ TEST(ComputeCollector, FillsGapsAndExtends) {
   ASSERT_EQ(extended.size(), 7u);
   EXPECT_TRUE(std::equal(longer.begin(), longer.end(), extended.begin()));
 
-  // Without the line of index 2, as if another machine had measured it elsewhere.
+  // Without the line of sample 2, as if another machine had measured it elsewhere.
   std::string text = read_file(path);
   std::size_t start = 0;
   for (int line = 0; line < 3; ++line) start = text.find('\n', start) + 1;
   text.erase(start, text.find('\n', start) + 1 - start);
   write_file(path, text);
   EXPECT_EQ(collect(path, 7), 1);
-  std::set<std::int64_t> indices;
-  for (const auto& [index, shards] : sequence_of(path)) EXPECT_TRUE(indices.insert(index).second);
-  EXPECT_EQ(indices.size(), 7u);
+  std::set<std::int64_t> ids;
+  for (const auto& [id, pieces] : sequence_of(path)) EXPECT_TRUE(ids.insert(id).second);
+  EXPECT_EQ(ids.size(), 7u);
 }
 
 TEST(ComputeCollector, AFinishedFileIsNotTouched) {
@@ -266,8 +260,8 @@ TEST(ComputeCollector, AKilledRunLeavesAReadableFileThatGoesOn) {
   ASSERT_EQ(sequence.size(), samples + 2);
   for (std::size_t i = 0; i < sequence.size(); ++i) {
     EXPECT_EQ(sequence[i].first, static_cast<std::int64_t>(i));
-    const std::vector<SampledPiece> pieces = sample_pieces(tiny_sampling(), sequence[i].first);
-    EXPECT_EQ(sequence[i].second.size(), pieces.size());
+    const std::vector<Piece> pieces = sample_pieces(tiny_sampling(), sequence[i].first);
+    EXPECT_EQ(sequence[i].second, pieces);
   }
 }
 

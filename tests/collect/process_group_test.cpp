@@ -41,33 +41,41 @@ TEST(ProcessGroup, IsOneProcessUnlessMpirunSaysOtherwise) {
 
 /// Answers at once: a set's time is its number, every seventh has no memory, and from `lost_at` on
 /// there is no device any more.
-class FakeBackend final : public ComputeBackend {
+class FakeDevice final : public MeasuringDevice {
  public:
-  explicit FakeBackend(std::int64_t lost_at) : lost_at_(lost_at) {}
+  explicit FakeDevice(std::int64_t lost_at) : lost_at_(lost_at) {}
 
-  void measure(const std::function<std::optional<PieceSet>()>& next, int, std::int64_t, Optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done) override {
-    while (const std::optional<PieceSet> set = next()) {
-      if (set->id >= lost_at_) throw MachineError("cuda: kernels: the device may be lost");
-      if (set->id % 7 == 6) {
-        on_done({set->id, std::nullopt, "device memory: expected 9 GiB free, got 8 GiB"});
-      } else {
-        on_done(
-            {set->id, ComputeMeasurement{static_cast<double>(set->id) + 1.0, 1.0, 7, 0.01}, ""});
-      }
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+    if (set.id >= lost_at_) throw MachineError("cuda: kernels: the device may be lost");
+    if (set.id % 7 == 6) {
+      throw OutOfMemory("device memory: expected 9 GiB free, got 8 GiB");
     }
+    return std::make_unique<Prepared>(static_cast<double>(set.id) + 1.0);
   }
-  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
-    return nullptr;
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override {
+    return {.warm_ups = 0, .min_repetitions = 1};
   }
 
  private:
+  class Prepared final : public PreparedSet {
+   public:
+    explicit Prepared(double ms) : ms_(ms) {}
+    std::future<double> forward() override { return known_time(ms_); }
+    std::future<double> backward() override { return known_time(1.0); }
+    [[nodiscard]] std::int64_t bytes_touched() const override { return 0; }
+
+   private:
+    double ms_;
+  };
+
   std::int64_t lost_at_;
 };
 
 ComputeBackendFactory fake(std::int64_t lost_at = 1'000) {
   return {{Json::Object{{"kind", "fake"}}, Json::Object{{"name", "fake"}}},
-          [lost_at] { return std::make_unique<FakeBackend>(lost_at); }};
+          [lost_at] { return one_device(std::make_unique<FakeDevice>(lost_at)); }};
 }
 
 TEST(ProcessGroup, ProcessesShareTheSamplesAndTheirFilesMerge) {

@@ -82,5 +82,14 @@ TEST(RepeatedTiming, WarmUpsDoNotCount) {
   EXPECT_DOUBLE_EQ(timing.estimate().value, 1.0);
 }
 
+TEST(RepeatedTiming, SaysWhenToLookAgain) {
+  RepeatedTiming timing({.warm_ups = 1, .min_repetitions = 4, .further_repetitions = 3});
+  EXPECT_EQ(timing.runs_until_next_look(), 5);
+  timing.add(1.0, 0.0);
+  EXPECT_EQ(timing.runs_until_next_look(), 4);
+  for (int run = 0; run < 4; ++run) timing.add(1.0, 0.0);
+  EXPECT_EQ(timing.runs_until_next_look(), 3);
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -1,4 +1,4 @@
-// Sets of pieces: a function of seed and index, within memory, and of one kind of tables.
+// Sets of pieces: a function of seed and id, within memory, and of one kind of tables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -14,12 +14,6 @@ namespace neuroshard {
 namespace {
 
 using testing_collection::tiny_sampling;
-
-std::vector<std::pair<int, std::int64_t>> as_pairs(const std::vector<SampledPiece>& pieces) {
-  std::vector<std::pair<int, std::int64_t>> pairs;
-  for (const SampledPiece& piece : pieces) pairs.emplace_back(piece.table, piece.num_columns);
-  return pairs;
-}
 
 ComputeSamplingOptions arbitrary_sampling() {
   ComputeSamplingOptions options = tiny_sampling(*rc::gen::inRange(1, 30));
@@ -38,13 +32,13 @@ ComputeSamplingOptions arbitrary_sampling() {
 
 RC_GTEST_PROP(SamplePieces, FitMemoryAndAreOfOneKindOfTables, ()) {
   const ComputeSamplingOptions options = arbitrary_sampling();
-  const auto index = *rc::gen::inRange<std::int64_t>(0, 1'000'000);
-  const std::vector<SampledPiece> pieces = sample_pieces(options, index);
+  const auto id = *rc::gen::inRange<std::int64_t>(0, 1'000'000);
+  const std::vector<Piece> pieces = sample_pieces(options, id);
   RC_ASSERT(static_cast<int>(pieces.size()) >= options.min_tables);
   RC_ASSERT(static_cast<int>(pieces.size()) <= options.max_tables);
   std::int64_t bytes = 0;
   std::set<bool> kinds;
-  for (const SampledPiece& piece : pieces) {
+  for (const Piece& piece : pieces) {
     const Table& table = options.tables.at(piece.table);
     bytes += shard_bytes(table, piece.num_columns, options.optimizer);
     kinds.insert(is_held_out(table.name, options.held_out_share));
@@ -54,24 +48,24 @@ RC_GTEST_PROP(SamplePieces, FitMemoryAndAreOfOneKindOfTables, ()) {
   RC_ASSERT(kinds.size() == 1u);
 }
 
-RC_GTEST_PROP(SamplePieces, DependOnSeedAndIndexAlone, ()) {
+RC_GTEST_PROP(SamplePieces, DependOnSeedAndIdAlone, ()) {
   const ComputeSamplingOptions options = arbitrary_sampling();
-  const auto index = *rc::gen::inRange<std::int64_t>(0, 1000);
-  const auto pieces = as_pairs(sample_pieces(options, index));
+  const auto id = *rc::gen::inRange<std::int64_t>(0, 1000);
+  const auto pieces = sample_pieces(options, id);
   for (std::int64_t other = 0; other < 5; ++other) (void)sample_pieces(options, other);
-  RC_ASSERT(as_pairs(sample_pieces(options, index)) == pieces);
+  RC_ASSERT(sample_pieces(options, id) == pieces);
 }
 
-TEST(SamplePieces, DifferFromIndexToIndexAndSeedToSeed) {
+TEST(SamplePieces, DifferFromSampleToSampleAndSeedToSeed) {
   ComputeSamplingOptions options = tiny_sampling();
-  std::set<std::vector<std::pair<int, std::int64_t>>> distinct;
-  for (std::int64_t index = 0; index < 200; ++index) {
-    distinct.insert(as_pairs(sample_pieces(options, index)));
+  std::set<std::vector<Piece>> distinct;
+  for (std::int64_t id = 0; id < 200; ++id) {
+    distinct.insert(sample_pieces(options, id));
   }
   EXPECT_GT(distinct.size(), 100u);
-  const auto before = as_pairs(sample_pieces(options, 0));
+  const auto before = sample_pieces(options, 0);
   options.seed = 6;
-  EXPECT_NE(as_pairs(sample_pieces(options, 0)), before);
+  EXPECT_NE(sample_pieces(options, 0), before);
 }
 
 TEST(SamplePieces, AsManyAreHeldOutAsAskedFor) {
@@ -82,8 +76,8 @@ TEST(SamplePieces, AsManyAreHeldOutAsAskedFor) {
   }
   EXPECT_NEAR(held_out_tables, 60, 30);  // more than four standard deviations
   int held_out_samples = 0;
-  for (std::int64_t index = 0; index < 1000; ++index) {
-    const int table = sample_pieces(options, index).front().table;
+  for (std::int64_t id = 0; id < 1000; ++id) {
+    const int table = sample_pieces(options, id).front().table;
     held_out_samples += is_held_out(options.tables[table].name, options.held_out_share) ? 1 : 0;
   }
   EXPECT_NEAR(held_out_samples, 300, 65);

@@ -38,7 +38,7 @@ TEST_F(SpeedControlsTest, AreTheSamplesOfTheFiles) {
   std::size_t pieces = 0;
   for (const ComputeCostSample& sample : costs.samples) {
     sum += sample.forward_ms + sample.backward_ms;
-    pieces += sample.shards.size();
+    pieces += sample.pieces.size();
   }
   for (const SpeedControl& control : controls) {
     EXPECT_GT(control.cost_ms, 0.0);
@@ -70,8 +70,8 @@ TEST_F(SpeedControlsTest, SamplesOfTablesThatAreNotThereAreLeftOut) {
     change(tables.front());
     std::size_t expected = 0;
     for (const ComputeCostSample& sample : read_compute_costs(costs_).samples) {
-      expected += std::none_of(sample.shards.begin(), sample.shards.end(),
-                               [](const MeasuredShard& shard) { return shard.table == 0; });
+      expected += std::none_of(sample.pieces.begin(), sample.pieces.end(),
+                               [](const Piece& piece) { return piece.table == 0; });
     }
     EXPECT_LT(expected, 20u);
     EXPECT_EQ(all(tables).size(), expected);

@@ -38,4 +38,8 @@ inline ComputeBenchmarkOptions tiny_benchmark() {
   return options;
 }
 
+inline std::unique_ptr<ComputeBackend> tiny_backend() {
+  return cpu_backend(tiny_benchmark(), 1).make();
+}
+
 }  // namespace neuroshard::testing_collection

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "neuroshard/collect/compute/cuda/cuda_backend.h"
+#include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/core/error.h"
 #include "tests/cuda/device_operator.h"
 
@@ -26,17 +27,17 @@ TEST(DeviceBackend, MeasuresEverySetAndSkipsThoseWithoutRoom) {
   const std::unique_ptr<ComputeBackend> backend = factory.make();
   std::int64_t next_id = 0;
   std::vector<int> outcomes(6, -1);
-  backend->measure(
+  measure_sets(
+      *backend, {65'536, Optimizer::rowwise_adagrad},
       [&]() -> std::optional<PieceSet> {
         if (next_id == 6) return std::nullopt;
-        PieceSet set{next_id, {}, Random(7 + static_cast<std::uint64_t>(next_id))};
-        for (const Table& table : tables) set.pieces.push_back({&table, 64});
+        PieceSet set{next_id, tables, {}, Random(7 + static_cast<std::uint64_t>(next_id))};
+        for (const int table : {0, 1, 2}) set.pieces.push_back({table, 64});
         // Pooled outputs of 65,536 x 64 Ki x 4 bytes in every third: 16 GiB per piece.
-        if (next_id % 3 == 1) set.pieces.assign(64, {&tables[1], 65'536});
+        if (next_id % 3 == 1) set.pieces.assign(64, {1, 65'536});
         ++next_id;
         return set;
       },
-      1, 65'536, Optimizer::rowwise_adagrad,
       [&](const PieceSetResult& result) {
         outcomes[result.id] = result.measurement ? 1 : 0;
         if (!result.measurement) {
@@ -49,9 +50,9 @@ TEST(DeviceBackend, MeasuresEverySetAndSkipsThoseWithoutRoom) {
       });
   EXPECT_THAT(outcomes, testing::ElementsAre(1, 0, 1, 1, 0, 1));
   const std::unique_ptr<PreparedSet> set =
-      backend->prepare_set({0, {{&tables[2], 16}}, Random(1)}, 1024, Optimizer::sgd);
-  set->forward();
-  set->backward();
+      backend->devices.front()->prepare({0, tables, {{2, 16}}, Random(1)}, 1024, Optimizer::sgd);
+  EXPECT_GT(set->forward().get(), 0.0);
+  EXPECT_GT(set->backward().get(), 0.0);
 }
 
 TEST(DeviceBackend, RefusesDevicesThatAreNotThere) {

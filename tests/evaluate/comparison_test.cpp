@@ -159,9 +159,9 @@ std::vector<std::unique_ptr<Planner>> two_planners() {
 }
 
 std::vector<ComparisonEntry> compare(const char* name, const Task& task,
-                                     ComputeBenchmark* benchmark = nullptr) {
+                                     ComputeBackend* backend = nullptr) {
   const ComparisonTask given{name, std::make_shared<Simulator>(make_simulator(task))};
-  return compare_on_tasks({&given, 1}, two_planners(), {}, benchmark).front();
+  return compare_on_tasks({&given, 1}, two_planners(), {}, backend).front();
 }
 
 TEST(CompareOnTask, RecordsPlansAndReasons) {
@@ -188,8 +188,8 @@ TEST(CompareOnTask, AnInvalidPlanIsADefectOfThePlanner) {
 }
 
 TEST(CompareOnTask, MeasuresIfAsked) {
-  ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
-  const auto entries = compare("x", small_task(), &benchmark);
+  const auto backend = testing_collection::tiny_backend();
+  const auto entries = compare("x", small_task(), backend.get());
   ASSERT_TRUE(entries[0].measured_ms && entries[0].measured_compute_ms && entries[0].compute_mape);
   EXPECT_GT(*entries[0].measured_compute_ms, 0.0);
   EXPECT_GE(*entries[0].measured_ms, *entries[0].measured_compute_ms);

@@ -1,34 +1,44 @@
 // A machine whose times are exact: a millisecond per column, in each direction.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/core/error.h"
 
 namespace neuroshard::testing_backends {
 
-class ExactBackend final : public ComputeBackend {
+class ExactDevice final : public MeasuringDevice {
  public:
-  void measure(const std::function<std::optional<PieceSet>()>& next, int, std::int64_t, Optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done) override {
-    while (const std::optional<PieceSet> set = next()) {
-      double columns = 0.0;
-      for (const TablePiece& piece : set->pieces) columns += static_cast<double>(piece.num_columns);
-      measured.push_back(columns);
-      PieceSetResult result{set->id, ComputeMeasurement{columns, columns, 7, 0.0}, ""};
-      if (columns == failing) result = {set->id, std::nullopt, "no memory"};
-      on_done(result);
-    }
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+    double columns = 0.0;
+    for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
+    measured.push_back(columns);
+    if (columns == failing) throw OutOfMemory("no memory");
+    return std::make_unique<Prepared>(columns);
   }
-  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
-    return nullptr;
+  [[nodiscard]] int max_in_flight() const override { return 1000; }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override {
+    return {.warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
   }
 
   std::vector<double> measured;  ///< columns of the sets, in order
   double failing = -1.0;         ///< columns of a set that there is no memory for
+
+ private:
+  class Prepared final : public PreparedSet {
+   public:
+    explicit Prepared(double ms) : ms_(ms) {}
+    std::future<double> forward() override { return known_time(ms_); }
+    std::future<double> backward() override { return known_time(ms_); }
+    [[nodiscard]] std::int64_t bytes_touched() const override { return 0; }
+
+   private:
+    double ms_;
+  };
 };
 
 }  // namespace neuroshard::testing_backends

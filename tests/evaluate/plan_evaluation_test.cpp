@@ -25,10 +25,10 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
                                   std::int64_t{1} << 20);
   const Simulator simulator = make_simulator(task);
   const ShardingPlan plan{{{0, 0, 4, 0}, {0, 4, 4, 2}, {1, 0, 4, 2}}};
-  ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
+  const auto backend = testing_collection::tiny_backend();
   std::vector<int> progress;
   const SimulatedPlan simulated{&simulator, &plan};
-  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, benchmark, 1, [&](int done) {
+  const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, 1, [&](int done) {
                                       progress.push_back(done);
                                     }).front();
   EXPECT_THAT(progress, testing::ElementsAre(1, 2));
@@ -61,9 +61,9 @@ TEST(EvaluatePlan, EqualSetsOfPiecesAreMeasuredOnce) {
   const ShardingPlan mirrored{{{0, 0, 4, 1}, {0, 4, 4, 0}, {1, 0, 4, 0}}};
   const std::vector<SimulatedPlan> plans{
       {&simulator, &plan}, {&simulator, &mirrored}, {&other, &plan}};
-  ComputeBenchmark benchmark(testing_collection::tiny_benchmark());
+  const auto backend = testing_collection::tiny_backend();
   int sets = 0;
-  const auto evaluations = evaluate_plans(plans, benchmark, 1, [&](int done) { sets = done; });
+  const auto evaluations = evaluate_plans(plans, *backend, 1, [&](int done) { sets = done; });
   EXPECT_EQ(sets, 4);
   ASSERT_EQ(evaluations.size(), 3u);
   for (const int d : {0, 1}) {
@@ -81,28 +81,31 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   const SimulatedPlan simulated{&simulator, &plan};
   const Table other = make_table("other", 500, 64);
   // Now 2 ms per column; then 1.6, 1.25 and 4: 1.25, 1.6 and 0.5 times as much.
-  const std::vector<ControlSet> controls{
-      {{{&other, 16}}, 25.6}, {{{&other, 32}}, 40.0}, {{{&other, 64}}, 256.0}};
-  testing_backends::ExactBackend backend;
+  const std::span<const Table> tables(&other, 1);
+  const std::vector<SpeedControl> controls{
+      {tables, {{0, 16}}, 25.6}, {tables, {{0, 32}}, 40.0}, {tables, {{0, 64}}, 256.0}};
+  const auto backend = one_device(std::make_unique<testing_backends::ExactDevice>());
+  auto& device = static_cast<testing_backends::ExactDevice&>(*backend->devices.front());
   int sets = 0;
-  const auto evaluation = evaluate_plans(
-                              {&simulated, 1}, backend, 1, [&](int done) { sets = done; }, controls)
-                              .front();
+  const auto evaluation =
+      evaluate_plans(
+          {&simulated, 1}, *backend, 1, [&](int done) { sets = done; }, controls)
+          .front();
   EXPECT_EQ(sets, 5);
-  EXPECT_THAT(backend.measured, testing::ElementsAre(8, 16, 32, 4, 64));  // among the plan's
+  EXPECT_THAT(device.measured, testing::ElementsAre(8, 16, 32, 4, 64));  // among the plan's
   EXPECT_DOUBLE_EQ(evaluation.drift.value(), 1.25);
   EXPECT_EQ(evaluation.measured.devices[0].compute_ms, 16.0);
   EXPECT_DOUBLE_EQ(evaluation.less_drift->devices[0].compute_ms, 16.0 / 1.25);
   const std::vector<double> at_earlier_speed{16.0 / 1.25, 8.0 / 1.25};
   EXPECT_EQ(evaluation.less_drift->cost_ms, simulator.cost(plan, at_earlier_speed).cost_ms);
 
-  backend.failing = 16.0;  // a control that cannot be measured is none
-  EXPECT_DOUBLE_EQ(evaluate_plans({&simulated, 1}, backend, 1, {}, controls).front().drift.value(),
+  device.failing = 16.0;  // a control that cannot be measured is none
+  EXPECT_DOUBLE_EQ(evaluate_plans({&simulated, 1}, *backend, 1, {}, controls).front().drift.value(),
                    1.6);
-  const auto without = evaluate_plans({&simulated, 1}, backend, 1).front();
+  const auto without = evaluate_plans({&simulated, 1}, *backend, 1).front();
   EXPECT_FALSE(without.drift || without.less_drift);
-  backend.failing = 4.0;
-  EXPECT_THROW((void)evaluate_plans({&simulated, 1}, backend, 1, {}, controls), MachineError);
+  device.failing = 4.0;
+  EXPECT_THROW((void)evaluate_plans({&simulated, 1}, *backend, 1, {}, controls), MachineError);
 }
 
 NeuralComputeModel model_measured_on(const std::string& hardware,

@@ -54,7 +54,7 @@ TEST(CommunicationCostsIo, GoldenFile) {
   EXPECT_EQ(costs.header.sampling, golden_header().sampling);
   EXPECT_EQ(costs.samples, golden_samples());
   ASSERT_EQ(costs.skipped.size(), 1u);
-  EXPECT_EQ(costs.skipped[0].index, 1);
+  EXPECT_EQ(costs.skipped[0].id, 1);
   EXPECT_FALSE(costs.truncated);
 }
 

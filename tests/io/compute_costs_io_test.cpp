@@ -66,7 +66,7 @@ TEST(ComputeCostsIo, GoldenFile) {
   expect_same(costs.header, golden_header());
   EXPECT_EQ(costs.samples, golden_samples());
   ASSERT_EQ(costs.skipped.size(), 1u);
-  EXPECT_EQ(costs.skipped[0].index, 1);
+  EXPECT_EQ(costs.skipped[0].id, 1);
   EXPECT_EQ(costs.skipped[0].reason, "out of memory");
   EXPECT_FALSE(costs.truncated);
 }
@@ -182,7 +182,7 @@ RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
     ComputeCostSample sample;
     for (int j = *rc::gen::inRange(1, 15); j > 0; --j) {
-      sample.shards.push_back(
+      sample.pieces.push_back(
           {*rc::gen::inRange(0, 2), *rc::gen::inRange<std::int64_t>(1, kMaxEmbeddingDim + 1)});
     }
     sample.forward_ms = arbitrary_share();

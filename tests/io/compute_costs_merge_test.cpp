@@ -48,7 +48,7 @@ TEST(ComputeCostsMerge, SamplesOfAllFilesInTheirOrder) {
     const ComputeCosts all = read_compute_costs(folder.file(name));
     std::vector<std::int64_t> indices;
     for (const ComputeCostSample& each : all.samples) {
-      indices.push_back(*each.info.index);
+      indices.push_back(*each.info.id);
       EXPECT_EQ(each.forward_ms, static_cast<double>(indices.back()) + 1.0);
     }
     EXPECT_THAT(indices, testing::ElementsAre(0, 1, 3, 4, 8));

@@ -148,7 +148,7 @@ TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {
 TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
   const ComputeBackendFactory exact{
       {Json::Object{{"kind", "cuda"}, {"name", "exact"}}, Json::Object{{"name", "exact"}}},
-      [] { return std::make_unique<testing_backends::ExactBackend>(); }};
+      [] { return one_device(std::make_unique<testing_backends::ExactDevice>()); }};
   collect_compute_costs(testing_collection::tiny_sampling(40), exact, 60,
                         folder_.file("exact.jsonl"), {});
   options_.costs = {folder_.file("exact.jsonl")};
@@ -161,7 +161,7 @@ TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
   ASSERT_FALSE(costs.samples.empty());
   for (const ComputeCostSample& sample : costs.samples) {
     std::int64_t columns = 0;
-    for (const MeasuredShard& shard : sample.shards) columns += shard.num_columns;
+    for (const Piece& piece : sample.pieces) columns += piece.num_columns;
     EXPECT_EQ(sample.forward_ms, static_cast<double>(columns));
   }
 }

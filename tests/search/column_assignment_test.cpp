@@ -139,7 +139,7 @@ TEST(ColumnAssignment, PiecesOfATableThatMeetAreOne) {
   EXPECT_EQ(assignment.bytes(1), 0);
   EXPECT_TRUE(assignment.holdings(1).empty());
   ASSERT_EQ(assignment.holdings(0).size(), 1u);
-  EXPECT_EQ(assignment.holdings(0)[0], (ColumnAssignment::Holding{0, 16}));
+  EXPECT_EQ(assignment.holdings(0)[0], (Piece{0, 16}));
   EXPECT_EQ(assignment.plan().shards, (std::vector<Shard>{{0, 0, 16, 0}}));
 }
 

@@ -48,13 +48,13 @@ TEST_F(ComputeDatasetTest, ReadsFeaturesAndCostsOfEverySample) {
     const ComputeCostSample& sample = costs.samples[i];
     EXPECT_DOUBLE_EQ(dataset.cost_ms[i], sample.forward_ms + sample.backward_ms);
     ASSERT_EQ(dataset.first_piece[i + 1] - dataset.first_piece[i],
-              static_cast<int>(sample.shards.size()));
-    for (std::size_t s = 0; s < sample.shards.size(); ++s) {
-      const MeasuredTable& table = header.tables[sample.shards[s].table];
+              static_cast<int>(sample.pieces.size()));
+    for (std::size_t s = 0; s < sample.pieces.size(); ++s) {
+      const MeasuredTable& table = header.tables[sample.pieces[s].table];
       shard_features(
           FeatureSchema::extended,
           {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram},
-          sample.shards[s].num_columns, {header.batch_size, header.optimizer}, expected);
+          sample.pieces[s].num_columns, {header.batch_size, header.optimizer}, expected);
       const auto column = dataset.features.col(dataset.first_piece[i] + static_cast<int>(s));
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), column.begin()));
     }
@@ -168,15 +168,15 @@ void expect_no_held_out_table(const DatasetSplit& split,
                               const ComputeCostsHeader& header) {
   for (const auto* part : {&split.training, &split.validation, &split.unseen_combinations}) {
     for (const int i : *part) {
-      for (const MeasuredShard& shard : samples[i].shards) {
-        EXPECT_FALSE(is_held_out(header.tables[shard.table].name, kHeldOutShare))
-            << "sample " << i << ", " << header.tables[shard.table].name;
+      for (const Piece& piece : samples[i].pieces) {
+        EXPECT_FALSE(is_held_out(header.tables[piece.table].name, kHeldOutShare))
+            << "sample " << i << ", " << header.tables[piece.table].name;
       }
     }
   }
   for (const int i : split.unseen_tables) {
-    for (const MeasuredShard& shard : samples[i].shards) {
-      EXPECT_TRUE(is_held_out(header.tables[shard.table].name, kHeldOutShare)) << "sample " << i;
+    for (const Piece& piece : samples[i].pieces) {
+      EXPECT_TRUE(is_held_out(header.tables[piece.table].name, kHeldOutShare)) << "sample " << i;
     }
   }
 }

@@ -44,7 +44,7 @@ inline void write_all_to_alls(const std::string& path, const SyntheticCluster& c
   Random random(seed);
   for (int i = 0; i < num_samples; ++i) {
     CommunicationCostSample sample;
-    sample.info.index = i;
+    sample.info.id = i;
     sample.info.repetitions = 1;
     std::vector<double> columns;
     for (std::size_t d = 0; d < devices; ++d) {

@@ -37,13 +37,12 @@ inline ComputeCostsHeader make_header(int num_tables = 20, double held_out_share
 }
 
 /// A launch, lookups times columns, and a price for each piece: what a network can learn.
-inline double true_cost(const ComputeCostsHeader& header,
-                        const std::vector<MeasuredShard>& shards) {
+inline double true_cost(const ComputeCostsHeader& header, const std::vector<Piece>& pieces) {
   double cost = 0.05;
-  for (const MeasuredShard& shard : shards) {
+  for (const Piece& piece : pieces) {
     const double lookups =
-        static_cast<double>(header.batch_size) * header.tables[shard.table].pooling_factor;
-    cost += 0.02 + 2e-6 * lookups * static_cast<double>(shard.num_columns);
+        static_cast<double>(header.batch_size) * header.tables[piece.table].pooling_factor;
+    cost += 0.02 + 2e-6 * lookups * static_cast<double>(piece.num_columns);
   }
   return cost;
 }
@@ -59,14 +58,14 @@ inline std::vector<int> tables_of_kind(const ComputeCostsHeader& header, bool he
   return tables;
 }
 
-inline ComputeCostSample make_sample(const ComputeCostsHeader& header,
-                                     std::vector<MeasuredShard> shards, std::int64_t index) {
+inline ComputeCostSample make_sample(const ComputeCostsHeader& header, std::vector<Piece> pieces,
+                                     std::int64_t index) {
   ComputeCostSample sample;
-  sample.shards = std::move(shards);
-  const double cost = true_cost(header, sample.shards);
+  sample.pieces = std::move(pieces);
+  const double cost = true_cost(header, sample.pieces);
   sample.forward_ms = 0.4 * cost;
   sample.backward_ms = 0.6 * cost;
-  sample.info.index = index;
+  sample.info.id = index;
   return sample;
 }
 
@@ -78,11 +77,11 @@ inline void write_costs(const std::string& path, const ComputeCostsHeader& heade
   Random random(seed);
   for (int i = 0; i < count; ++i) {
     const std::vector<int>& pool = pools[i % 5 == 4 ? 1 : 0];
-    std::vector<MeasuredShard> shards;
+    std::vector<Piece> pieces;
     for (std::int64_t piece = random.integer(1, 6); piece > 0; --piece) {
-      shards.push_back({pool[random.below(pool.size())], std::int64_t{4} << random.below(6)});
+      pieces.push_back({pool[random.below(pool.size())], std::int64_t{4} << random.below(6)});
     }
-    writer.append(make_sample(header, std::move(shards), i));
+    writer.append(make_sample(header, std::move(pieces), i));
   }
 }
 

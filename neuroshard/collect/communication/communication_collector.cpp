@@ -44,7 +44,7 @@ CommunicationCostSample to_sample(std::int64_t index, const CommunicationCase& d
   sample.start_ms = drawn.start_ms;
   sample.forward_ms = rounded(measured.forward_ms);
   sample.backward_ms = rounded(measured.backward_ms);
-  sample.info.index = index;
+  sample.info.id = index;
   sample.info.repetitions = measured.repetitions;
   if (std::isfinite(measured.interval)) {
     sample.info.interval = std::round(measured.interval * 1e5) / 1e5;

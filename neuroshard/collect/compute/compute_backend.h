@@ -1,23 +1,35 @@
-// What measures the fused operator: the interface that CPUs and GPUs have in common.
+// What a backend (CPU, CUDA, FBGEMM through Python) gives the loop that measures
+// (collect/compute/measure_sets.h): sets of pieces made ready, passes of them, caches disturbed.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "neuroshard/collect/compute/repeated_timing.h"
+#include "neuroshard/core/piece.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
 
-/// `num_columns` columns of a table; the table's own embedding_dim is not looked at.
-struct TablePiece {
-  const Table* table = nullptr;
-  std::int64_t num_columns = 0;
+/// A set of pieces that is to be measured as one device would run it.
+struct PieceSet {
+  std::int64_t id = 0;  ///< the caller's
+  /// What the pieces' `table` is an index into; must outlive the measurement. A table's own
+  /// embedding_dim is not looked at.
+  std::span<const Table> tables;
+  std::vector<Piece> pieces;
+  Random random;  ///< its batch and its places in memory are drawn from this
+
+  [[nodiscard]] const Table& table_of(const Piece& piece) const { return tables[piece.table]; }
 };
 
 struct ComputeMeasurement {
@@ -27,13 +39,6 @@ struct ComputeMeasurement {
   double interval = 0.0;  ///< relative half-width of the sum's 95 % interval
 };
 
-/// A set of pieces that is to be measured as one device would run it.
-struct PieceSet {
-  std::int64_t id = 0;  ///< the caller's
-  std::vector<TablePiece> pieces;
-  Random random;  ///< its batch and its places in the arena are drawn from this
-};
-
 /// What became of a set.
 struct PieceSetResult {
   std::int64_t id = 0;
@@ -41,40 +46,73 @@ struct PieceSetResult {
   std::string failure;  ///< why there is none
 };
 
+/// A set with its batch, ready to run. Its device must outlive it.
+class PreparedSet {
+ public:
+  virtual ~PreparedSet() = default;
+
+  /// Start a pass; the future gives its milliseconds by the device's own clock, once it is done. A
+  /// device with a queue returns before that: passes started one after the other run one after the
+  /// other, without waiting for the host in between.
+  virtual std::future<double> forward() = 0;
+  virtual std::future<double> backward() = 0;
+
+  /// Bytes of distinct memory that a pass reads and writes, about.
+  [[nodiscard]] virtual std::int64_t bytes_touched() const = 0;
+};
+
+/// A time that is known already.
+[[nodiscard]] inline std::future<double> known_time(double milliseconds) {
+  std::promise<double> time;
+  time.set_value(milliseconds);
+  return time.get_future();
+}
+
+/// One processor that measures; a new backend implements this. Used by one thread at a time.
+class MeasuringDevice {
+ public:
+  virtual ~MeasuringDevice() = default;
+
+  /// A new sequence of sets begins: what is kept of earlier sets' tables must be forgotten, as
+  /// others may lie at their addresses.
+  virtual void forget_tables() {}
+  /// Draws one batch from the tables' access distributions and gets everything ready; the same for
+  /// the same set. Throws OutOfMemory if the device has no room for this set; other errors are
+  /// failures of the device.
+  [[nodiscard]] virtual std::unique_ptr<PreparedSet> prepare(const PieceSet& set,
+                                                             std::int64_t batch_size,
+                                                             Optimizer optimizer) = 0;
+  /// Sets that can be ready at the same time.
+  [[nodiscard]] virtual int max_in_flight() const { return 1; }
+
+  /// Bytes that must be touched between two passes of one set for the second to find the caches
+  /// full of other things, as in training.
+  [[nodiscard]] virtual std::int64_t bytes_between_passes() const = 0;
+  /// Reads `bytes` or a little more that belong to no set; returns how many it read.
+  virtual std::int64_t disturb_caches(std::int64_t bytes) = 0;
+
+  /// How often a set runs, which depends on how this kind of device's times scatter.
+  [[nodiscard]] virtual RepetitionOptions repetitions() const = 0;
+};
+
+/// Devices of one kind that measure at the same time; at least one.
+struct ComputeBackend {
+  std::vector<std::unique_ptr<MeasuringDevice>> devices;
+};
+
+/// A backend of one device.
+[[nodiscard]] inline std::unique_ptr<ComputeBackend> one_device(
+    std::unique_ptr<MeasuringDevice> device) {
+  auto backend = std::make_unique<ComputeBackend>();
+  backend->devices.push_back(std::move(device));
+  return backend;
+}
+
 /// What is measured, and on what: recorded with the costs, and compared when a model is used
 /// elsewhere (docs/formats.md).
 struct BackendDescription {
   Json hardware = Json::Object{};
   Json operator_info = Json::Object{};
-};
-
-/// A set with its batch, ready to run: for callers that time passes among other things.
-class PreparedSet {
- public:
-  virtual ~PreparedSet() = default;
-  /// Return when the pass is done.
-  virtual void forward() = 0;
-  virtual void backward() = 0;
-};
-
-class ComputeBackend {
- public:
-  virtual ~ComputeBackend() = default;
-
-  /// Draws one batch from the tables' access distributions for each set and times forward and
-  /// backward on it, with the caches disturbed before each. Deterministic in all but the times.
-  /// `in_flight` sets may take turns. `next` gives the sets until it gives none, `on_done` is
-  /// called as each is done, in no particular order; neither is called by two threads at once. A
-  /// set that the machine has no memory for is a result with a `failure`; other failures of the
-  /// machine are thrown.
-  virtual void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
-                       std::int64_t batch_size, Optimizer optimizer,
-                       const std::function<void(const PieceSetResult&)>& on_done) = 0;
-
-  /// One set at a time; the backend must outlive it.
-  [[nodiscard]] virtual std::unique_ptr<PreparedSet> prepare_set(PieceSet set,
-                                                                 std::int64_t batch_size,
-                                                                 Optimizer optimizer) = 0;
 };
 
 /// A backend that takes its memory when there is something to measure.

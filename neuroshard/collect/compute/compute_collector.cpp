@@ -8,11 +8,13 @@
 #include <cmath>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
@@ -30,15 +32,15 @@ constexpr int kMaxDraws = 10'000;
 constexpr std::uint64_t kSetStream = 0;
 constexpr std::uint64_t kBatchStream = 1;
 
-Random random_for(std::uint64_t seed, std::int64_t index, std::uint64_t stream) {
-  return Random::for_stream(seed, 2 * static_cast<std::uint64_t>(index) + stream);
+Random random_for(std::uint64_t seed, std::int64_t id, std::uint64_t stream) {
+  return Random::for_stream(seed, 2 * static_cast<std::uint64_t>(id) + stream);
 }
 
 /// What is measured into one file.
 struct Collection {
   Json sampling;
   std::span<const Table> tables;
-  std::function<std::vector<SampledPiece>(std::int64_t index)> pieces_of;
+  std::function<std::vector<Piece>(std::int64_t id)> pieces_of;
   std::int64_t num_samples = 0;
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
@@ -66,11 +68,10 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                       {"held_out_share", options.held_out_share}};
 }
 
-ComputeCostsHeader make_header(const Collection& options,
-                               const MeasuredOperator& measured_operator) {
+ComputeCostsHeader make_header(const Collection& options, const BackendDescription& backend) {
   ComputeCostsHeader header;
-  header.hardware = measured_operator.hardware;
-  header.operator_info = measured_operator.operator_info;
+  header.hardware = backend.hardware;
+  header.operator_info = backend.operator_info;
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
   header.sampling = options.sampling;
@@ -81,17 +82,15 @@ ComputeCostsHeader make_header(const Collection& options,
   return header;
 }
 
-ComputeCostSample to_sample(std::int64_t index, const std::vector<SampledPiece>& pieces,
+ComputeCostSample to_sample(std::int64_t id, std::vector<Piece> pieces,
                             const ComputeMeasurement& measured) {
   // Microseconds to three digits, far below the noise of any machine.
   const auto rounded_ms = [](double ms) { return std::round(ms * 1e6) / 1e6; };
   ComputeCostSample sample;
-  for (const SampledPiece& piece : pieces) {
-    sample.shards.push_back({piece.table, piece.num_columns});
-  }
+  sample.pieces = std::move(pieces);
   sample.forward_ms = rounded_ms(measured.forward_ms);
   sample.backward_ms = rounded_ms(measured.backward_ms);
-  sample.info.index = index;
+  sample.info.id = id;
   sample.info.repetitions = measured.repetitions;
   if (std::isfinite(measured.interval)) {
     sample.info.interval = std::round(measured.interval * 1e5) / 1e5;
@@ -150,15 +149,15 @@ std::vector<int> sample_pool(const ComputeSamplingOptions& options, Random& rand
 
 }  // namespace
 
-std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t index) {
-  Random random = random_for(options.seed, index, kSetStream);
+std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t id) {
+  Random random = random_for(options.seed, id, kSetStream);
   const std::vector<int> pool = sample_pool(options, random);
   const std::int64_t count = random.integer(options.min_tables, options.max_tables);
-  std::vector<SampledPiece> pieces;
+  std::vector<Piece> pieces;
   std::int64_t bytes = 0;
   for (int draw = 0; draw < kMaxDraws; ++draw) {
-    const SampledPiece piece{pool[random.below(pool.size())],
-                             options.dims[random.below(options.dims.size())]};
+    const Piece piece{pool[random.below(pool.size())],
+                      options.dims[random.below(options.dims.size())]};
     const std::int64_t piece_bytes =
         shard_bytes(options.tables[piece.table], piece.num_columns, options.optimizer);
     if (bytes + piece_bytes > options.memory_bytes) continue;
@@ -178,48 +177,66 @@ std::int64_t share_of_samples(const ProcessGroup& group, std::int64_t count) {
   return (count - group.rank + group.size - 1) / group.size;
 }
 
+/// The samples of a collection that a file does not have yet, one after the other.
+class OpenSamples {
+ public:
+  OpenSamples(const Collection& collection, const std::set<std::int64_t>& done)
+      : collection_(collection), done_(done), next_id_(collection.group.rank) {
+    skip_done();
+  }
+
+  [[nodiscard]] bool empty() const { return next_id_ >= collection_.num_samples; }
+
+  std::optional<PieceSet> next() {
+    if (empty()) return std::nullopt;
+    const std::int64_t id = next_id_;
+    next_id_ += collection_.group.size;
+    skip_done();
+    in_flight_[id] = collection_.pieces_of(id);
+    return PieceSet{id, collection_.tables, in_flight_[id],
+                    random_for(collection_.seed, id, kBatchStream)};
+  }
+
+  /// The pieces of a sample that `next` has given, once.
+  std::vector<Piece> take_pieces(std::int64_t id) {
+    return std::move(in_flight_.extract(id).mapped());
+  }
+
+ private:
+  void skip_done() {
+    while (!empty() && done_.contains(next_id_)) next_id_ += collection_.group.size;
+  }
+
+  const Collection& collection_;
+  const std::set<std::int64_t>& done_;
+  std::int64_t next_id_;
+  std::unordered_map<std::int64_t, std::vector<Piece>> in_flight_;
+};
+
 /// Measures what the file does not have yet.
-std::int64_t collect(const Collection& collection, const MeasuredOperator& measured_operator,
+std::int64_t collect(const Collection& collection, const ComputeBackendFactory& factory,
                      const std::string& path,
                      const std::function<void(const CollectionProgress&)>& on_progress) {
   using Clock = std::chrono::steady_clock;
-  const ComputeCostsHeader header = make_header(collection, measured_operator);
+  const ComputeCostsHeader header = make_header(collection, factory.description);
   // A run that cannot measure must not begin a file: with other options it could not be continued.
   (void)collection.pieces_of(0);
-  bool prepared = false;
-  const auto prepare = [&] {
-    if (!prepared) measured_operator.prepare();
-    prepared = true;
-  };
+  std::unique_ptr<ComputeBackend> backend;  // its memory is only touched if there is work
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) prepare();
+  if (!std::filesystem::exists(path, ignored)) backend = factory.make();
   ComputeCostsWriter writer(path, header);
-  const std::int64_t num_samples = collection.num_samples;
-  const ProcessGroup& group = collection.group;
-  const std::int64_t requested = share_of_samples(group, num_samples);
-  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), requested};
-  std::int64_t next_index = group.rank;
-  const auto skip_done = [&] {
-    while (next_index < num_samples && writer.done().contains(next_index)) next_index += group.size;
-  };
-  skip_done();
-  if (next_index >= num_samples) return 0;
-  prepare();
+  OpenSamples samples(collection, writer.done());
+  if (samples.empty()) return 0;
+  if (!backend) backend = factory.make();
 
-  std::unordered_map<std::int64_t, std::vector<SampledPiece>> in_flight;
-  const auto next = [&]() -> std::optional<SampledSet> {
-    skip_done();
-    if (next_index >= num_samples) return std::nullopt;
-    const std::int64_t index = std::exchange(next_index, next_index + group.size);
-    in_flight[index] = collection.pieces_of(index);
-    return SampledSet{index, in_flight[index], random_for(collection.seed, index, kBatchStream)};
-  };
+  const std::int64_t requested = share_of_samples(collection.group, collection.num_samples);
+  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), requested};
   std::int64_t measured = 0;
   const Clock::time_point start = Clock::now();
   const auto on_done = [&](const PieceSetResult& result) {
-    const auto pieces = in_flight.extract(result.id);
+    std::vector<Piece> pieces = samples.take_pieces(result.id);
     if (result.measurement) {
-      writer.append(to_sample(result.id, pieces.mapped(), *result.measurement));
+      writer.append(to_sample(result.id, std::move(pieces), *result.measurement));
       ++measured;
     } else {
       writer.append(SkippedSample{result.id, result.failure});
@@ -231,41 +248,18 @@ std::int64_t collect(const Collection& collection, const MeasuredOperator& measu
         static_cast<double>(std::max<std::int64_t>(requested - progress.done, 0));
     if (on_progress) on_progress(progress);
   };
-  measured_operator.measure(next, on_done);
+  measure_sets(
+      *backend, {collection.batch_size, collection.optimizer, collection.in_flight},
+      [&] { return samples.next(); }, on_done);
   writer.sync();
   return measured;
-}
-
-/// The fused operator (collect/compute/cpu/embedding_operator.h) on a CPU or a GPU.
-std::int64_t collect(const Collection& collection, const ComputeBackendFactory& factory,
-                     const std::string& path,
-                     const std::function<void(const CollectionProgress&)>& on_progress) {
-  std::unique_ptr<ComputeBackend> backend;  // its memory is only touched if there is work
-  MeasuredOperator ours;
-  ours.hardware = factory.description.hardware;
-  ours.operator_info = factory.description.operator_info;
-  ours.prepare = [&] { backend = factory.make(); };
-  ours.measure = [&](const auto& next, const auto& on_done) {
-    const auto next_set = [&]() -> std::optional<PieceSet> {
-      const std::optional<SampledSet> sampled = next();
-      if (!sampled) return std::nullopt;
-      PieceSet set{sampled->index, {}, sampled->random};
-      for (const SampledPiece& piece : sampled->pieces) {
-        set.pieces.push_back({&collection.tables[piece.table], piece.num_columns});
-      }
-      return set;
-    };
-    backend->measure(next_set, collection.in_flight, collection.batch_size, collection.optimizer,
-                     on_done);
-  };
-  return collect(collection, ours, path, on_progress);
 }
 
 Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_samples) {
   validate(sampling);
   return {.sampling = sampling_json(sampling),
           .tables = sampling.tables,
-          .pieces_of = [&sampling](std::int64_t index) { return sample_pieces(sampling, index); },
+          .pieces_of = [&sampling](std::int64_t id) { return sample_pieces(sampling, id); },
           .num_samples = num_samples,
           .batch_size = sampling.batch_size,
           .optimizer = sampling.optimizer,
@@ -292,19 +286,12 @@ std::int64_t collect_compute_costs(
 }
 
 std::int64_t collect_compute_costs(
-    const ComputeSamplingOptions& sampling, const MeasuredOperator& measured_operator,
-    std::int64_t num_samples, const std::string& path,
-    const std::function<void(const CollectionProgress&)>& on_progress) {
-  return collect(drawn(sampling, num_samples), measured_operator, path, on_progress);
-}
-
-std::int64_t collect_compute_costs(
     const GivenPieceSets& given, const ComputeBackendFactory& backend, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
   if (given.sets.empty()) throw InputError("sets", "at least one set of pieces", "none");
   return collect({.sampling = given.origin,
                   .tables = given.tables,
-                  .pieces_of = [&](std::int64_t index) { return given.sets.at(index); },
+                  .pieces_of = [&](std::int64_t id) { return given.sets.at(id); },
                   .num_samples = static_cast<std::int64_t>(given.sets.size()),
                   .batch_size = given.batch_size,
                   .optimizer = given.optimizer,

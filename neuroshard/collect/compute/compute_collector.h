@@ -11,7 +11,7 @@
 #include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/process_group.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/piece.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json/json.h"
 
@@ -22,7 +22,7 @@ namespace neuroshard {
 /// to 29 % too low about the others, whose rows straddle cache lines (docs/results.md).
 [[nodiscard]] std::vector<std::int64_t> widths_of_pieces();
 
-/// Which sets of pieces are measured. Sample number i depends on the seed and i alone.
+/// Which sets of pieces are measured. Sample i depends on the seed and i alone.
 struct ComputeSamplingOptions {
   std::string workload;       ///< name, recorded with the data
   std::vector<Table> tables;  ///< the pool; each table occurs at each of `dims` columns
@@ -36,9 +36,9 @@ struct ComputeSamplingOptions {
   /// is test data on combinations of tables that training has never seen; and share of the samples.
   double held_out_share = 0.1;
   std::uint64_t seed = 0;
-  int in_flight = 1;  ///< samples measured in turns, see ComputeBenchmark::measure
-  /// Several processes share the sequence: this one measures those samples whose number modulo
-  /// `size` is its rank, into a file of its own.
+  int in_flight = 1;  ///< samples that alternate, see measure_sets
+  /// Several processes share the sequence: this one measures those samples whose id modulo `size`
+  /// is its rank, into a file of its own.
   ProcessGroup group;
 };
 
@@ -46,16 +46,10 @@ struct ComputeSamplingOptions {
 /// of one workload agree.
 [[nodiscard]] bool is_held_out(const std::string& table_name, double held_out_share);
 
-/// One piece of a sampled set.
-struct SampledPiece {
-  int table = 0;  ///< index into ComputeSamplingOptions::tables
-  std::int64_t num_columns = 0;
-};
-
-/// Set number `index` of the seeded sequence; pieces that do not fit are drawn again.
+/// Set `id` of the seeded sequence, of `options.tables`; pieces that do not fit are drawn again.
 /// Throws InputError if hardly any set fits into the memory.
-[[nodiscard]] std::vector<SampledPiece> sample_pieces(const ComputeSamplingOptions& options,
-                                                      std::int64_t index);
+[[nodiscard]] std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options,
+                                               std::int64_t id);
 
 struct CollectionProgress {
   std::int64_t done = 0;  ///< samples in the file
@@ -64,32 +58,11 @@ struct CollectionProgress {
   double seconds_left = 0.0;  ///< estimate
 };
 
-/// A set of the seeded sequence that is to be measured.
-struct SampledSet {
-  std::int64_t index = 0;
-  std::vector<SampledPiece> pieces;
-  Random random;  ///< its batch is drawn from this
-};
-
-/// The operator that is measured, and the loop that measures it.
-struct MeasuredOperator {
-  Json hardware = Json::Object{};       ///< as in the file's header
-  Json operator_info = Json::Object{};  ///< likewise
-  /// Called once if there is anything to measure, before a new file is begun: what cannot be had
-  /// (memory, above all) is missed now.
-  std::function<void()> prepare;
-  /// Measures what `next` gives until that is nothing, and calls `on_done` as each set is done, in
-  /// any order.
-  std::function<void(const std::function<std::optional<SampledSet>()>& next,
-                     const std::function<void(const PieceSetResult&)>& on_done)>
-      measure;
-};
-
-/// Sets that are given, not drawn: sample number i is set i.
+/// Sets that are given, not drawn: sample i is set i.
 struct GivenPieceSets {
   Json origin = Json::Object{};  ///< what the sets follow from, recorded as the file's "sampling"
   std::vector<Table> tables;
-  std::vector<std::vector<SampledPiece>> sets;
+  std::vector<std::vector<Piece>> sets;  ///< of `tables`
   std::int64_t batch_size = 4096;
   Optimizer optimizer = Optimizer::sgd;
   std::uint64_t seed = 0;  ///< of the batches
@@ -98,8 +71,9 @@ struct GivenPieceSets {
 
 /// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
 /// line as it is done, so that a run killed at any moment loses at most the samples in flight. A
-/// set for which the machine has no memory is recorded as skipped. Returns the number measured by
-/// this run.
+/// set for which the machine has no memory is recorded as skipped. The backend is made once there
+/// is anything to measure, before a new file is begun: what cannot be had (memory, above all) is
+/// missed then. Returns the number measured by this run.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
     std::int64_t num_samples, const std::string& path,
@@ -108,12 +82,6 @@ std::int64_t collect_compute_costs(
 /// On this machine's CPU.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
-    std::int64_t num_samples, const std::string& path,
-    const std::function<void(const CollectionProgress&)>& on_progress);
-
-/// The same with an operator that the caller has.
-std::int64_t collect_compute_costs(
-    const ComputeSamplingOptions& sampling, const MeasuredOperator& measured_operator,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress);
 

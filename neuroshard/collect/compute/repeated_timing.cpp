@@ -57,6 +57,11 @@ void RepeatedTiming::add(double value, double seconds) {
   ++runs_;
 }
 
+int RepeatedTiming::runs_until_next_look() const {
+  const int needed = options_.warm_ups + options_.min_repetitions - runs_;
+  return needed > 0 ? needed : std::max(options_.further_repetitions, 1);
+}
+
 bool RepeatedTiming::done() const {
   const auto repetitions = static_cast<int>(values_.size());
   if (repetitions < options_.min_repetitions) return false;

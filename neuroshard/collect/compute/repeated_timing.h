@@ -27,6 +27,8 @@ struct RepetitionOptions {
   int min_repetitions = 13;       ///< the fewest that give a first quartile an interval
   int max_repetitions = 16;
   double max_seconds = 5.0;  ///< of running; stop after this, once min_repetitions are done
+  /// After min_repetitions, so many more before the next look at whether that was enough.
+  int further_repetitions = 1;
 };
 
 /// The timings of one thing that is run again and again.
@@ -38,6 +40,8 @@ class RepeatedTiming {
   void add(double value, double seconds);
   /// True once the quantile is known well enough or a limit is reached.
   [[nodiscard]] bool done() const;
+  /// Runs to add before `done` is worth asking for: at first all that are needed at least.
+  [[nodiscard]] int runs_until_next_look() const;
   /// True while runs do not count.
   [[nodiscard]] bool warming_up() const { return runs_ < options_.warm_ups; }
   /// Those that count.

@@ -16,13 +16,13 @@ namespace {
 using TableNumbers = std::map<std::string, int>;
 
 /// The sample's pieces among `tables`; nothing if one is not there.
-std::optional<std::vector<SampledPiece>> pieces_of(const ComputeCostSample& sample,
-                                                   const ComputeCostsHeader& header,
-                                                   const std::vector<Table>& tables,
-                                                   const TableNumbers& numbers) {
-  std::vector<SampledPiece> pieces;
-  for (const MeasuredShard& shard : sample.shards) {
-    const MeasuredTable& measured = header.tables[shard.table];
+std::optional<std::vector<Piece>> pieces_of(const ComputeCostSample& sample,
+                                            const ComputeCostsHeader& header,
+                                            std::span<const Table> tables,
+                                            const TableNumbers& numbers) {
+  std::vector<Piece> pieces;
+  for (const Piece& piece : sample.pieces) {
+    const MeasuredTable& measured = header.tables[piece.table];
     const auto number = numbers.find(measured.name);
     if (number == numbers.end()) return std::nullopt;
     const Table& table = tables[number->second];
@@ -30,15 +30,14 @@ std::optional<std::vector<SampledPiece>> pieces_of(const ComputeCostSample& samp
         table.pooling_factor != measured.pooling_factor) {
       return std::nullopt;
     }
-    pieces.push_back({number->second, shard.num_columns});
+    pieces.push_back({number->second, piece.num_columns});
   }
   return pieces;
 }
 
 }  // namespace
 
-SpeedControls::SpeedControls(const std::vector<std::string>& files,
-                             const std::vector<Table>& tables) {
+SpeedControls::SpeedControls(const std::vector<std::string>& files, std::span<const Table> tables) {
   TableNumbers numbers;
   for (std::size_t i = 0; i < tables.size(); ++i) numbers[tables[i].name] = static_cast<int>(i);
   for (const std::string& file : files) {
@@ -49,7 +48,7 @@ SpeedControls::SpeedControls(const std::vector<std::string>& files,
     for (const ComputeCostSample& sample : costs.samples) {
       const double cost_ms = sample.forward_ms + sample.backward_ms;
       auto pieces = pieces_of(sample, costs.header, tables, numbers);
-      if (pieces && cost_ms > 0.0) group.samples.push_back({std::move(*pieces), cost_ms});
+      if (pieces && cost_ms > 0.0) group.samples.push_back({tables, std::move(*pieces), cost_ms});
     }
   }
 }

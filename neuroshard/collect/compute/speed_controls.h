@@ -5,10 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/core/piece.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 
@@ -16,8 +17,9 @@ namespace neuroshard {
 
 /// A set of pieces that was measured earlier.
 struct SpeedControl {
-  std::vector<SampledPiece> pieces;  ///< `table`: index into the tables that were given
-  double cost_ms = 0.0;              ///< forward and backward, as it was
+  std::span<const Table> tables;  ///< of the pieces; must outlive the control
+  std::vector<Piece> pieces;
+  double cost_ms = 0.0;  ///< forward and backward, as it was
 };
 
 /// The samples of some files that can be measured again.
@@ -25,8 +27,8 @@ class SpeedControls {
  public:
   /// Samples with a table that is not among `tables` under its name, or there with another number
   /// of rows, pooling factor or data type, or that took no time, are left out. Throws InputError
-  /// for a file that cannot be read.
-  SpeedControls(const std::vector<std::string>& files, const std::vector<Table>& tables);
+  /// for a file that cannot be read. The controls refer to `tables`.
+  SpeedControls(const std::vector<std::string>& files, std::span<const Table> tables);
 
   /// `count` samples of this batch size and optimizer, or all of them if they are fewer.
   [[nodiscard]] std::vector<SpeedControl> draw(std::int64_t batch_size, Optimizer optimizer,

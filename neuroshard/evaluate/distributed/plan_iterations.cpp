@@ -25,10 +25,10 @@ std::vector<std::int64_t> column_sums(const Task& task, const ShardingPlan& plan
   return columns;
 }
 
-std::vector<TablePiece> pieces_of(const Task& task, const ShardingPlan& plan, int device) {
-  std::vector<TablePiece> pieces;
+std::vector<Piece> pieces_of(const ShardingPlan& plan, int device) {
+  std::vector<Piece> pieces;
   for (const Shard& shard : plan.shards) {
-    if (shard.device == device) pieces.push_back({&task.tables[shard.table], shard.num_columns});
+    if (shard.device == device) pieces.push_back({shard.table, shard.num_columns});
   }
   return pieces;
 }
@@ -42,12 +42,13 @@ class Device {
         bytes_(forward_bytes(column_sums(task, plan), task.batch_size, DataType::fp32,
                              transport.rank())) {
     const int rank = transport.rank();
-    std::vector<TablePiece> pieces = pieces_of(task, plan, rank);
-    if (!pieces.empty()) {
-      set_ = backend.prepare_set(
-          {rank, std::move(pieces), Random::for_stream(seed, static_cast<std::uint64_t>(rank))},
-          task.batch_size, task.optimizer);
-    }
+    std::vector<Piece> pieces = pieces_of(plan, rank);
+    if (pieces.empty()) return;
+    const Random random = Random::for_stream(seed, static_cast<std::uint64_t>(rank));
+    MeasuringDevice& device = *backend.devices.front();
+    device.forget_tables();
+    set_ = device.prepare({rank, task.tables, std::move(pieces), random}, task.batch_size,
+                          task.optimizer);
   }
 
   Phases iterate() {
@@ -61,9 +62,9 @@ class Device {
     };
     transport_.exchange(bytes_.received, bytes_.sent);
     lap(0);
-    if (set_) set_->backward();
+    if (set_) (void)set_->backward().get();
     lap(1);
-    if (set_) set_->forward();
+    if (set_) (void)set_->forward().get();
     lap(2);
     transport_.exchange(bytes_.sent, bytes_.received);
     lap(3);

@@ -80,15 +80,15 @@ class Annealing final : public ImprovementChain {
   int target() { return random_.uniform() < 0.5 ? quickest_device() : random_device(); }
 
   /// All columns of a piece, or some.
-  std::int64_t random_columns(const ColumnAssignment::Holding& holding, double whole) {
+  std::int64_t random_columns(const Piece& holding, double whole) {
     if (!is_cuttable(holding) || random_.uniform() < whole) return holding.num_columns;
     return random_part(holding);
   }
 
   /// The fewest columns of a piece that have to leave the device for `bytes` to be freed; more than
   /// it has if all of them are too few.
-  [[nodiscard]] std::int64_t columns_that_free(const ColumnAssignment::Holding& holding,
-                                               std::int64_t bytes, int device) const {
+  [[nodiscard]] std::int64_t columns_that_free(const Piece& holding, std::int64_t bytes,
+                                               int device) const {
     if (is_cuttable(holding)) {
       const Table& table = table_of(holding);
       const std::int64_t per_quantum =
@@ -109,7 +109,7 @@ class Annealing final : public ImprovementChain {
     const int from = source();
     const int to = target();
     if (from == to || assignment_.holdings(from).empty()) return neighbour;
-    const ColumnAssignment::Holding given = random_holding(from);
+    const Piece given = random_holding(from);
     const bool exchange = !assignment_.holdings(to).empty() && random_.uniform() < 0.5;
     const std::int64_t columns = random_columns(given, exchange ? 0.9 : 0.7);
     neighbour.add({given.table, columns, from, to});
@@ -118,7 +118,7 @@ class Annealing final : public ImprovementChain {
     if (lacking > 0) {
       add_making_room(neighbour, lacking);
     } else if (exchange) {
-      const ColumnAssignment::Holding taken = random_holding(to);
+      const Piece taken = random_holding(to);
       if (taken.table != given.table) {
         neighbour.add({taken.table, random_columns(taken, 0.9), to, from});
       }
@@ -132,7 +132,7 @@ class Annealing final : public ImprovementChain {
     const Transfer given = neighbour.transfers().front();
     const auto holdings = assignment_.holdings(given.to);
     for (int attempt = 0; attempt < kRoomAttempts && !holdings.empty(); ++attempt) {
-      const ColumnAssignment::Holding taken = random_holding(given.to);
+      const Piece taken = random_holding(given.to);
       const std::int64_t columns = columns_that_free(taken, lacking, given.to);
       if (taken.table == given.table || columns > taken.num_columns) continue;
       const bool all = columns == taken.num_columns || random_.uniform() < 0.5;

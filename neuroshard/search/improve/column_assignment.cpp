@@ -26,17 +26,16 @@ std::int64_t ColumnAssignment::free_bytes(int device) const {
 
 namespace {
 
-template <typename Holdings>
-auto find_table(Holdings& holdings, int table) {
-  return std::lower_bound(
-      holdings.begin(), holdings.end(), table,
-      [](const ColumnAssignment::Holding& h, int number) { return h.table < number; });
+template <typename Pieces>
+auto find_table(Pieces& holdings, int table) {
+  return std::lower_bound(holdings.begin(), holdings.end(), table,
+                          [](const Piece& piece, int number) { return piece.table < number; });
 }
 
 }  // namespace
 
 std::int64_t ColumnAssignment::columns_of(int table, int device) const {
-  const std::vector<Holding>& holdings = devices_[device].holdings;
+  const std::vector<Piece>& holdings = devices_[device].holdings;
   const auto holding = find_table(holdings, table);
   return holding != holdings.end() && holding->table == table ? holding->num_columns : 0;
 }
@@ -62,7 +61,7 @@ void ColumnAssignment::count_piece(int table, std::int64_t num_columns, int devi
 }
 
 void ColumnAssignment::add(int table, std::int64_t num_columns, int device) {
-  std::vector<Holding>& holdings = devices_[device].holdings;
+  std::vector<Piece>& holdings = devices_[device].holdings;
   auto holding = find_table(holdings, table);
   if (holding == holdings.end() || holding->table != table) {
     holding = holdings.insert(holding, {table, 0});
@@ -167,7 +166,7 @@ ShardingPlan ColumnAssignment::plan() const {
   ShardingPlan plan;
   std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
   for (int device = 0; device < num_devices(); ++device) {
-    for (const Holding& holding : devices_[device].holdings) {
+    for (const Piece& holding : devices_[device].holdings) {
       std::int64_t& offset = next_column[holding.table];
       plan.shards.push_back({holding.table, offset, holding.num_columns, device});
       offset += holding.num_columns;

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/core/piece.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/piece_catalog.h"
 
@@ -26,18 +27,12 @@ struct Transfer {
 /// transfer and its reverse leave everything bit for bit as it was.
 class ColumnAssignment {
  public:
-  struct Holding {
-    int table = 0;
-    std::int64_t num_columns = 0;
-    friend bool operator==(const Holding&, const Holding&) = default;
-  };
-
   /// Keeps references to simulator and catalog, which grows with what is met.
   ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog, const ShardingPlan& plan);
 
   [[nodiscard]] int num_devices() const { return static_cast<int>(devices_.size()); }
   /// One per table, by rising number of the table.
-  [[nodiscard]] std::span<const Holding> holdings(int device) const {
+  [[nodiscard]] std::span<const Piece> holdings(int device) const {
     return devices_[device].holdings;
   }
   [[nodiscard]] std::int64_t bytes(int device) const { return devices_[device].bytes; }
@@ -84,7 +79,7 @@ class ColumnAssignment {
 
  private:
   struct Device {
-    std::vector<Holding> holdings;  ///< by table
+    std::vector<Piece> holdings;  ///< by table
     std::int64_t bytes = 0;
     double columns = 0.0;
     double floor_ms = 0.0;  ///< of its communication

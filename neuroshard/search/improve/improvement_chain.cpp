@@ -87,12 +87,12 @@ int ImprovementChain::quickest_device() {
   return static_cast<int>(quickest);
 }
 
-ColumnAssignment::Holding ImprovementChain::random_holding(int device) {
+Piece ImprovementChain::random_holding(int device) {
   const auto holdings = assignment_.holdings(device);
   return holdings[random_.below(holdings.size())];
 }
 
-std::int64_t ImprovementChain::random_part(const ColumnAssignment::Holding& holding) {
+std::int64_t ImprovementChain::random_part(const Piece& holding) {
   const std::int64_t least = narrowest_cut(table_of(holding)) / kColumnGranularity;
   const std::int64_t quanta = holding.num_columns / kColumnGranularity;
   return random_.integer(least, quanta - least) * kColumnGranularity;

@@ -47,16 +47,16 @@ class ImprovementChain {
   /// The device of the plan that is priced whose start is the latest, or the earliest.
   [[nodiscard]] int slowest_device();
   [[nodiscard]] int quickest_device();
-  [[nodiscard]] ColumnAssignment::Holding random_holding(int device);
+  [[nodiscard]] Piece random_holding(int device);
 
-  [[nodiscard]] const Table& table_of(const ColumnAssignment::Holding& holding) const {
+  [[nodiscard]] const Table& table_of(const Piece& holding) const {
     return simulator_.task().tables[holding.table];
   }
-  [[nodiscard]] bool is_cuttable(const ColumnAssignment::Holding& holding) const {
+  [[nodiscard]] bool is_cuttable(const Piece& holding) const {
     return can_cut(table_of(holding), holding.num_columns);
   }
   /// Some columns of a piece that can be cut.
-  [[nodiscard]] std::int64_t random_part(const ColumnAssignment::Holding& holding);
+  [[nodiscard]] std::int64_t random_part(const Piece& holding);
 
   const Simulator& simulator_;
   const LocalSearchOptions& options_;

@@ -119,7 +119,7 @@ class LargeNeighbourhood final : public ImprovementChain {
         kMostPieces, static_cast<std::int64_t>(assignment_.holdings(device).size()));
     if (most == 0) return;
     for (std::int64_t left = random_.integer(1, most); left > 0; --left) {
-      const ColumnAssignment::Holding holding = random_holding(device);
+      const Piece holding = random_holding(device);
       change({holding.table, -holding.num_columns, device});
       if (is_cuttable(holding) && random_.uniform() < kShareCut) {
         const std::int64_t part = random_part(holding);
@@ -169,7 +169,7 @@ class LargeNeighbourhood final : public ImprovementChain {
       random_.shuffle(taken_);
     }
     draw_targets();
-    for (const ColumnAssignment::Holding& piece : taken_) {
+    for (const Piece& piece : taken_) {
       int cheapest = -1;
       double least = std::numeric_limits<double>::infinity();
       for (const int device : targets_) {
@@ -190,12 +190,12 @@ class LargeNeighbourhood final : public ImprovementChain {
     return true;
   }
 
-  double single_cost(const ColumnAssignment::Holding& piece) {
+  double single_cost(const Piece& piece) {
     return catalog_.single_cost(catalog_.add(piece.table, piece.num_columns));
   }
 
   int slowest_ = 0;  ///< device of the plan as it is
-  std::vector<ColumnAssignment::Holding> taken_;
+  std::vector<Piece> taken_;
   std::vector<int> ruined_;
   std::vector<int> targets_;
   std::vector<Change> done_;        ///< in this step

@@ -59,12 +59,12 @@ void widen(TrainedRange& range, const ComputeCosts& costs) {
   range.max_batch_size = std::max(range.max_batch_size, header.batch_size);
   insert_once(range.optimizers, header.optimizer);
   for (const ComputeCostSample& sample : costs.samples) {
-    range.max_pieces = std::max(range.max_pieces, static_cast<int>(sample.shards.size()));
-    for (const MeasuredShard& shard : sample.shards) {
-      const MeasuredTable& table = header.tables[shard.table];
-      range.min_columns = range.min_columns == 0 ? shard.num_columns
-                                                 : std::min(range.min_columns, shard.num_columns);
-      range.max_columns = std::max(range.max_columns, shard.num_columns);
+    range.max_pieces = std::max(range.max_pieces, static_cast<int>(sample.pieces.size()));
+    for (const Piece& piece : sample.pieces) {
+      const MeasuredTable& table = header.tables[piece.table];
+      range.min_columns = range.min_columns == 0 ? piece.num_columns
+                                                 : std::min(range.min_columns, piece.num_columns);
+      range.max_columns = std::max(range.max_columns, piece.num_columns);
       range.max_embeddings = std::max(range.max_embeddings, table.num_embeddings);
       range.max_pooling_factor = std::max(range.max_pooling_factor, table.pooling_factor);
       insert_once(range.data_types, table.data_type);
@@ -83,21 +83,20 @@ void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
   }
   Eigen::Index next = dataset.first_piece.back();
   std::size_t pieces = 0;
-  for (const ComputeCostSample& sample : costs.samples) pieces += sample.shards.size();
+  for (const ComputeCostSample& sample : costs.samples) pieces += sample.pieces.size();
   dataset.features.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
   for (const ComputeCostSample& sample : costs.samples) {
-    for (const MeasuredShard& shard : sample.shards) {
+    for (const Piece& piece : sample.pieces) {
       auto column = dataset.features.col(next++);
-      shard_features(dataset.schema, statistics[shard.table], shard.num_columns, settings,
+      shard_features(dataset.schema, statistics[piece.table], piece.num_columns, settings,
                      {column.data(), static_cast<std::size_t>(column.size())});
     }
     dataset.first_piece.push_back(static_cast<int>(next));
     dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
-    const auto held_out_pieces =
-        std::count_if(sample.shards.begin(), sample.shards.end(), [&](const MeasuredShard& shard) {
-          return is_held_out(header.tables[shard.table].name, share);
-        });
-    const bool all_held_out = held_out_pieces == static_cast<std::ptrdiff_t>(sample.shards.size());
+    const auto held_out_pieces = std::count_if(
+        sample.pieces.begin(), sample.pieces.end(),
+        [&](const Piece& piece) { return is_held_out(header.tables[piece.table].name, share); });
+    const bool all_held_out = held_out_pieces == static_cast<std::ptrdiff_t>(sample.pieces.size());
     dataset.held_out.push_back(all_held_out);
     dataset.mixed.push_back(held_out_pieces > 0 && !all_held_out);
   }

@@ -20,11 +20,11 @@ ModelTest test_compute_model(const ComputeCostModel& model, const std::string& p
   std::vector<double> contribution(model.state_size());
   for (const ComputeCostSample& sample : costs.samples) {
     std::fill(state.begin(), state.end(), 0.0);
-    for (const MeasuredShard& shard : sample.shards) {
-      const MeasuredTable& table = header.tables[shard.table];
+    for (const Piece& piece : sample.pieces) {
+      const MeasuredTable& table = header.tables[piece.table];
       model.encode(
           {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram},
-          shard.num_columns, {header.batch_size, header.optimizer}, contribution);
+          piece.num_columns, {header.batch_size, header.optimizer}, contribution);
       for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
     }
     predicted.push_back(model.cost(state));

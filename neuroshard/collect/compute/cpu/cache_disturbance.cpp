@@ -29,15 +29,13 @@ CacheDisturbance::CacheDisturbance(std::int64_t bytes, ThreadPool& pool)
       bytes_(whole_blocks(bytes)),
       buffer_bytes_(whole_blocks(std::min(bytes, 2 * cache_bytes()))) {}
 
-void CacheDisturbance::displace_since(std::int64_t then) {
-  const std::int64_t missing = then + static_cast<std::int64_t>(bytes_) - bytes_touched_;
-  if (missing <= 0) return;
+std::int64_t CacheDisturbance::read(std::int64_t bytes) {
   if (buffer_.size() == 0) {
     buffer_ = HugeBuffer(buffer_bytes_);
     fill(buffer_, false, pool_);
   }
   const std::size_t all = buffer_bytes_ / kBlockBytes;
-  const std::size_t count = (static_cast<std::size_t>(missing) + kBlockBytes - 1) / kBlockBytes;
+  const std::size_t count = whole_blocks(bytes) / kBlockBytes;
   const auto* words = reinterpret_cast<const volatile std::uint64_t*>(buffer_.data());
   pool_.for_each(count, [&](std::size_t i, int) {
     const std::size_t first = (next_block_ + i) % all * (kBlockBytes / sizeof(std::uint64_t));
@@ -46,7 +44,7 @@ void CacheDisturbance::displace_since(std::int64_t then) {
     }
   });
   next_block_ = (next_block_ + count) % all;
-  touched(static_cast<std::int64_t>(count * kBlockBytes));
+  return static_cast<std::int64_t>(count * kBlockBytes);
 }
 
 }  // namespace neuroshard

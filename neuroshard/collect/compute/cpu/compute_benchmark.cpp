@@ -1,9 +1,8 @@
-// Timing of the fused embedding operator.
+// Sets placed in the arena, their batches drawn, their passes timed.
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 
 #include <algorithm>
 #include <chrono>
-#include <new>
 #include <utility>
 
 #include "neuroshard/collect/compute/cpu/embedding_kernels.h"
@@ -19,29 +18,31 @@ constexpr std::int64_t kAlignment = 64;
 /// Small enough that weights and optimizer state stay what they are however long it runs.
 constexpr float kLearningRate = 1e-7F;
 
-using Clock = std::chrono::steady_clock;
-
-double milliseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
-
 template <typename F>
 double time_ms(const F& run) {
-  const Clock::time_point start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   run();
-  return milliseconds_since(start);
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 /// A random aligned place for `bytes` in a buffer that has room for them.
-std::byte* place(const HugeBuffer& buffer, std::int64_t bytes, Random& random) {
+std::byte* random_place(const HugeBuffer& buffer, std::int64_t bytes, Random& random) {
   const auto room = static_cast<std::int64_t>(buffer.size()) - bytes;
   return buffer.data() + random.integer(0, room / kAlignment) * kAlignment;
 }
 
 void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
   if (buffer.size() >= bytes) return;
+  const std::size_t before = buffer.size();
   buffer = HugeBuffer();  // give the old one back first
-  buffer = HugeBuffer(bytes + bytes / 4);
+  try {
+    buffer = HugeBuffer(bytes + bytes / 4);
+  } catch (const OutOfMemory&) {
+    buffer = HugeBuffer(before);  // other sets are still in flight
+    fill(buffer, false, pool);
+    throw;
+  }
   fill(buffer, false, pool);
 }
 
@@ -53,7 +54,7 @@ std::int64_t disturb_bytes(const ComputeBenchmarkOptions& options) {
 }
 
 /// About what a pass over a piece of `rows` rows reads, in whole cache lines.
-std::int64_t bytes_touched(const Table& table, std::int64_t rows, std::int64_t row_bytes,
+std::int64_t bytes_of_pass(const Table& table, std::int64_t rows, std::int64_t row_bytes,
                            std::int64_t batch_size) {
   const ReuseStatistics reuse = reuse_statistics(table, batch_size);
   const double distinct = std::min(reuse.distinct_rows, static_cast<double>(rows));
@@ -66,19 +67,43 @@ std::int64_t bytes_touched(const Table& table, std::int64_t rows, std::int64_t r
 
 }  // namespace
 
-struct ComputeBenchmark::Run {
-  std::int64_t id;
-  std::int64_t batch_size;
-  std::vector<IndexBatch> batches;
-  std::size_t elements;  ///< of the output
-  EmbeddingOperator embedding;
-  RepeatedTiming total;
-  std::int64_t footprint_bytes;  ///< rows and indices, which each pass touches
-  std::int64_t last_pass;        ///< when it ended, in CacheDisturbance's bytes
-  double round_forward_ms = 0.0;
-  double round_seconds = 0.0;  ///< of the round's forward pass, with what came before it
-  std::vector<double> forward_ms{};
-  std::vector<double> backward_ms{};
+class ComputeBenchmark::Prepared final : public PreparedSet {
+ public:
+  Prepared(ComputeBenchmark& device, Placement placement, std::vector<IndexBatch> batches,
+           std::int64_t batch_size, Optimizer optimizer)
+      : device_(device),
+        batch_size_(batch_size),
+        elements_(static_cast<std::size_t>(batch_size * placement.total_columns)),
+        bytes_touched_(placement.bytes_touched),
+        batches_(std::move(batches)),
+        embedding_(std::move(placement.tables), {optimizer, kLearningRate, 1e-8F}, device.pool_,
+                   device.workspace_) {
+    ensure_size(device.output_, elements_ * 4, device.pool_);
+    ensure_size(device.gradient_, elements_ * 4, device.pool_);
+  }
+  ~Prepared() override { device_.spare_batches_.push_back(std::move(batches_)); }
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+
+  std::future<double> forward() override {
+    return known_time(time_ms([&] {
+      embedding_.forward(batches_, batch_size_, {device_.output_.floats(), elements_});
+    }));
+  }
+  std::future<double> backward() override {
+    return known_time(time_ms([&] {
+      embedding_.backward(batches_, batch_size_, {device_.gradient_.floats(), elements_});
+    }));
+  }
+  [[nodiscard]] std::int64_t bytes_touched() const override { return bytes_touched_; }
+
+ private:
+  ComputeBenchmark& device_;
+  std::int64_t batch_size_;
+  std::size_t elements_;  ///< of the output
+  std::int64_t bytes_touched_;
+  std::vector<IndexBatch> batches_;
+  EmbeddingOperator embedding_;
 };
 
 ComputeBenchmark::ComputeBenchmark(const ComputeBenchmarkOptions& options)
@@ -115,159 +140,53 @@ void ComputeBenchmark::settle_memory() {
   }
 }
 
-void ComputeBenchmark::draw_batches(const PieceSet& set, std::int64_t batch_size,
-                                    std::span<const std::int64_t> arena_rows,
-                                    std::vector<IndexBatch>& batches) {
-  batches.resize(set.pieces.size());
-  Random random = set.random;
-  const std::uint64_t seed = random();
-  pool_.for_each(set.pieces.size(), [&](std::size_t i, int) {
-    Random own = Random::for_stream(seed, i);
-    const Table& table = *set.pieces[i].table;
-    IndexSampler(table, batch_size).draw(batch_size, own, batches[i]);
-    if (arena_rows[i] < table.num_embeddings) {
-      for (std::int64_t& row : batches[i].indices) row %= arena_rows[i];
-    }
-  });
-}
-
-void ComputeBenchmark::DeleteRun::operator()(Run* run) const { delete run; }
-
-ComputeBenchmark::RunPointer ComputeBenchmark::prepare(PieceSet set, std::int64_t batch_size,
-                                                       Optimizer optimizer) {
-  std::vector<OperatorTable> tables;
-  std::vector<std::int64_t> arena_rows;
-  std::int64_t total_columns = 0;
-  std::int64_t footprint = 0;
-  for (const TablePiece& piece : set.pieces) {
-    const DataType type = piece.table->data_type;
-    const std::int64_t row_bytes = piece.num_columns * element_bytes(type);
+ComputeBenchmark::Placement ComputeBenchmark::place(const PieceSet& set, std::int64_t batch_size,
+                                                    Random& random) const {
+  Placement placement;
+  for (const Piece& piece : set.pieces) {
+    const Table& table = set.table_of(piece);
+    const std::int64_t row_bytes = piece.num_columns * element_bytes(table.data_type);
     const auto fitting = std::min(static_cast<std::int64_t>(arena_.size()) / row_bytes,
                                   static_cast<std::int64_t>(state_arena_.size()) / 4);
-    const std::int64_t rows = std::min(piece.table->num_embeddings, fitting);
-    if (rows < 1) throw MachineError("arena: expected room for one row of a piece, got less");
-    auto* state = reinterpret_cast<float*>(place(state_arena_, rows * 4, set.random));
-    tables.push_back(
-        {place(arena_, rows * row_bytes, set.random), state, rows, piece.num_columns, type});
-    arena_rows.push_back(rows);
-    total_columns += piece.num_columns;
-    footprint += bytes_touched(*piece.table, rows, row_bytes, batch_size);
+    const std::int64_t rows = std::min(table.num_embeddings, fitting);
+    if (rows < 1) throw OutOfMemory("arena: expected room for one row of a piece, got less");
+    auto* state = reinterpret_cast<float*>(random_place(state_arena_, rows * 4, random));
+    placement.tables.push_back({random_place(arena_, rows * row_bytes, random), state, rows,
+                                piece.num_columns, table.data_type});
+    placement.total_columns += piece.num_columns;
+    placement.bytes_touched += bytes_of_pass(table, rows, row_bytes, batch_size);
   }
+  return placement;
+}
+
+std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set, std::int64_t batch_size,
+                                                       std::span<const OperatorTable> tables,
+                                                       Random& random) {
   std::vector<IndexBatch> batches;
   if (!spare_batches_.empty()) {
     batches = std::move(spare_batches_.back());
     spare_batches_.pop_back();
   }
-  draw_batches(set, batch_size, arena_rows, batches);
-  const auto elements = static_cast<std::size_t>(batch_size * total_columns);
-  ensure_size(output_, elements * 4, pool_);
-  ensure_size(gradient_, elements * 4, pool_);
-  return RunPointer(
-      new Run{set.id,
-              batch_size,
-              std::move(batches),
-              elements,
-              {std::move(tables), {optimizer, kLearningRate, 1e-8F}, pool_, workspace_},
-              RepeatedTiming(options_.repetitions),
-              footprint,
-              disturbance_.bytes_touched()});
-}
-
-void ComputeBenchmark::forward(Run& run) {
-  run.embedding.forward(run.batches, run.batch_size, {output_.floats(), run.elements});
-}
-
-void ComputeBenchmark::backward(Run& run) {
-  run.embedding.backward(run.batches, run.batch_size, {gradient_.floats(), run.elements});
-}
-
-double ComputeBenchmark::timed_pass(Run& run, void (ComputeBenchmark::*pass)(Run&)) {
-  disturbance_.displace_since(run.last_pass);
-  const double ms = time_ms([&] { (this->*pass)(run); });
-  disturbance_.touched(run.footprint_bytes);
-  run.last_pass = disturbance_.bytes_touched();
-  return ms;
-}
-
-void ComputeBenchmark::measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
-                               std::int64_t batch_size, Optimizer optimizer,
-                               const std::function<void(const PieceSetResult&)>& on_done) {
-  std::vector<RunPointer> runs;
-  bool more = true;
-  const auto begin_next = [&] {
-    std::optional<PieceSet> set = next();
-    if (!set) {
-      more = false;
-      return;
+  batches.resize(set.pieces.size());
+  const std::uint64_t seed = random();
+  pool_.for_each(set.pieces.size(), [&](std::size_t i, int) {
+    Random own = Random::for_stream(seed, i);
+    const Table& table = set.table_of(set.pieces[i]);
+    IndexSampler(table, batch_size).draw(batch_size, own, batches[i]);
+    if (tables[i].num_embeddings < table.num_embeddings) {
+      for (std::int64_t& row : batches[i].indices) row %= tables[i].num_embeddings;
     }
-    const std::int64_t id = set->id;
-    try {
-      runs.push_back(prepare(std::move(*set), batch_size, optimizer));
-    } catch (const std::bad_alloc&) {
-      on_done({id, std::nullopt, "out of memory"});
-    } catch (const MachineError& error) {
-      on_done({id, std::nullopt, error.what()});
-    }
-  };
-  const auto finish = [&](Run& run) {
-    const double quantile = options_.repetitions.quantile;
-    on_done(
-        {run.id,
-         ComputeMeasurement{estimate_quantile(run.forward_ms, quantile).value,
-                            estimate_quantile(run.backward_ms, quantile).value,
-                            static_cast<int>(run.forward_ms.size()), run.total.estimate().interval},
-         ""});
-    spare_batches_.push_back(std::move(run.batches));
-  };
-  Random order(0);
-  while (true) {
-    while (more && static_cast<int>(runs.size()) < std::max(in_flight, 1)) begin_next();
-    if (runs.empty()) return;
-    // Nobody is always behind the same one, or first behind the passes of the other kind, whose
-    // lines are still on their way out of the caches.
-    order.shuffle(runs);
-    for (const RunPointer& run : runs) {
-      const Clock::time_point start = Clock::now();
-      run->round_forward_ms = timed_pass(*run, &ComputeBenchmark::forward);
-      run->round_seconds = milliseconds_since(start) * 1e-3;
-    }
-    for (const RunPointer& run : runs) {
-      const Clock::time_point start = Clock::now();
-      const double backward_ms = timed_pass(*run, &ComputeBenchmark::backward);
-      if (!run->total.warming_up()) {
-        run->forward_ms.push_back(run->round_forward_ms);
-        run->backward_ms.push_back(backward_ms);
-      }
-      run->total.add(run->round_forward_ms + backward_ms,
-                     run->round_seconds + milliseconds_since(start) * 1e-3);
-    }
-    std::erase_if(runs, [&](const RunPointer& run) {
-      if (!run->total.done()) return false;
-      finish(*run);
-      return true;
-    });
-  }
+  });
+  return batches;
 }
 
-namespace {
-
-class CpuPreparedSet final : public PreparedSet {
- public:
-  CpuPreparedSet(ComputeBenchmark& benchmark, ComputeBenchmark::RunPointer run)
-      : benchmark_(benchmark), run_(std::move(run)) {}
-  void forward() override { benchmark_.forward(*run_); }
-  void backward() override { benchmark_.backward(*run_); }
-
- private:
-  ComputeBenchmark& benchmark_;
-  ComputeBenchmark::RunPointer run_;
-};
-
-}  // namespace
-
-std::unique_ptr<PreparedSet> ComputeBenchmark::prepare_set(PieceSet set, std::int64_t batch_size,
-                                                           Optimizer optimizer) {
-  return std::make_unique<CpuPreparedSet>(*this, prepare(std::move(set), batch_size, optimizer));
+std::unique_ptr<PreparedSet> ComputeBenchmark::prepare(const PieceSet& set, std::int64_t batch_size,
+                                                       Optimizer optimizer) {
+  Random random = set.random;
+  Placement placement = place(set, batch_size, random);
+  std::vector<IndexBatch> batches = draw_batches(set, batch_size, placement.tables, random);
+  return std::make_unique<Prepared>(*this, std::move(placement), std::move(batches), batch_size,
+                                    optimizer);
 }
 
 Json cpu_hardware_json() {
@@ -293,7 +212,7 @@ ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options, int in
                    {"in_flight", in_flight},
                    {"arena_bytes", options.arena_bytes}};
   return {std::move(description),
-          [options] { return std::make_unique<ComputeBenchmark>(options); }};
+          [options] { return one_device(std::make_unique<ComputeBenchmark>(options)); }};
 }
 
 }  // namespace neuroshard

@@ -1,12 +1,10 @@
-// Times the fused embedding operator on a set of table pieces, as one device would run it.
+// The CPU as a measuring device: the fused embedding operator on sets of table pieces.
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
@@ -33,42 +31,35 @@ struct ComputeBenchmarkOptions {
   double settle_seconds_per_gib = 2.0;
 };
 
-/// One arena of memory serves all measurements: the values in a table do not change its cost, so
-/// pieces lie at random places of the arena and may overlap. A piece larger than the arena wraps
-/// around it (row r lies where row r mod m would, m rows fitting into the arena); the arena must be
-/// far larger than the caches for that not to show.
-class ComputeBenchmark final : public ComputeBackend {
+/// This machine's CPU, measuring. One arena of memory serves all sets: the values in a table do not
+/// change its cost, so pieces lie at random places of the arena and may overlap. A piece larger
+/// than the arena wraps around it (row r lies where row r mod m would, m rows fitting into the
+/// arena); the arena must be far larger than the caches for that not to show.
+class ComputeBenchmark final : public MeasuringDevice {
  public:
   explicit ComputeBenchmark(const ComputeBenchmarkOptions& options);
 
-  /// `in_flight` sets take turns, each running forward once, then each backward once: a machine
-  /// shared with others changes its speed for seconds on end, so repetitions far apart tell more
-  /// than as many in a row, and many sets disturb each other's caches at no expense.
-  void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
-               std::int64_t batch_size, Optimizer optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done) override;
-  [[nodiscard]] std::unique_ptr<PreparedSet> prepare_set(PieceSet set, std::int64_t batch_size,
-                                                         Optimizer optimizer) override;
-
-  /// A set with its batch, ready to run.
-  struct Run;
-  struct DeleteRun {
-    void operator()(Run* run) const;
-  };
-  using RunPointer = std::unique_ptr<Run, DeleteRun>;
-
-  /// For callers that time a set's passes among other things. The benchmark must outlive it.
-  [[nodiscard]] RunPointer prepare(PieceSet set, std::int64_t batch_size, Optimizer optimizer);
-  void forward(Run& run);
-  void backward(Run& run);
-
-  [[nodiscard]] int num_threads() const { return pool_.num_threads(); }
+  [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
+                                                     Optimizer optimizer) override;
+  [[nodiscard]] int max_in_flight() const override { return std::numeric_limits<int>::max(); }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override {
+    return disturbance_.bytes_between_passes();
+  }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return disturbance_.read(bytes); }
+  [[nodiscard]] RepetitionOptions repetitions() const override { return options_.repetitions; }
 
  private:
-  void draw_batches(const PieceSet& set, std::int64_t batch_size,
-                    std::span<const std::int64_t> arena_rows, std::vector<IndexBatch>& batches);
-  /// Runs a pass after the caches have been disturbed; returns its time.
-  double timed_pass(Run& run, void (ComputeBenchmark::*pass)(Run&));
+  class Prepared;
+  /// Where a set's pieces lie.
+  struct Placement {
+    std::vector<OperatorTable> tables;
+    std::int64_t total_columns = 0;
+    std::int64_t bytes_touched = 0;  ///< rows and indices, which each pass touches
+  };
+
+  Placement place(const PieceSet& set, std::int64_t batch_size, Random& random) const;
+  std::vector<IndexBatch> draw_batches(const PieceSet& set, std::int64_t batch_size,
+                                       std::span<const OperatorTable> tables, Random& random);
   void settle_memory();
 
   ComputeBenchmarkOptions options_;

@@ -31,9 +31,9 @@ HugeBuffer::HugeBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;
   const std::int64_t available = available_memory_bytes();
   const auto refuse = [&] {
-    throw MachineError(fmt::format("memory: expected {} free, got {}",
-                                   format_bytes(static_cast<double>(bytes)),
-                                   format_bytes(static_cast<double>(available))));
+    throw OutOfMemory(fmt::format("memory: expected {} free, got {}",
+                                  format_bytes(static_cast<double>(bytes)),
+                                  format_bytes(static_cast<double>(available))));
   };
   if (available > 0 && static_cast<std::int64_t>(bytes) > available) refuse();
   void* mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -13,7 +13,7 @@ namespace neuroshard {
 class HugeBuffer {
  public:
   HugeBuffer() = default;
-  /// Throws MachineError if the machine does not have this much memory to spare.
+  /// Throws OutOfMemory if the machine does not have this much memory to spare.
   explicit HugeBuffer(std::size_t bytes);
   ~HugeBuffer();
   HugeBuffer(HugeBuffer&& other) noexcept;

@@ -22,9 +22,12 @@ struct CudaBackendOptions {
                                 .warm_ups = 1,
                                 .min_repetitions = 6,
                                 .max_repetitions = 21,
-                                .max_seconds = 1.0};
+                                .max_seconds = 1.0,
+                                .further_repetitions = 3};
   /// Read before every pass, in sizes of the second-level cache: caches keep some lines for long.
   int disturbance = 4;
+  /// Of larger tables no more rows are there; lookups wrap around them as around the arena.
+  std::int64_t most_rows = kMaxEmbeddings;
 };
 
 /// Throws MachineError where this executable has no CUDA, or the machine no driver, none new

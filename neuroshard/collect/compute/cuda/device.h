@@ -13,9 +13,9 @@
 namespace neuroshard::cuda {
 
 /// A sample that asks for more memory than the device has: other samples may be smaller.
-class OutOfDeviceMemory : public MachineError {
+class OutOfDeviceMemory : public OutOfMemory {
  public:
-  using MachineError::MachineError;
+  using OutOfMemory::OutOfMemory;
 };
 
 /// Throws OutOfDeviceMemory or MachineError "cuda: ..." unless `status` is success. `what` names

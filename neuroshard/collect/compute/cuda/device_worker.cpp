@@ -1,7 +1,8 @@
-// Preparing and timing on one device.
+// Sets placed, drawn and run on one device.
 #include "neuroshard/collect/compute/cuda/device_worker.h"
 
 #include <algorithm>
+#include <future>
 #include <utility>
 
 #include "neuroshard/collect/compute/cuda/measuring_kernels.h"
@@ -31,8 +32,45 @@ void upload(const T* values, std::size_t count, DeviceBuffer& buffer, const Stre
 
 }  // namespace
 
+/// The set that a worker has ready; there is one at a time.
+class DeviceWorker::Prepared final : public PreparedSet {
+ public:
+  Prepared(DeviceWorker& worker, std::int64_t bytes_touched)
+      : worker_(worker), bytes_touched_(bytes_touched) {}
+
+  std::future<double> forward() override {
+    return start([&](float* activations) { worker_.operator_->forward(activations); });
+  }
+  std::future<double> backward() override {
+    return start([&](float* activations) { worker_.operator_->backward(activations); });
+  }
+  [[nodiscard]] std::int64_t bytes_touched() const override { return bytes_touched_; }
+
+ private:
+  struct Events {
+    Event start, end;
+  };
+
+  template <class Pass>
+  std::future<double> start(const Pass& pass) {
+    const auto events = std::make_shared<Events>();
+    events->start.record(worker_.stream_);
+    pass(worker_.activations_.as<float>());
+    events->end.record(worker_.stream_);
+    return std::async(std::launch::deferred, [events] {
+      events->end.synchronize();
+      return events->end.milliseconds_since(events->start);
+    });
+  }
+
+  DeviceWorker& worker_;
+  std::int64_t bytes_touched_;
+};
+
 DeviceWorker::DeviceWorker(int device, const CudaBackendOptions& options)
-    : options_(options), info_((check(cudaSetDevice(device), "device"), device_info(device))) {
+    : device_(device),
+      options_(options),
+      info_((check(cudaSetDevice(device), "device"), device_info(device))) {
   arena_.allocate(static_cast<std::size_t>(options.arena_bytes));
   disturbance_.allocate(static_cast<std::size_t>(info_.l2_bytes * options.disturbance));
   sink_.reserve(sizeof(unsigned));
@@ -54,8 +92,7 @@ const RowDistribution& DeviceWorker::distribution_of(const Table& table, std::in
   return distributions_.emplace(&table, std::move(on_device)).first->second.rows;
 }
 
-std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, std::int64_t most_rows,
-                                               Random& random) const {
+std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, Random& random) const {
   const std::int64_t room = options_.arena_bytes / kAlignment * kAlignment;
   std::int64_t next = random.integer(0, room / kAlignment - 1) * kAlignment;
   const auto take = [&](std::int64_t bytes) {
@@ -65,13 +102,14 @@ std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, std::int64_t
     return place;
   };
   std::vector<OperatorTable> tables;
-  for (const TablePiece& piece : set.pieces) {
-    const DataType type = piece.table->data_type;
+  for (const Piece& piece : set.pieces) {
+    const Table& table = set.table_of(piece);
+    const DataType type = table.data_type;
     const std::int64_t row_bytes = piece.num_columns * element_bytes(type);
     // A state of 4 bytes per row must fit as well.
     const std::int64_t rows = std::min(
-        {piece.table->num_embeddings, most_rows, room / std::max(row_bytes, std::int64_t{4})});
-    if (rows < 1) throw MachineError("arena: expected room for one row of a piece, got less");
+        {table.num_embeddings, options_.most_rows, room / std::max(row_bytes, std::int64_t{4})});
+    if (rows < 1) throw OutOfMemory("arena: expected room for one row of a piece, got less");
     void* weights = take(rows * row_bytes);
     tables.push_back(
         {weights, reinterpret_cast<float*>(take(rows * 4)), rows, piece.num_columns, type});
@@ -86,7 +124,7 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
   std::int64_t blocks = 0;
   std::int64_t words = 0;
   for (std::size_t i = 0; i < set.pieces.size(); ++i) {
-    const Table& table = *set.pieces[i].table;
+    const Table& table = set.table_of(set.pieces[i]);
     const BagLengths lengths = bag_lengths(table.pooling_factor, random());
     const std::int64_t lookups = lengths.offset(batch_size);
     plans.push_back({distribution_of(table, batch_size), lengths, random(),
@@ -108,17 +146,21 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
   return result;
 }
 
-void DeviceWorker::prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer,
-                           std::int64_t most_rows) {
+std::unique_ptr<PreparedSet> DeviceWorker::prepare(const PieceSet& set, std::int64_t batch_size,
+                                                   Optimizer optimizer) {
+  check(cudaSetDevice(device_), "device");  // of the thread, whichever it is
   operator_.reset();
   try {
-    try_to_prepare(set, batch_size, optimizer, most_rows);
+    try_to_prepare(set, batch_size, optimizer);
   } catch (const OutOfDeviceMemory&) {
     // Earlier sets have left buffers as large as they needed them: whether a set has room must not
     // depend on them.
     free_working_memory();
-    try_to_prepare(set, batch_size, optimizer, most_rows);
+    try_to_prepare(set, batch_size, optimizer);
   }
+  // Of what it touches the pooled outputs alone: with one set at a time the number is of no
+  // account.
+  return std::make_unique<Prepared>(*this, static_cast<std::int64_t>(activations_.size()));
 }
 
 void DeviceWorker::free_working_memory() {
@@ -127,10 +169,10 @@ void DeviceWorker::free_working_memory() {
   workspace_ = {};
 }
 
-void DeviceWorker::try_to_prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer,
-                                  std::int64_t most_rows) {
+void DeviceWorker::try_to_prepare(const PieceSet& set, std::int64_t batch_size,
+                                  Optimizer optimizer) {
   Random random = set.random;
-  const std::vector<OperatorTable> tables = place(set, most_rows, random);
+  const std::vector<OperatorTable> tables = place(set, random);
   const std::vector<DeviceLookups> lookups = draw(set, tables, batch_size, random);
   std::int64_t columns = 0;
   for (const OperatorTable& table : tables) columns += table.num_columns;
@@ -144,48 +186,10 @@ void DeviceWorker::try_to_prepare(const PieceSet& set, std::int64_t batch_size, 
       info_.resident_threads, workspace_, stream_);
 }
 
-void DeviceWorker::disturb() {
-  launch_read(disturbance_.as<>(), disturbance_.size(), sink_.as<unsigned>(), stream_.get());
-}
-
-void DeviceWorker::enqueue(Round& round) {
-  disturb();
-  round.start_forward.record(stream_);
-  forward();
-  round.end_forward.record(stream_);
-  disturb();
-  round.start_backward.record(stream_);
-  backward();
-  round.end_backward.record(stream_);
-}
-
-ComputeMeasurement DeviceWorker::time_passes() {
-  RepeatedTiming total(options_.repetitions);
-  std::vector<double> forward_ms;
-  std::vector<double> backward_ms;
-  // As many rounds at once as will be needed at least: the device never waits for the host.
-  int count = options_.repetitions.warm_ups + options_.repetitions.min_repetitions;
-  do {
-    while (static_cast<int>(rounds_.size()) < count) rounds_.push_back(std::make_unique<Round>());
-    for (int i = 0; i < count; ++i) enqueue(*rounds_[i]);
-    synchronize();
-    for (int i = 0; i < count; ++i) {
-      const Round& round = *rounds_[i];
-      const double forward = round.end_forward.milliseconds_since(round.start_forward);
-      const double backward = round.end_backward.milliseconds_since(round.start_backward);
-      if (!total.warming_up()) {
-        forward_ms.push_back(forward);
-        backward_ms.push_back(backward);
-      }
-      total.add(forward + backward,
-                round.end_backward.milliseconds_since(round.start_forward) * 1e-3);
-    }
-    count = std::max(1, options_.repetitions.min_repetitions / 2);
-  } while (!total.done());
-  const double quantile = options_.repetitions.quantile;
-  return {estimate_quantile(forward_ms, quantile).value,
-          estimate_quantile(backward_ms, quantile).value, static_cast<int>(forward_ms.size()),
-          total.estimate().interval};
+std::int64_t DeviceWorker::disturb_caches(std::int64_t bytes) {
+  const std::size_t read = std::min(static_cast<std::size_t>(bytes), disturbance_.size());
+  launch_read(disturbance_.as<>(), read, sink_.as<unsigned>(), stream_.get());
+  return static_cast<std::int64_t>(read);
 }
 
 }  // namespace neuroshard::cuda

@@ -1,0 +1,216 @@
+// Alternating passes of sets, timed on each device.
+#include "neuroshard/collect/compute/measure_sets.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The caller's functions, called by one thread at a time.
+class Sequence {
+ public:
+  Sequence(const std::function<std::optional<PieceSet>()>& next,
+           const std::function<void(const PieceSetResult&)>& on_done)
+      : next_(next), on_done_(on_done) {}
+
+  std::optional<PieceSet> next() {
+    const std::lock_guard lock(mutex_);
+    return stopped_ ? std::nullopt : next_();
+  }
+  void done(const PieceSetResult& result) {
+    const std::lock_guard lock(mutex_);
+    on_done_(result);
+  }
+  /// No further set begins.
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+
+ private:
+  const std::function<std::optional<PieceSet>()>& next_;
+  const std::function<void(const PieceSetResult&)>& on_done_;
+  std::mutex mutex_;
+  bool stopped_ = false;
+};
+
+/// A repetition whose times may still be on their way.
+struct Round {
+  std::future<double> forward_ms;
+  std::future<double> backward_ms;
+  double seconds = 0.0;  ///< of the host, with what came before the passes
+};
+
+/// A set between its first pass and its last.
+struct Run {
+  Run(std::int64_t set_id, std::unique_ptr<PreparedSet> prepared,
+      const RepetitionOptions& repetitions, std::int64_t now)
+      : id(set_id), set(std::move(prepared)), last_pass(now), total(repetitions) {}
+
+  std::int64_t id;
+  std::unique_ptr<PreparedSet> set;
+  std::int64_t last_pass;     ///< when it ended, in bytes touched
+  std::vector<Round> rounds;  ///< not yet looked at
+  RepeatedTiming total;
+  std::vector<double> forward_ms;
+  std::vector<double> backward_ms;
+
+  /// Waits for the rounds that have been started.
+  void collect_times() {
+    for (Round& round : rounds) {
+      const Clock::time_point start = Clock::now();
+      const double forward = round.forward_ms.get();
+      const double backward = round.backward_ms.get();
+      if (!total.warming_up()) {
+        forward_ms.push_back(forward);
+        backward_ms.push_back(backward);
+      }
+      total.add(forward + backward, round.seconds + seconds_since(start));
+    }
+    rounds.clear();
+  }
+
+  [[nodiscard]] ComputeMeasurement measurement(double quantile) const {
+    return {estimate_quantile(forward_ms, quantile).value,
+            estimate_quantile(backward_ms, quantile).value, static_cast<int>(forward_ms.size()),
+            total.estimate().interval};
+  }
+};
+
+/// One device at work on the sequence.
+class DeviceLoop {
+ public:
+  DeviceLoop(MeasuringDevice& device, const MeasurementOptions& options, Sequence& sequence)
+      : device_(device),
+        options_(options),
+        sequence_(sequence),
+        repetitions_(device.repetitions()),
+        in_flight_(std::clamp(options.in_flight, 1, std::max(device.max_in_flight(), 1))) {}
+
+  void run() {
+    device_.forget_tables();
+    Random order(0);
+    while (true) {
+      begin_sets();
+      if (runs_.empty()) return;
+      // No set always follows the same one, or comes first after the passes of the other kind,
+      // whose lines are still on their way out of the caches.
+      order.shuffle(runs_);
+      start_round();
+      std::erase_if(runs_, [&](const std::unique_ptr<Run>& run) { return finish_if_done(*run); });
+    }
+  }
+
+ private:
+  void begin_sets() {
+    while (more_ && static_cast<int>(runs_.size()) < in_flight_) {
+      const std::optional<PieceSet> set = sequence_.next();
+      if (!set) {
+        more_ = false;
+        return;
+      }
+      try {
+        runs_.push_back(std::make_unique<Run>(
+            set->id, device_.prepare(*set, options_.batch_size, options_.optimizer), repetitions_,
+            bytes_touched_));
+      } catch (const std::bad_alloc&) {
+        sequence_.done({set->id, std::nullopt, "out of memory"});
+      } catch (const OutOfMemory& error) {
+        sequence_.done({set->id, std::nullopt, error.what()});
+      }
+    }
+  }
+
+  /// One repetition of every set.
+  void start_round() {
+    for (const std::unique_ptr<Run>& run : runs_) {
+      const Clock::time_point start = Clock::now();
+      Round& round = run->rounds.emplace_back();
+      round.forward_ms = start_pass(*run, &PreparedSet::forward);
+      round.seconds = seconds_since(start);
+    }
+    for (const std::unique_ptr<Run>& run : runs_) {
+      const Clock::time_point start = Clock::now();
+      Round& round = run->rounds.back();
+      round.backward_ms = start_pass(*run, &PreparedSet::backward);
+      round.seconds += seconds_since(start);
+    }
+  }
+
+  std::future<double> start_pass(Run& run, std::future<double> (PreparedSet::*pass)()) {
+    const std::int64_t missing = run.last_pass + device_.bytes_between_passes() - bytes_touched_;
+    if (missing > 0) bytes_touched_ += device_.disturb_caches(missing);
+    std::future<double> time = (run.set.get()->*pass)();
+    bytes_touched_ += run.set->bytes_touched();
+    run.last_pass = bytes_touched_;
+    return time;
+  }
+
+  /// Times are only asked for where they may be enough: a device with a queue does not wait for the
+  /// host before.
+  bool finish_if_done(Run& run) {
+    if (static_cast<int>(run.rounds.size()) < run.total.runs_until_next_look()) return false;
+    run.collect_times();
+    if (!run.total.done()) return false;
+    sequence_.done({run.id, run.measurement(repetitions_.quantile), ""});
+    return true;
+  }
+
+  MeasuringDevice& device_;
+  const MeasurementOptions& options_;
+  Sequence& sequence_;
+  RepetitionOptions repetitions_;
+  int in_flight_;
+  std::vector<std::unique_ptr<Run>> runs_;
+  bool more_ = true;
+  /// A clock that only moves when memory is touched.
+  std::int64_t bytes_touched_ = 0;
+};
+
+}  // namespace
+
+void measure_sets(ComputeBackend& backend, const MeasurementOptions& options,
+                  const std::function<std::optional<PieceSet>()>& next,
+                  const std::function<void(const PieceSetResult&)>& on_done) {
+  Sequence sequence(next, on_done);
+  if (backend.devices.size() == 1) {
+    DeviceLoop(*backend.devices.front(), options, sequence).run();
+    return;
+  }
+  std::vector<std::exception_ptr> failures(backend.devices.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < backend.devices.size(); ++i) {
+      threads.emplace_back([&, i] {
+        try {
+          DeviceLoop(*backend.devices[i], options, sequence).run();
+        } catch (...) {
+          sequence.stop();
+          failures[i] = std::current_exception();
+        }
+      });
+    }
+  }
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,307 @@
+// The loop that measures: what runs how often and in which order, when caches are disturbed, when
+// times are asked for, and what becomes of failures.
+#include "neuroshard/collect/compute/measure_sets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "tests/collect/scripted_device.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing_collection::Action;
+using testing_collection::Script;
+using testing_collection::ScriptedDevice;
+using testing_collection::Step;
+
+/// Sets 0 to count - 1 on scripted devices, and what came of them.
+class Measurement {
+ public:
+  explicit Measurement(const Script& script, int num_devices = 1) {
+    for (int i = 0; i < num_devices; ++i) {
+      backend_.devices.push_back(std::make_unique<ScriptedDevice>(script));
+    }
+  }
+
+  void run(std::int64_t count, int in_flight) {
+    std::int64_t begun = 0;
+    measure_sets(
+        backend_, {32, Optimizer::sgd, in_flight},
+        [&]() -> std::optional<PieceSet> {
+          const Caller only(*this);
+          if (begun == count) return std::nullopt;
+          return PieceSet{begun++, {}, {}, Random(1)};
+        },
+        [&](const PieceSetResult& result) {
+          const Caller only(*this);
+          EXPECT_TRUE(results.emplace(result.id, result).second) << "set " << result.id;
+        });
+  }
+
+  [[nodiscard]] ScriptedDevice& device(std::size_t i = 0) {
+    return static_cast<ScriptedDevice&>(*backend_.devices[i]);
+  }
+  /// Steps of a kind of the first device; of any set, or of one.
+  [[nodiscard]] std::int64_t count(Action action, std::int64_t id = -1) {
+    return std::count_if(device().steps.begin(), device().steps.end(), [&](const Step& step) {
+      return step.action == action && (id < 0 || step.id == id);
+    });
+  }
+
+  std::map<std::int64_t, PieceSetResult> results;
+
+ private:
+  /// Within a function of the caller, where one thread may be at a time.
+  class Caller {
+   public:
+    explicit Caller(Measurement& measurement) : inside_(measurement.inside_) {
+      EXPECT_EQ(inside_.fetch_add(1), 0) << "two threads call";
+      std::this_thread::yield();
+    }
+    ~Caller() { --inside_; }
+    Caller(const Caller&) = delete;
+    Caller& operator=(const Caller&) = delete;
+
+   private:
+    std::atomic<int>& inside_;
+  };
+
+  ComputeBackend backend_;
+  std::atomic<int> inside_{0};
+};
+
+TEST(MeasureSets, EverySetRunsItsRepetitionsAndNoMore) {
+  for (const int in_flight : {0, 1, 3, 50}) {
+    Measurement measurement(Script{});
+    measurement.run(10, in_flight);
+    ASSERT_EQ(measurement.results.size(), 10u);
+    for (const auto& [id, result] : measurement.results) {
+      ASSERT_TRUE(result.measurement.has_value());
+      EXPECT_EQ(result.measurement->repetitions, 3);
+      EXPECT_EQ(measurement.count(Action::prepare, id), 1);
+      EXPECT_EQ(measurement.count(Action::forward, id), 4) << "with a warm-up";
+      EXPECT_EQ(measurement.count(Action::backward, id), 4);
+    }
+    EXPECT_EQ(measurement.device().most_ready,
+              static_cast<std::size_t>(std::clamp(in_flight, 1, 10)));
+    EXPECT_TRUE(measurement.device().ready.empty());
+  }
+}
+
+TEST(MeasureSets, ADeviceHasNoMoreSetsReadyThanItCan) {
+  Measurement measurement(Script{.max_in_flight = 2});
+  measurement.run(5, 50);
+  EXPECT_EQ(measurement.results.size(), 5u);
+  EXPECT_EQ(measurement.device().most_ready, 2u);
+}
+
+TEST(MeasureSets, SetsAlternateInChangingOrder) {
+  constexpr std::int64_t kSets = 4;
+  Measurement measurement(Script{});
+  measurement.run(kSets, kSets);
+  std::vector<Step> passes;
+  for (const Step& step : measurement.device().steps) {
+    if (step.action == Action::forward || step.action == Action::backward) passes.push_back(step);
+  }
+  ASSERT_EQ(passes.size(), 4u * 2u * kSets);
+  std::set<std::vector<std::int64_t>> orders;
+  for (auto round = passes.begin(); round != passes.end(); round += 2 * kSets) {
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < kSets; ++i) {
+      EXPECT_EQ(round[i].action, Action::forward);
+      EXPECT_EQ(round[kSets + i], (Step{Action::backward, round[i].id}));
+      order.push_back(round[i].id);
+    }
+    orders.insert(order);
+    EXPECT_THAT(order, testing::UnorderedElementsAre(0, 1, 2, 3));
+  }
+  EXPECT_GT(orders.size(), 1u);
+}
+
+TEST(MeasureSets, OneSetAloneFindsAllCachesDisturbed) {
+  Measurement measurement(
+      Script{.bytes_between_passes = 100, .bytes_touched = [](std::int64_t) { return 1'000; }});
+  measurement.run(2, 1);
+  const std::vector<Step>& steps = measurement.device().steps;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (steps[i].action != Action::forward && steps[i].action != Action::backward) continue;
+    ASSERT_GT(i, 0u);
+    EXPECT_EQ(steps[i - 1], (Step{Action::disturb, -1, 100}));
+  }
+  EXPECT_EQ(measurement.count(Action::disturb), 2 * 2 * 4);
+}
+
+TEST(MeasureSets, CachesAreDisturbedByWhatIsMissingAndNoMore) {
+  const auto bytes_of = [](std::int64_t id) { return 10 + 15 * id; };
+  constexpr std::int64_t kNeeded = 100;
+  constexpr std::int64_t kBlock = 16;
+  Measurement measurement(
+      Script{.bytes_between_passes = kNeeded, .block_bytes = kBlock, .bytes_touched = bytes_of});
+  measurement.run(9, 3);
+  std::map<std::int64_t, std::int64_t> last_pass;
+  std::int64_t touched = 0;
+  std::int64_t disturbed = 0;
+  for (const Step& step : measurement.device().steps) {
+    if (step.action == Action::prepare) {
+      last_pass[step.id] = touched;
+    } else if (step.action == Action::disturb) {
+      disturbed = step.bytes;
+    } else if (step.action != Action::ask) {
+      const std::int64_t missing = last_pass[step.id] + kNeeded - touched;
+      EXPECT_EQ(disturbed, missing <= 0 ? 0 : (missing + kBlock - 1) / kBlock * kBlock);
+      touched += std::exchange(disturbed, 0) + bytes_of(step.id);
+      last_pass[step.id] = touched;
+    }
+  }
+  EXPECT_EQ(measurement.results.size(), 9u);
+  EXPECT_GT(measurement.count(Action::disturb), 0);
+  EXPECT_LT(measurement.count(Action::disturb), 9 * 2 * 4);
+}
+
+TEST(MeasureSets, TimesAreQuantilesOfTheRepetitionsThatCount) {
+  // The warm-up's are far off; forward and backward vary against each other.
+  const std::vector<double> forward{90.0, 1.0, 2.0, 3.0, 4.0, 5.0};
+  const std::vector<double> backward{90.0, 50.0, 40.0, 30.0, 20.0, 10.0};
+  Measurement measurement(Script{.repetitions = {.quantile = 0.25,
+                                                 .target_interval = 0.0,
+                                                 .warm_ups = 1,
+                                                 .min_repetitions = 2,
+                                                 .max_repetitions = 5},
+                                 .time = [&](std::int64_t id, Action pass, int run) {
+                                   const auto& times = pass == Action::forward ? forward : backward;
+                                   return static_cast<double>(id + 1) * times[run];
+                                 }});
+  measurement.run(3, 2);
+  for (const auto& [id, result] : measurement.results) {
+    const auto factor = static_cast<double>(id + 1);
+    ASSERT_TRUE(result.measurement.has_value());
+    EXPECT_DOUBLE_EQ(result.measurement->forward_ms, factor * 2.0);
+    EXPECT_DOUBLE_EQ(result.measurement->backward_ms, factor * 20.0);
+    EXPECT_EQ(result.measurement->repetitions, 5);
+  }
+}
+
+TEST(MeasureSets, EndsASetOnceItsIntervalIsReached) {
+  // Set 0 is exact, set 1 scatters until the limit.
+  Measurement measurement(Script{
+      .repetitions = {.max_repetitions = 20},
+      .time = [](std::int64_t id, Action, int run) { return id == 0 ? 1.0 : 1.0 + run % 7; }});
+  measurement.run(2, 2);
+  EXPECT_EQ(measurement.results.at(0).measurement->repetitions, 13);
+  EXPECT_EQ(measurement.results.at(0).measurement->interval, 0.0);
+  EXPECT_EQ(measurement.results.at(1).measurement->repetitions, 20);
+}
+
+TEST(MeasureSets, AsksForTimesOnlyWhereTheyMayBeEnough) {
+  Measurement measurement(Script{.repetitions = {.target_interval = 0.0,
+                                                 .warm_ups = 1,
+                                                 .min_repetitions = 4,
+                                                 .max_repetitions = 7,
+                                                 .further_repetitions = 2}});
+  measurement.run(1, 1);
+  std::vector<int> passes_before_asking;
+  int passes = 0;
+  Action last = Action::prepare;
+  for (const Step& step : measurement.device().steps) {
+    if (step.action == Action::ask && last != Action::ask) passes_before_asking.push_back(passes);
+    if (step.action == Action::forward || step.action == Action::backward) ++passes;
+    last = step.action;
+  }
+  EXPECT_THAT(passes_before_asking, ElementsAre(2 * 5, 2 * 7, 2 * 9));
+  EXPECT_EQ(measurement.results.at(0).measurement->repetitions, 8);
+}
+
+TEST(MeasureSets, ASetWithoutMemoryFailsAlone) {
+  Measurement measurement(Script{.on_prepare = [](std::int64_t id) {
+    if (id == 1) throw OutOfMemory("arena: too small");
+    if (id == 3) throw std::bad_alloc();
+  }});
+  measurement.run(5, 2);
+  ASSERT_EQ(measurement.results.size(), 5u);
+  for (const std::int64_t id : {0, 2, 4}) {
+    EXPECT_TRUE(measurement.results.at(id).measurement.has_value());
+    EXPECT_EQ(measurement.results.at(id).failure, "");
+  }
+  EXPECT_EQ(measurement.results.at(1).failure, "arena: too small");
+  EXPECT_EQ(measurement.results.at(3).failure, "out of memory");
+  EXPECT_FALSE(measurement.results.at(1).measurement || measurement.results.at(3).measurement);
+}
+
+TEST(MeasureSets, AFailureOfTheDeviceIsThrown) {
+  Measurement measurement(Script{.on_prepare = [](std::int64_t id) {
+    if (id == 2) throw MachineError("cuda: the device may be lost");
+  }});
+  EXPECT_THROW(measurement.run(5, 1), MachineError);
+  EXPECT_EQ(measurement.results.size(), 2u) << "what was done before stands";
+  Measurement in_a_pass(Script{
+      .time = [](std::int64_t, Action, int) -> double { throw MachineError("cuda: kernels"); }});
+  EXPECT_THROW(in_a_pass.run(5, 1), MachineError);
+}
+
+TEST(MeasureSets, AnExceptionOfTheCallerPassesThrough) {
+  for (const int num_devices : {1, 2}) {
+    ComputeBackend backend;
+    for (int i = 0; i < num_devices; ++i) {
+      backend.devices.push_back(std::make_unique<ScriptedDevice>(Script{}));
+    }
+    const MeasurementOptions options{32, Optimizer::sgd, 4};
+    const auto next = []() -> std::optional<PieceSet> { return PieceSet{0, {}, {}, Random(1)}; };
+    EXPECT_THROW(measure_sets(backend, options, next,
+                              [](const PieceSetResult&) { throw std::runtime_error("full"); }),
+                 std::runtime_error);
+    EXPECT_THROW(measure_sets(
+                     backend, options,
+                     []() -> std::optional<PieceSet> { throw std::runtime_error("no next"); },
+                     [](const PieceSetResult&) {}),
+                 std::runtime_error);
+  }
+}
+
+TEST(MeasureSets, DevicesShareTheSets) {
+  constexpr int kDevices = 4;
+  Measurement measurement(Script{.time =
+                                     [](std::int64_t, Action, int) {
+                                       std::this_thread::sleep_for(std::chrono::microseconds(50));
+                                       return 1.0;
+                                     }},
+                          kDevices);
+  measurement.run(60, 2);  // which checks that callbacks are never concurrent
+  EXPECT_EQ(measurement.results.size(), 60u);
+  std::size_t prepared = 0;
+  for (int i = 0; i < kDevices; ++i) {
+    EXPECT_LE(measurement.device(i).most_ready, 2u);
+    for (const Step& step : measurement.device(i).steps) prepared += step.action == Action::prepare;
+  }
+  EXPECT_EQ(prepared, 60u) << "each on one device";
+}
+
+TEST(MeasureSets, WhereOneDeviceFailsTheOthersFinishWhatTheyHaveBegun) {
+  Measurement measurement(Script{.time =
+                                     [](std::int64_t id, Action, int) {
+                                       if (id == 5) throw MachineError("cuda: lost");
+                                       std::this_thread::sleep_for(std::chrono::microseconds(200));
+                                       return 1.0;
+                                     }},
+                          3);
+  EXPECT_THROW(measurement.run(100'000, 1), MachineError);
+  // Sets begun before it, but the failed one; no new ones were begun for long.
+  EXPECT_GE(measurement.results.size(), 5u);
+  EXPECT_LT(measurement.results.size(), 1'000u);
+  EXPECT_FALSE(measurement.results.contains(5));
+  for (const auto& [id, result] : measurement.results) EXPECT_TRUE(result.measurement) << id;
+}
+
+}  // namespace
+}  // namespace neuroshard
