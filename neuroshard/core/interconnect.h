@@ -12,7 +12,7 @@ namespace neuroshard {
 /// and one in, and a fabric that never blocks. Rates are per direction, in 1e9 bytes/s. A rate that
 /// was measured or fitted is what messages reach already: its share is 1.
 struct Interconnect {
-  std::string name;                    ///< what `Topology::interconnect` gives
+  std::string name{};                  ///< what `Topology::interconnect` gives
   int devices_per_host = 1;            ///< the most that a host of this kind has
   double intra_host_gb_per_s = 0.0;    ///< line rate of a device's link to the others of its host
   double intra_host_latency_ms = 0.0;  ///< of a message in the host
@@ -21,7 +21,7 @@ struct Interconnect {
   double card_gb_per_s = 0.0;          ///< line rate of a card
   double card_share = 1.0;             ///< as intra_host_share
   double inter_host_latency_ms = 0.0;  ///< of a message between hosts
-  std::string source;                  ///< where the numbers are from
+  std::string source{};                ///< where the numbers are from
 
   /// What large messages reach.
   [[nodiscard]] double effective_intra_host_gb_per_s() const {

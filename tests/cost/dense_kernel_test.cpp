@@ -19,7 +19,7 @@ struct Layer {
   std::size_t outputs = 0;
   std::vector<float> x;
   std::vector<float> weights;
-  std::vector<float> bias;  ///< empty: none
+  std::vector<float> bias{};  ///< empty: none
   bool relu = false;
 };
 
