@@ -40,7 +40,7 @@ TEST(InterconnectIo, RefusesImpossibleLinks) {
   EXPECT_EQ(refusal("inter_host_latency_ms", -0.5),
             "f: inter_host_latency_ms: expected a number of at least 0, got -0.5");
   EXPECT_EQ(refusal("devices_per_card", 0),
-            "f: devices_per_card: expected an integer from 1 to 1073741824, got 0");
+            "f: devices_per_card: expected an integer between 1 and 1073741824, got 0");
 }
 
 /// The first file of every interconnect that all-to-alls were simulated on.
