@@ -22,6 +22,12 @@ std::uint64_t seed_from_json(const JsonReader& reader) {
   return static_cast<std::uint64_t>(*integer);
 }
 
+ImprovementSchedule schedule_from_json(const JsonReader& reader) {
+  const auto schedule = improvement_schedule_from_string(reader.text());
+  if (!schedule) reader.fail("\"thorough\" or \"brief\"");
+  return *schedule;
+}
+
 double time_limit_from_json(const JsonReader& reader) {
   const bool is_null = std::holds_alternative<std::monostate>(reader.value().value());
   return is_null ? std::numeric_limits<double>::infinity() : reader.number();
@@ -69,6 +75,7 @@ Json to_json(const PlannerOptions& options) {
   return Json::Object{
       {"steps", options.steps},
       {"time_limit_seconds", is_limited ? Json(options.time_limit_seconds) : Json()},
+      {"improvement", to_string(options.improvement)},
       {"pessimism", options.pessimism},
       {"least_gain", options.least_gain},
       {"seed", options.seed},
@@ -77,10 +84,11 @@ Json to_json(const PlannerOptions& options) {
 
 PlannerOptions planner_options_from_json(const JsonReader& reader) {
   reader.allow_fields(
-      {"steps", "time_limit_seconds", "pessimism", "least_gain", "seed", "threads"});
+      {"steps", "time_limit_seconds", "improvement", "pessimism", "least_gain", "seed", "threads"});
   PlannerOptions options;
   options.steps = reader.field("steps").integer();
   options.time_limit_seconds = time_limit_from_json(reader.field("time_limit_seconds"));
+  options.improvement = schedule_from_json(reader.field("improvement"));
   options.pessimism = reader.field("pessimism").number();
   options.least_gain = reader.field("least_gain").number();
   options.seed = seed_from_json(reader.field("seed"));

@@ -9,7 +9,7 @@
 namespace neuroshard {
 
 /// Every option by its long name in snake case: "steps", "time_limit_seconds" (null: none),
-/// "pessimism", "least_gain", "seed" and "threads".
+/// "improvement" ("thorough" or "brief"), "pessimism", "least_gain", "seed" and "threads".
 [[nodiscard]] Json to_json(const PlannerOptions& options);
 
 /// Reads exactly what `to_json` wrote. Throws InputError, which names file and option, for one that

@@ -25,6 +25,7 @@ def plan(
     num_threads: int,
     time_limit_seconds: float,
     steps: int,
+    improvement: str,
     with_bound: bool,
 ) -> tuple[str, list[str]]: ...
 def price(plan: str, models: Sequence[str]) -> tuple[str, list[str]]: ...
@@ -36,6 +37,7 @@ def compare(
     num_threads: int,
     time_limit_seconds: float,
     steps: int,
+    improvement: str,
     arena_bytes: int,
     reference: str,
 ) -> str: ...

@@ -27,15 +27,18 @@ def plan(
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
     steps: int = 0,
+    improvement: str = "thorough",
     lower_bound: bool = True,
 ) -> Plan:
     """The plan of lowest predicted cost that the algorithm finds.
 
     `models` are names of `list_models()` or files, at most one for computation and one for
     communication. `num_threads` 0 is one per core; the plan does not depend on it. `steps` are the
-    neighbours that each chain of the improvement tries; 0: as many as follow from the time limit. Raises
-    InfeasibleError, which says what would do, if no plan fits into memory; InputError for a task
-    that is none; and warns (ExtrapolationWarning) where a model is used outside of its range.
+    neighbours that each chain of the improvement tries; 0: as many as follow from the time limit.
+    `improvement` is "thorough" (chains of two kinds in long rounds) or "brief" (annealing alone in
+    short rounds, better for fewer than 60,000 steps). Raises InfeasibleError, which says what would
+    do, if no plan fits into memory; InputError for a task that is none; and warns
+    (ExtrapolationWarning) where a model is used outside of its range.
     """
     text, reasons = _core.plan(
         task_text(task),
@@ -45,6 +48,7 @@ def plan(
         num_threads,
         time_limit_seconds,
         steps,
+        improvement,
         lower_bound,
     )
     _warn(reasons)
@@ -113,6 +117,7 @@ def compare(
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
     steps: int = 0,
+    improvement: str = "thorough",
     reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
@@ -132,6 +137,7 @@ def compare(
         num_threads,
         time_limit_seconds,
         steps,
+        improvement,
         arena_bytes if measure else 0,
         reference,
     )

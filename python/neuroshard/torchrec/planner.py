@@ -400,6 +400,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             seed=self._seed,
             num_threads=self._num_threads,
             steps=_STEPS,
+            improvement="brief",
             lower_bound=False,
         )
         self._num_proposals += found.search["plans_priced"]
