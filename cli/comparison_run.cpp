@@ -136,6 +136,9 @@ Json ComparisonRun::comparison_json(const CostModels& models,
     for (const std::string& file : options_.controls) controls.push_back(sha256_file(file));
     result.set("controls", std::move(controls));
   }
+  if (planner_.improvement != PlannerOptions{}.improvement) {
+    result.set("improvement", to_string(planner_.improvement));
+  }
   if (options_.measuring.on_gpus()) result.set("backend", options_.measuring.backend);
   return result;
 }

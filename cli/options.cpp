@@ -91,6 +91,17 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options) {
       ->check(integer_between(0, 1'000'000'000'000))
       ->capture_default_str();
   command
+      .add_option_function<std::string>(
+          "--improvement",
+          [&options](const std::string& text) {
+            const auto schedule = improvement_schedule_from_string(text);
+            if (!schedule) throw unexpected("--improvement", "thorough or brief", text);
+            options.improvement = *schedule;
+          },
+          "thorough: chains of two kinds in long rounds; brief: annealing alone in short rounds, "
+          "better for fewer than 60000 steps")
+      ->default_str(std::string(to_string(options.improvement)));
+  command
       .add_option("--pessimism", options.pessimism,
                   "Improve by the mean of the model's networks (0) to the highest (1)")
       ->check(CLI::Range(0.0, 1.0))

@@ -34,7 +34,8 @@ inline constexpr int kMaxThreads = 1024;
 /// Throws InputError now, not after long work, if the file at `path` could not be written.
 void require_writable(const std::string& path);
 
-/// `--steps`, `--pessimism` and `--least-gain`.
+/// `--steps`, `--improvement`, `--pessimism` and `--least-gain`; the defaults are those of
+/// `options`.
 void add_improvement_options(CLI::App& command, PlannerOptions& options);
 
 [[nodiscard]] Optimizer parse_optimizer(const std::string& text, const std::string& option);

@@ -24,6 +24,13 @@ std::unique_ptr<Planner> find_planner_or_ablation(std::string_view name) {
   return take_by_name(std::move(planners), name);
 }
 
+/// The thorough schedule, with chains of one kind.
+LocalSearchOptions with_chains(ChainKind kind) {
+  LocalSearchOptions options;
+  for (ChainKind& chain : options.chains) chain = kind;
+  return options;
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Planner>> make_ablations() {
@@ -43,15 +50,15 @@ std::vector<std::unique_ptr<Planner>> make_ablations() {
   planners.push_back(std::make_unique<NeuroShardPlanner>(options));
   options = {};
   options.name = "brief-improvement";
-  options.improvement = brief_local_search();
+  options.improvement = local_search_options(ImprovementSchedule::brief);
   planners.push_back(std::make_unique<NeuroShardPlanner>(options));
   options = {};
   options.name = "annealing-only";
-  options.improvement.method = ImprovementMethod::annealing;
+  options.improvement = with_chains(ChainKind::annealing);
   planners.push_back(std::make_unique<NeuroShardPlanner>(options));
   options = {};
   options.name = "neighbourhoods-only";
-  options.improvement.method = ImprovementMethod::large_neighbourhood;
+  options.improvement = with_chains(ChainKind::large_neighbourhood);
   planners.push_back(std::make_unique<NeuroShardPlanner>(options));
   planners.push_back(std::make_unique<BeamSearchPlanner>());
   return planners;

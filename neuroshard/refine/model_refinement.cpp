@@ -134,15 +134,11 @@ class Refinement {
   /// A task's plan; tasks too tight for any are drawn again.
   ProposedPlan propose(int round, int number,
                        const std::shared_ptr<const ComputeCostModel>& model) const {
-    NeuroShardOptions search;
-    search.improvement = brief_local_search();  // many plans, none of which anybody will run
-    const NeuroShardPlanner planner(search);
-    PlannerOptions options = options_.planner;
-    options.least_gain = 0.0;  // what the search is tempted by is what the model has to learn
+    const NeuroShardPlanner planner;
     for (int draw = 0; draw < kMaxDraws; ++draw) {
       const Simulator simulator(task_of(round, number, draw), model, communication_);
       try {
-        return {simulator.task(), planner.plan(simulator, options).plan, {}};
+        return {simulator.task(), planner.plan(simulator, options_.planner).plan, {}};
       } catch (const InfeasibleError&) {
         continue;
       }

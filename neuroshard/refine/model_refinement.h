@@ -33,7 +33,10 @@ struct RefinementOptions {
   double tolerance = 0.05;  ///< ends when the mean gap of a round's plans is at most this
   int controls = 48;        ///< samples of `costs` that are measured again in each round
   std::string folder;       ///< of what is measured and trained: a run that was stopped goes on
-  PlannerOptions planner;   ///< `steps` must be given: plans must not depend on the clock
+  /// `steps` must be given: plans must not depend on the clock. Briefly improved, as there are many
+  /// and nobody runs them, and however small the gain: what the search is tempted by is what the
+  /// model has to learn.
+  PlannerOptions planner{.improvement = ImprovementSchedule::brief, .least_gain = 0.0};
   ComputeBenchmarkOptions benchmark;
   /// What measures; nothing: this machine's CPU, as `benchmark` says.
   std::optional<ComputeBackendFactory> backend;

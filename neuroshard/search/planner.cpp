@@ -1,4 +1,4 @@
-// Which options of a planner mean something.
+// The names of a planner's options, and which of their values mean something.
 #include "neuroshard/search/planner.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,17 @@ void require_share(const char* option, double value) {
 }
 
 }  // namespace
+
+std::string_view to_string(ImprovementSchedule schedule) {
+  return schedule == ImprovementSchedule::thorough ? "thorough" : "brief";
+}
+
+std::optional<ImprovementSchedule> improvement_schedule_from_string(std::string_view text) {
+  for (const auto schedule : {ImprovementSchedule::thorough, ImprovementSchedule::brief}) {
+    if (text == to_string(schedule)) return schedule;
+  }
+  return std::nullopt;
+}
 
 void validate(const PlannerOptions& options) {
   if (!(options.time_limit_seconds > 0.0)) {

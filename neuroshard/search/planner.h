@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,14 +14,27 @@
 
 namespace neuroshard {
 
+/// What the rounds are like in which a plan is improved.
+enum class ImprovementSchedule {
+  thorough,  ///< annealing and large neighbourhoods, in rounds of 60,000 steps of each chain
+  brief,     ///< annealing alone, in rounds of 15,000 steps that begin less hot: better where there
+             ///< are fewer steps than a thorough round has, up to 5 % worse where there are many
+             ///< (docs/results.md)
+};
+[[nodiscard]] std::string_view to_string(ImprovementSchedule schedule);
+[[nodiscard]] std::optional<ImprovementSchedule> improvement_schedule_from_string(
+    std::string_view text);
+
 struct PlannerOptions {
   std::uint64_t seed = 0;  ///< used wherever chance plays a part
   int num_threads = 0;     ///< <= 0: one per core; the plan does not depend on it
   /// For algorithms that improve a plan: above 0. The search before takes what it takes.
   double time_limit_seconds = 1.0;
-  /// Neighbours that each chain of an improvement tries, however long that takes; 0: as many as
-  /// follow from time limit and task alone, where the machine is fast enough for them.
+  /// Neighbours that each chain of an improvement tries, however long that takes, in full rounds or
+  /// one that is shorter; 0: as many as follow from time limit and task alone, where the machine is
+  /// fast enough for them.
   std::int64_t steps = 0;
+  ImprovementSchedule improvement = ImprovementSchedule::thorough;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
   double pessimism = 0.5;
   /// The improved plan must be predicted to cost less than the beam search's by this share of the

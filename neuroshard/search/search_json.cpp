@@ -33,6 +33,12 @@ Json time_limit_json(double seconds) {
   return std::isfinite(seconds) ? Json(fmt::format("{}s", seconds)) : Json();
 }
 
+ImprovementSchedule schedule_from_json(const JsonReader& reader) {
+  const auto schedule = improvement_schedule_from_string(reader.text());
+  if (!schedule) reader.fail("\"thorough\" or \"brief\"");
+  return *schedule;
+}
+
 double time_limit_from_json(const JsonReader& reader) {
   if (std::holds_alternative<std::monostate>(reader.value().value())) {
     return std::numeric_limits<double>::infinity();
@@ -83,14 +89,18 @@ Json round_json(std::int64_t number, const ImprovementRoundStats& round) {
 }  // namespace
 
 Json to_json(const PlannerOptions& options) {
-  return Json::Object{
-      {"steps", options.steps},         {"time_limit", time_limit_json(options.time_limit_seconds)},
-      {"pessimism", options.pessimism}, {"least_gain", options.least_gain},
-      {"seed", options.seed},           {"threads", options.num_threads}};
+  return Json::Object{{"steps", options.steps},
+                      {"time_limit", time_limit_json(options.time_limit_seconds)},
+                      {"improvement", to_string(options.improvement)},
+                      {"pessimism", options.pessimism},
+                      {"least_gain", options.least_gain},
+                      {"seed", options.seed},
+                      {"threads", options.num_threads}};
 }
 
 PlannerOptions planner_options_from_json(const JsonReader& reader) {
-  reader.allow_fields({"steps", "time_limit", "pessimism", "least_gain", "seed", "threads"});
+  reader.allow_fields(
+      {"steps", "time_limit", "improvement", "pessimism", "least_gain", "seed", "threads"});
   PlannerOptions options;
   const auto read = [&](const char* name, const auto& take) {
     if (const auto field = reader.optional_field(name)) take(*field);
@@ -98,6 +108,8 @@ PlannerOptions planner_options_from_json(const JsonReader& reader) {
   read("steps", [&](const JsonReader& field) { options.steps = field.integer(); });
   read("time_limit",
        [&](const JsonReader& field) { options.time_limit_seconds = time_limit_from_json(field); });
+  read("improvement",
+       [&](const JsonReader& field) { options.improvement = schedule_from_json(field); });
   read("pessimism", [&](const JsonReader& field) { options.pessimism = field.number(); });
   read("least_gain", [&](const JsonReader& field) { options.least_gain = field.number(); });
   read("seed", [&](const JsonReader& field) { options.seed = seed_from_json(field); });

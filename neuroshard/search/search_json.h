@@ -9,7 +9,8 @@
 namespace neuroshard {
 
 /// Every option by its long name in snake case, as a user writes it: "steps", "time_limit" ("1s";
-/// null: none), "pessimism", "least_gain", "seed" and "threads".
+/// null: none), "improvement" ("thorough" or "brief"), "pessimism", "least_gain", "seed" and
+/// "threads".
 [[nodiscard]] Json to_json(const PlannerOptions& options);
 
 /// Reads back what `to_json` wrote, exactly; what is absent has its default. Throws InputError,

@@ -62,8 +62,11 @@ struct Priced {
 using TextAndWarnings = std::pair<std::string, Names>;
 
 PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_limit_seconds,
-                               std::int64_t steps) {
+                               std::int64_t steps, const std::string& improvement) {
+  const auto schedule = improvement_schedule_from_string(improvement);
+  if (!schedule) throw InputError("improvement", "thorough or brief", in_quotes(improvement));
   PlannerOptions options;
+  options.improvement = *schedule;
   options.steps = steps;
   options.seed = seed;
   options.num_threads = num_threads;
@@ -186,11 +189,12 @@ void bind_planning(nb::module_& module) {
   module.def("compare", [](const std::vector<std::pair<std::string, std::string>>& tasks,
                            const Names& models, const Names& algorithms, std::uint64_t seed,
                            int num_threads, double time_limit_seconds, std::int64_t steps,
-                           std::int64_t arena_bytes, const std::string& reference) {
+                           const std::string& improvement, std::int64_t arena_bytes,
+                           const std::string& reference) {
     return without_gil([&] {
       return compare(tasks, models, algorithms,
-                     planner_options(seed, num_threads, time_limit_seconds, steps), arena_bytes,
-                     reference);
+                     planner_options(seed, num_threads, time_limit_seconds, steps, improvement),
+                     arena_bytes, reference);
     });
   });
   module.def("evaluate", [](const std::string& plan, const Names& models, std::int64_t arena_bytes,

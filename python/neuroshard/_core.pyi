@@ -31,6 +31,7 @@ def compare(
     num_threads: int,
     time_limit_seconds: float,
     steps: int,
+    improvement: str,
     arena_bytes: int,
     reference: str,
 ) -> str: ...

@@ -154,6 +154,7 @@ def compare(
     num_threads: int = 0,
     time_limit_seconds: float = 1.0,
     steps: int = 0,
+    improvement: str = "thorough",
     reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
@@ -184,6 +185,7 @@ def compare(
         num_threads,
         time_limit_seconds,
         steps,
+        improvement,
         arena_bytes if measure else 0,
         reference,
     )

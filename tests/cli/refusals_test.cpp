@@ -92,6 +92,8 @@ TEST(CliRefusals, NamesOfPlan) {
         "algorithm: expected one of neuroshard, beam-search, random, "},
        {plan_with("--optimizer", "adam"),
         "--optimizer: expected sgd or rowwise_adagrad, got \"adam\""},
+       {plan_with("--improvement", "short"),
+        "--improvement: expected thorough or brief, got \"short\""},
        {plan_with("--model", "tpu"), "--model: expected a file or one of "},
        {plan_with("--model", "a100-80gb"), "--model: expected at most one computation model"},
        {{"plan"}, "plan: expected a task file or --workload, got neither"},

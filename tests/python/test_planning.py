@@ -124,6 +124,17 @@ def test_time_limits_that_mean_nothing(task, seconds):
         neuroshard.plan(task, time_limit_seconds=seconds)
 
 
+def test_schedules_of_the_improvement(task):
+    thorough = neuroshard.plan(task, steps=2000)
+    assert neuroshard.plan(task, steps=2000, improvement="thorough").shards == thorough.shards
+    brief = neuroshard.plan(task, steps=2000, improvement="brief")
+    assert brief.predicted.cost_ms > 0
+    with pytest.raises(InputError, match='improvement: expected thorough or brief, got "short"'):
+        neuroshard.plan(task, improvement="short")
+    with pytest.raises(InputError, match='improvement: expected thorough or brief, got "short"'):
+        neuroshard.compare([task], improvement="short")
+
+
 def test_extrapolation_warns():
     task = neuroshard.Task([Table("t", 1000, 64, 1.0)], neuroshard.Topology(1, 1 << 30), 7)
     with pytest.warns(neuroshard.ExtrapolationWarning, match="batch"):

@@ -7,7 +7,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/search/memory/memory_fit.h"
@@ -23,103 +26,154 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
-constexpr std::array kMethods{ImprovementMethod::both, ImprovementMethod::annealing,
-                              ImprovementMethod::large_neighbourhood};
+using Chains = std::vector<ChainKind>;
 
-LocalSearchOptions short_search() {
+/// Both kinds, and each alone.
+const std::array kChains{Chains{ChainKind::annealing, ChainKind::large_neighbourhood},
+                         Chains{ChainKind::annealing, ChainKind::annealing},
+                         Chains{ChainKind::large_neighbourhood, ChainKind::large_neighbourhood}};
+
+/// Rounds of this many steps, and so many of them.
+struct Search {
   LocalSearchOptions options;
-  options.num_steps = 200;
-  return options;
-}
+  LocalSearchBudget budget;
+
+  explicit Search(std::int64_t round_steps = 60'000, std::int64_t num_rounds = 4) {
+    options.round_steps = round_steps;
+    budget.steps = num_rounds * round_steps;
+  }
+
+  [[nodiscard]] PlanningResult improve(const Simulator& simulator, const ShardingPlan& plan,
+                                       int num_threads = 1) const {
+    ThreadPool pool(num_threads);
+    return improve_plan(simulator, plan, options, budget, pool);
+  }
+};
 
 RC_GTEST_PROP(LocalSearchProperty, PlansAreValidNoWorseAndTheSameOnAnyNumberOfThreads, ()) {
   const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
   const MemoryFit fit = fit_memory(simulator.task());
   RC_PRE(fit.feasible);
-  LocalSearchOptions options = short_search();
-  options.method = *rc::gen::elementOf(kMethods);
-  options.seed = *rc::gen::arbitrary<std::uint64_t>();
-  ThreadPool one(1);
-  const PlanningResult result = improve_plan(simulator, fit.plan, options, one);
+  Search search(200);
+  search.options.chains = *rc::gen::elementOf(kChains);
+  search.budget.seed = *rc::gen::arbitrary<std::uint64_t>();
+  const PlanningResult result = search.improve(simulator, fit.plan);
   RC_ASSERT(violations(simulator.task(), result.plan).empty());
   RC_ASSERT(result.predicted.cost_ms <= simulator.cost(fit.plan).cost_ms);
   RC_ASSERT(result.predicted.cost_ms == simulator.cost(result.plan).cost_ms);
-  ThreadPool three(3);
-  const PlanningResult other = improve_plan(simulator, fit.plan, options, three);
+  const PlanningResult other = search.improve(simulator, fit.plan, 3);
   RC_ASSERT(other.plan.shards == result.plan.shards);
   RC_ASSERT(other.stats.head_evaluations == result.stats.head_evaluations);
 }
 
-LocalSearchOptions budget(double seconds, int devices, std::int64_t steps = 0,
-                          std::int64_t head_evaluations = 0) {
+PlannerOptions planner_options(double seconds, std::int64_t steps) {
   PlannerOptions options;
   options.time_limit_seconds = seconds;
   options.steps = steps;
-  LocalSearchOptions improvement;
-  set_budget(improvement, options, devices, head_evaluations);
-  return improvement;
+  return options;
 }
 
-/// Nominal time of all rounds on one thread [ms].
-double nominal_ms(const LocalSearchOptions& options) {
-  return static_cast<double>(options.num_rounds) * options.num_chains * options.round_ms;
+/// Of the thorough schedule.
+Rounds rounds_within(double seconds, int devices, std::int64_t head_evaluations = 0) {
+  return rounds_of({}, improvement_budget(planner_options(seconds, 0), devices, head_evaluations),
+                   devices);
+}
+
+Rounds rounds_of_steps(ImprovementSchedule schedule, std::int64_t steps, int devices = 4) {
+  return rounds_of(local_search_options(schedule),
+                   improvement_budget(planner_options(1.0, steps), devices, 0), devices);
+}
+
+/// Nominal time of all rounds on one thread [ms]; no rounds take none, whatever their length.
+double nominal_ms(const Rounds& rounds) {
+  const auto num_chains = static_cast<double>(LocalSearchOptions{}.chains.size());
+  return rounds.count == 0 ? 0.0
+                           : static_cast<double>(rounds.count) * num_chains * rounds.nominal_ms;
 }
 
 TEST(SearchBudget, IsHalfOfTheTimeLimitInNominalTime) {
-  const LocalSearchOptions standard;
-  EXPECT_EQ(budget(1.0, 8).num_rounds, standard.num_rounds);
-  EXPECT_EQ(budget(1.0, 8).patience, standard.patience);
-  EXPECT_EQ(budget(1.0, 8).round_ms, standard.round_ms);
-  EXPECT_EQ(budget(600.0, 4).num_rounds, 600 * standard.num_rounds);
-  EXPECT_EQ(budget(600.0, 4).patience, 600 * standard.patience);
+  EXPECT_EQ(rounds_within(1.0, 8).count, 4);
+  EXPECT_EQ(rounds_within(1.0, 8).patience, 2);
+  EXPECT_EQ(rounds_within(1.0, 8).nominal_ms, LocalSearchOptions{}.round_ms);
+  EXPECT_EQ(rounds_within(1.0, 8).steps, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(rounds_within(600.0, 4).count, 600 * 4);
+  EXPECT_EQ(rounds_within(600.0, 4).patience, 600 * 2);
   for (const int devices : {1, 4, 16, 100, 1024, 1 << 30}) {
     for (const double seconds : {0.01, 0.1, 1.0, 10.0}) {
       SCOPED_TRACE(fmt::format("{} devices, {} s", devices, seconds));
-      EXPECT_NEAR(nominal_ms(budget(seconds, devices)), 500.0 * seconds, 1e-6 * seconds);
-      EXPECT_GE(budget(seconds, devices).num_rounds, 1);
-      EXPECT_GE(budget(seconds, devices).patience, 1);
+      EXPECT_NEAR(nominal_ms(rounds_within(seconds, devices)), 500.0 * seconds, 1e-6 * seconds);
+      EXPECT_GE(rounds_within(seconds, devices).count, 1);
+      EXPECT_GE(rounds_within(seconds, devices).patience, 1);
     }
   }
   // As a step's price grows with the devices, so does a round.
-  EXPECT_EQ(budget(10.0, 80).num_rounds, 4);
+  EXPECT_EQ(rounds_within(10.0, 80).count, 4);
 }
 
 TEST(SearchBudget, TheBeamSearchIsCountedIn) {
-  const double all_ms = nominal_ms(budget(1.0, 8));
-  const double rest_ms = nominal_ms(budget(1.0, 8, 0, 1'000'000));
+  const double all_ms = nominal_ms(rounds_within(1.0, 8));
+  const double rest_ms = nominal_ms(rounds_within(1.0, 8, 1'000'000));
   EXPECT_LT(rest_ms, all_ms - 100.0);
   EXPECT_GT(rest_ms, 0.0);
-  EXPECT_EQ(budget(1.0, 8, 0, 10'000'000).num_rounds, 0);
-  EXPECT_LT(nominal_ms(budget(1.0, 1024, 0, 500'000)), nominal_ms(budget(1.0, 8, 0, 500'000)));
+  EXPECT_EQ(rounds_within(1.0, 8, 10'000'000).count, 0);
+  EXPECT_LT(nominal_ms(rounds_within(1.0, 1024, 500'000)),
+            nominal_ms(rounds_within(1.0, 8, 500'000)));
 }
 
 TEST(SearchBudget, StepsArePlayedInFullRounds) {
-  EXPECT_EQ(budget(1.0, 4, 1000).num_steps, 1000);
-  EXPECT_EQ(budget(1.0, 4, 1000).round_ms, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(budget(1.0, 4, 1000).num_rounds, 1);
-  EXPECT_EQ(budget(1.0, 4, 30'000).num_steps, brief_local_search().num_steps);
-  EXPECT_EQ(budget(1.0, 4, 30'000).num_rounds, 2);
-  EXPECT_EQ(budget(1.0, 4, 30'000).first_temperature, brief_local_search().first_temperature);
-  EXPECT_EQ(budget(1.0, 4, 180'000).num_steps, 60'000);
-  EXPECT_EQ(budget(1.0, 4, 180'000).num_rounds, 3);
-  EXPECT_EQ(budget(1.0, 4, 30'000).method, ImprovementMethod::annealing);
-  EXPECT_EQ(budget(1.0, 4, 180'000).method, ImprovementMethod::both);
-  EXPECT_EQ(budget(1.0, 4, 180'000).patience, 3);  // all of them
-  EXPECT_EQ(budget(1.0, 1024, 180'000).num_rounds, 3);
+  using enum ImprovementSchedule;
+  EXPECT_EQ(rounds_of_steps(thorough, 1000).steps, 1000);
+  EXPECT_EQ(rounds_of_steps(thorough, 1000).nominal_ms, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(rounds_of_steps(thorough, 1000).count, 1);
+  EXPECT_EQ(rounds_of_steps(thorough, 30'000).steps, 30'000);
+  EXPECT_EQ(rounds_of_steps(thorough, 30'000).count, 1);
+  EXPECT_EQ(rounds_of_steps(thorough, 180'000).steps, 60'000);
+  EXPECT_EQ(rounds_of_steps(thorough, 180'000).count, 3);
+  EXPECT_EQ(rounds_of_steps(thorough, 180'000).patience, 3);  // all of them
+  EXPECT_EQ(rounds_of_steps(thorough, 180'000, 1024).count, 3);
+  EXPECT_EQ(rounds_of_steps(brief, 1000).steps, 1000);
+  EXPECT_EQ(rounds_of_steps(brief, 30'000).steps, 15'000);
+  EXPECT_EQ(rounds_of_steps(brief, 30'000).count, 2);
+  EXPECT_EQ(rounds_of_steps(brief, 180'000).steps, 15'000);
+  EXPECT_EQ(rounds_of_steps(brief, 180'000).count, 12);
+}
+
+TEST(ImprovementSchedule, SaysWhichChainsARoundHasForAnyNumberOfSteps) {
+  const Simulator simulator = make_simulator(
+      one_host_task({make_table("a", 1000, 64), make_table("b", 1000, 64)}, 2, 1 << 30));
+  for (const auto schedule : {ImprovementSchedule::thorough, ImprovementSchedule::brief}) {
+    for (const std::int64_t steps : {100, 16'000, 61'000}) {
+      PlannerOptions options = planner_options(1.0, steps);
+      options.improvement = schedule;
+      const SearchStats stats = NeuroShardPlanner().plan(simulator, options).stats;
+      ASSERT_FALSE(stats.rounds.empty());
+      for (const ImprovementRoundStats& round : stats.rounds) {
+        Chains kinds;
+        for (const ChainStats& chain : round.chains) kinds.push_back(chain.kind);
+        EXPECT_EQ(kinds, local_search_options(schedule).chains) << steps;
+      }
+    }
+  }
+}
+
+TEST(ImprovementSchedule, IsReadBackByName) {
+  for (const auto schedule : {ImprovementSchedule::thorough, ImprovementSchedule::brief}) {
+    EXPECT_EQ(improvement_schedule_from_string(to_string(schedule)), schedule);
+  }
+  EXPECT_EQ(improvement_schedule_from_string("short"), std::nullopt);
 }
 
 RC_GTEST_PROP(LocalSearchProperty, RoundsThatEndByWorkAreTheSameOnAnyNumberOfThreads, ()) {
   const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
   const MemoryFit fit = fit_memory(simulator.task());
   RC_PRE(fit.feasible);
-  LocalSearchOptions options;
-  options.num_steps = std::numeric_limits<std::int64_t>::max();
-  options.round_ms = 0.05;
-  options.method = *rc::gen::elementOf(kMethods);
-  ThreadPool one(1);
-  const PlanningResult result = improve_plan(simulator, fit.plan, options, one);
-  ThreadPool three(3);
-  const PlanningResult other = improve_plan(simulator, fit.plan, options, three);
+  Search search;
+  search.options.round_ms = 0.05;
+  search.options.chains = *rc::gen::elementOf(kChains);
+  search.budget.steps = 0;
+  search.budget.nominal_ms = 0.4;
+  const PlanningResult result = search.improve(simulator, fit.plan);
+  const PlanningResult other = search.improve(simulator, fit.plan, 3);
   RC_ASSERT(other.plan.shards == result.plan.shards);
   RC_ASSERT(other.stats.head_evaluations == result.stats.head_evaluations);
 }
@@ -128,14 +182,24 @@ TEST(LocalSearch, WithoutStepsThePlanStays) {
   const Simulator simulator = make_simulator(
       one_host_task({make_table("a", 1000, 64), make_table("b", 1000, 64)}, 2, 1 << 30));
   const ShardingPlan plan{{{0, 0, 64, 0}, {1, 0, 64, 0}}};
-  ThreadPool pool(1);
-  LocalSearchOptions options;
-  options.num_rounds = 0;
-  EXPECT_EQ(improve_plan(simulator, plan, options, pool).plan.shards, plan.shards);
-  options = {};
-  options.deadline = std::chrono::steady_clock::now();  // too late
-  EXPECT_EQ(improve_plan(simulator, plan, options, pool).plan.shards, plan.shards);
-  EXPECT_EQ(improve_plan(simulator, plan, short_search(), pool).plan.shards.size(), 2u);
+  EXPECT_EQ(Search(200, 0).improve(simulator, plan).plan.shards, plan.shards);
+  Search late;
+  late.budget.deadline = std::chrono::steady_clock::now();
+  EXPECT_EQ(late.improve(simulator, plan).plan.shards, plan.shards);
+  EXPECT_EQ(Search(200).improve(simulator, plan).plan.shards.size(), 2u);
+}
+
+TEST(LocalSearch, EndsAfterRoundsWithoutGain) {
+  const Simulator simulator = make_simulator(
+      one_host_task({make_table("a", 1000, 64), make_table("b", 1000, 64)}, 2, 1 << 30));
+  const ShardingPlan best{{{0, 0, 64, 0}, {1, 0, 64, 1}}};
+  Search search;
+  search.budget.steps = 0;
+  search.options.round_ms = 0.5;
+  search.budget.nominal_ms = 10.0;
+  EXPECT_EQ(search.improve(simulator, best).stats.rounds.size(), 5u) << "half of ten";
+  search.options.least_round_gain = -1.0;  // whatever happens is a gain
+  EXPECT_EQ(search.improve(simulator, best).stats.rounds.size(), 10u);
 }
 
 TEST(LocalSearch, SpreadsWhatLiesOnOneDevice) {
@@ -148,14 +212,11 @@ TEST(LocalSearch, SpreadsWhatLiesOnOneDevice) {
     even.shards.push_back({t, 0, 64, t % 4});
   }
   const Simulator simulator = make_simulator(one_host_task(tables, 4, std::int64_t{1} << 34));
-  ThreadPool pool(1);
   ASSERT_LT(simulator.cost(even).cost_ms, 0.7 * simulator.cost(plan).cost_ms);
-  for (const ImprovementMethod method : kMethods) {
-    LocalSearchOptions options;
-    options.method = method;
-    options.num_steps = 10'000;
-    EXPECT_LE(improve_plan(simulator, plan, options, pool).predicted.cost_ms,
-              simulator.cost(even).cost_ms);
+  for (const Chains& chains : kChains) {
+    Search search(10'000);
+    search.options.chains = chains;
+    EXPECT_LE(search.improve(simulator, plan).predicted.cost_ms, simulator.cost(even).cost_ms);
   }
 }
 
@@ -164,14 +225,13 @@ TEST(LocalSearch, CutsUnevenlyWhereThatIsBest) {
   Task task = one_host_task({make_table("a", 1'000'000, 64, 10.0)}, 2, std::int64_t{1} << 30);
   task.topology.memory_bytes[1] = 64'000'000;
   const Simulator simulator = make_simulator(task);
-  ThreadPool pool(1);
-  for (const ImprovementMethod method : kMethods) {
-    LocalSearchOptions options;
-    options.method = method;
-    const PlanningResult result = improve_plan(simulator, {{{0, 0, 64, 0}}}, options, pool);
+  for (const Chains& chains : kChains) {
+    Search search;
+    search.options.chains = chains;
+    const PlanningResult result = search.improve(simulator, {{{0, 0, 64, 0}}});
     EXPECT_THAT(violations(task, result.plan), testing::IsEmpty());
     EXPECT_EQ(result.plan.shards, (std::vector<Shard>{{0, 0, 48, 0}, {0, 48, 16, 1}}))
-        << static_cast<int>(method);
+        << static_cast<int>(chains.back());
   }
 }
 
@@ -183,12 +243,10 @@ TEST(LocalSearch, ImprovesPlansForManyDevices) {
     plan.shards.push_back({t, 0, 64, t / 3});
   }
   const Simulator simulator = make_simulator(one_host_task(tables, 24, std::int64_t{1} << 30));
-  ThreadPool pool(1);
-  for (const ImprovementMethod method : kMethods) {
-    LocalSearchOptions options;
-    options.method = method;
-    options.num_steps = 5'000;
-    const PlanningResult result = improve_plan(simulator, plan, options, pool);
+  for (const Chains& chains : kChains) {
+    Search search(5'000);
+    search.options.chains = chains;
+    const PlanningResult result = search.improve(simulator, plan);
     EXPECT_THAT(violations(simulator.task(), result.plan), testing::IsEmpty());
     EXPECT_LT(result.predicted.cost_ms, 0.8 * simulator.cost(plan).cost_ms);
   }
@@ -207,10 +265,9 @@ TEST(LocalSearch, LargeNeighbourhoodsEvenOutFullDevices) {
   }
   const Task task = one_host_task(tables, 3, std::int64_t{4} * 100'000 * 64 * 3);
   const Simulator simulator = make_simulator(task);
-  ThreadPool pool(1);
-  LocalSearchOptions options;
-  options.method = ImprovementMethod::large_neighbourhood;
-  const PlanningResult result = improve_plan(simulator, plan, options, pool);
+  Search search;
+  search.options.chains = kChains[2];
+  const PlanningResult result = search.improve(simulator, plan);
   EXPECT_THAT(violations(task, result.plan), testing::IsEmpty());
   EXPECT_LT(result.predicted.cost_ms, simulator.cost(plan).cost_ms);
   EXPECT_LE(result.predicted.cost_ms, simulator.cost(even).cost_ms);
@@ -221,6 +278,8 @@ RC_GTEST_PROP(NeuroShardPlannerProperty, IsValidAndNoWorseThanTheSearchItStartsF
   RC_PRE(fit_memory(simulator.task()).feasible);
   PlannerOptions options;
   options.steps = 200;
+  options.improvement =
+      *rc::gen::element(ImprovementSchedule::thorough, ImprovementSchedule::brief);
   options.least_gain = *rc::gen::element(0.0, 0.01);
   options.pessimism = *rc::gen::element(0.0, 0.5);
   const PlanningResult improved = NeuroShardPlanner().plan(simulator, options);

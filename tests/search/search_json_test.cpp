@@ -32,6 +32,8 @@ RC_GTEST_PROP(SearchJsonProperty, OptionsAreReadBackExactly, ()) {
   options.steps = *rc::gen::nonNegative<std::int64_t>();
   options.time_limit_seconds = *rc::gen::element(1e-9, 0.1, 1.0, 1e300);
   options.time_limit_seconds *= 1.0 + arbitrary_share();
+  options.improvement =
+      *rc::gen::element(ImprovementSchedule::thorough, ImprovementSchedule::brief);
   options.pessimism = arbitrary_share();
   options.least_gain = arbitrary_share();
   const PlannerOptions read = round_trip(options);
@@ -52,8 +54,8 @@ TEST(SearchJson, LimitsOfSeedAndTimeAreReadBackExactly) {
 
 TEST(SearchJson, OptionsGoByTheirLongNames) {
   EXPECT_EQ(to_line(to_json(PlannerOptions{})),
-            R"({"steps": 0, "time_limit": "1s", "pessimism": 0.5, "least_gain": 0.01, )"
-            R"("seed": 0, "threads": 0})");
+            R"({"steps": 0, "time_limit": "1s", "improvement": "thorough", )"
+            R"("pessimism": 0.5, "least_gain": 0.01, "seed": 0, "threads": 0})");
 }
 
 /// What is said of the default options with one field set to another value.
@@ -80,7 +82,10 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("time_limit", "0s"),
             "plan.json: options.time_limit: expected a time above 0 such as 500ms or 10s, or null, "
             "got \"0s\"");
-  EXPECT_EQ(refusal("time_limit", 1.0), "plan.json: options.time_limit: expected a string, got 1.0");
+  EXPECT_EQ(refusal("time_limit", 1.0),
+            "plan.json: options.time_limit: expected a string, got 1.0");
+  EXPECT_EQ(refusal("improvement", "short"),
+            "plan.json: options.improvement: expected \"thorough\" or \"brief\", got \"short\"");
   EXPECT_EQ(refusal("pessimism", 1.25),
             "plan.json: options.pessimism: expected a number from 0 to 1, got 1.25");
   EXPECT_EQ(refusal("least_gain", -0.5),

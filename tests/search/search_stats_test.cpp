@@ -100,10 +100,12 @@ RC_GTEST_PROP(SearchStatsProperty, AReturnedPlanCostsTheBestThatItsChainsMet, ()
   const MemoryFit fit = fit_memory(simulator.task());
   RC_PRE(fit.feasible);
   LocalSearchOptions options;
-  options.num_steps = 300;
-  options.seed = *rc::gen::arbitrary<std::uint64_t>();
+  options.round_steps = 300;
+  LocalSearchBudget budget;
+  budget.steps = 4 * options.round_steps;
+  budget.seed = *rc::gen::arbitrary<std::uint64_t>();
   ThreadPool pool(1);
-  const PlanningResult result = improve_plan(simulator, fit.plan, options, pool);
+  const PlanningResult result = improve_plan(simulator, fit.plan, options, budget, pool);
   double cost_ms = simulator.cost(fit.plan).cost_ms;
   for (const ImprovementRoundStats& round : result.stats.rounds) {
     RC_ASSERT(round.cost_before_ms == cost_ms);
@@ -112,7 +114,7 @@ RC_GTEST_PROP(SearchStatsProperty, AReturnedPlanCostsTheBestThatItsChainsMet, ()
       const ChainStats& chain = round.chains[i];
       RC_ASSERT(chain.best_cost_ms <= round.cost_before_ms);
       RC_ASSERT(chain.best_cost_ms >= round.cost_after_ms);
-      RC_ASSERT(chain.steps <= options.num_steps);
+      RC_ASSERT(chain.steps <= options.round_steps);
       RC_ASSERT(chain.steps_accepted <= chain.plans_priced);
       RC_ASSERT(chain.plans_priced <= chain.steps);
       if (round.best_chain == i) RC_ASSERT(chain.best_cost_ms == round.cost_after_ms);
@@ -132,11 +134,10 @@ TEST(SearchStats, SayWhatARoundDid) {
     plan.shards.push_back({t, 0, 64, 0});
   }
   const Simulator simulator = make_simulator(one_host_task(tables, 4, std::int64_t{1} << 34));
-  LocalSearchOptions options;
-  options.num_steps = 1000;
-  options.num_rounds = 1;
+  LocalSearchBudget budget;
+  budget.steps = 1000;
   ThreadPool pool(1);
-  const SearchStats stats = improve_plan(simulator, plan, options, pool).stats;
+  const SearchStats stats = improve_plan(simulator, plan, {}, budget, pool).stats;
   ASSERT_EQ(stats.rounds.size(), 1u);
   const ImprovementRoundStats& round = stats.rounds[0];
   EXPECT_EQ(round.cost_before_ms, simulator.cost(plan).cost_ms);

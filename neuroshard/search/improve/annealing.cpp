@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <optional>
 #include <span>
-#include <vector>
 
 #include "neuroshard/search/improve/improvement_chain.h"
 
@@ -14,9 +11,6 @@ namespace neuroshard {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// Steps between two looks at the clock.
 constexpr std::int64_t kStepsBetweenLooks = 64;
 
 /// Pieces that are tried to make room on a device.
@@ -37,42 +31,28 @@ class Neighbour {
 /// One chain.
 class Annealing final : public ImprovementChain {
  public:
-  Annealing(const Simulator& simulator, const ShardingPlan& plan, const LocalSearchOptions& options,
+  Annealing(const Simulator& simulator, const ShardingPlan& plan, const ChainSettings& settings,
             std::uint64_t stream)
-      : ImprovementChain(ChainKind::annealing, simulator, plan, options, stream) {}
-
-  void run() override {
-    best_cost_ = assignment_.cost().cost_ms;
-    const double scale = best_cost_;
-    double energy = current_energy();
-    for (double progress = share_done(0); progress < 1.0; progress = share_done(++steps_)) {
-      if (steps_ % kStepsBetweenLooks == 0 && options_.deadline &&
-          Clock::now() >= *options_.deadline) {
-        break;
-      }
-      const Neighbour neighbour = draw();
-      const double allowed = energy + random_rise(scale, options_.first_temperature,
-                                                  options_.last_temperature, progress);
-      if (neighbour.empty() || !fits(neighbour)) continue;
-      if (const std::optional<double> next = accepted(neighbour, allowed)) {
-        energy = *next;
-        ++steps_accepted_;
-        keep_if_best(neighbour);
-      }
-    }
-    return_to_best();
-  }
+      : ImprovementChain({ChainKind::annealing, settings.options.first_temperature,
+                          settings.options.last_temperature, kStepsBetweenLooks},
+                         simulator, plan, settings, stream) {}
 
  private:
-  /// Share of the chain's length that is behind it.
-  [[nodiscard]] double share_done(std::int64_t step) const {
-    const int devices = assignment_.num_devices();
-    const auto steps = static_cast<double>(step);
-    const double nominal_ns = steps * step_ns(devices) +
-                              static_cast<double>(all_to_alls_priced_) * all_to_alls_ns(devices);
-    return std::max(steps / static_cast<double>(options_.num_steps),
-                    nominal_ns * 1e-6 / options_.round_ms);
+  void prepare_step() override { neighbour_ = draw(); }
+
+  bool step() override {
+    if (neighbour_.empty() || !fits(neighbour_)) return false;
+    const Transfer& first = neighbour_.transfers().front();
+    assignment_.remember(first.from, first.to);
+    for (const Transfer& transfer : neighbour_.transfers()) {
+      change(transfer.table, -transfer.num_columns, transfer.from);
+      change(transfer.table, transfer.num_columns, transfer.to);
+    }
+    return true;
   }
+
+  /// What was remembered has the costs too.
+  void step_back() override { assignment_.roll_back(); }
 
   /// Where columns come from: mostly the device that holds the plan up.
   int source() { return random_.uniform() < 0.6 ? slowest_device() : random_device(); }
@@ -156,45 +136,16 @@ class Annealing final : public ImprovementChain {
            to_change <= assignment_.free_bytes(first.to);
   }
 
-  /// Goes to the neighbour and returns its energy if that is no higher than allowed.
-  std::optional<double> accepted(const Neighbour& neighbour, double allowed) {
-    const Transfer& first = neighbour.transfers().front();
-    assignment_.remember(first.from, first.to);
-    for (const Transfer& transfer : neighbour.transfers()) assignment_.apply(transfer);
-    // Most neighbours are far too bad, and that is seen without the all-to-alls.
-    if (least_energy() <= allowed) {
-      ++all_to_alls_priced_;
-      const double energy = current_energy();
-      if (energy <= allowed) return energy;
-    }
-    assignment_.roll_back();
-    return std::nullopt;
-  }
-
-  void keep_if_best(const Neighbour& neighbour) {
-    for (const Transfer& transfer : neighbour.transfers()) since_best_.push_back(transfer);
-    const double cost = assignment_.cost().cost_ms;
-    if (cost >= best_cost_) return;
-    best_cost_ = cost;
-    since_best_.clear();
-  }
-
-  void return_to_best() {
-    for (; !since_best_.empty(); since_best_.pop_back()) {
-      assignment_.apply(since_best_.back().reversed());
-    }
-  }
-
-  std::vector<Transfer> since_best_;  ///< what has been done since the best plan
+  Neighbour neighbour_;  ///< of this step
 };
 
 }  // namespace
 
 std::unique_ptr<ImprovementChain> make_annealing(const Simulator& simulator,
                                                  const ShardingPlan& plan,
-                                                 const LocalSearchOptions& options,
+                                                 const ChainSettings& settings,
                                                  std::uint64_t stream) {
-  return std::make_unique<Annealing>(simulator, plan, options, stream);
+  return std::make_unique<Annealing>(simulator, plan, settings, stream);
 }
 
 }  // namespace neuroshard

@@ -12,7 +12,7 @@ namespace neuroshard {
 /// rule allows, at a temperature that falls over the chain's length.
 [[nodiscard]] std::unique_ptr<ImprovementChain> make_annealing(const Simulator& simulator,
                                                                const ShardingPlan& plan,
-                                                               const LocalSearchOptions& options,
+                                                               const ChainSettings& settings,
                                                                std::uint64_t stream);
 
 }  // namespace neuroshard

@@ -1,6 +1,7 @@
-// Energy and draws of a chain.
+// The course of a chain, whatever its neighbours are.
 #include "neuroshard/search/improve/improvement_chain.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -16,41 +17,97 @@ constexpr double kMeanShare = 0.1;
 /// plan up is who starts it last.
 double start_of(const DeviceCost& device) { return device.compute_ms + device.backward_comm_ms; }
 
+double all_to_alls_ns(int devices) {
+  return NominalStepTime::kAllToAlls_ns + NominalStepTime::kAllToAllsPerDevice_ns * devices;
+}
+
 }  // namespace
 
-ImprovementChain::ImprovementChain(ChainKind kind, const Simulator& simulator,
-                                   const ShardingPlan& plan, const LocalSearchOptions& options,
+ImprovementChain::ImprovementChain(const Traits& traits, const Simulator& simulator,
+                                   const ShardingPlan& plan, const ChainSettings& settings,
                                    std::uint64_t stream)
-    : simulator_(simulator),
-      options_(options),
-      random_(Random::for_stream(options.seed, stream)),
+    : random_(Random::for_stream(settings.seed, stream)),
       catalog_(simulator),
       assignment_(simulator, catalog_, plan),
-      kind_(kind) {}
+      traits_(traits),
+      simulator_(simulator),
+      settings_(settings) {
+  stats_.kind = traits.kind;
+}
+
+void ImprovementChain::run() {
+  const double scale = assignment_.cost().cost_ms;
+  stats_.best_cost_ms = scale;
+  double energy = current_energy();
+  arrived();
+  for (double progress = share_done(); progress < 1.0; progress = share_done()) {
+    if (is_too_late()) break;
+    ++stats_.steps;
+    prepare_step();
+    const double allowed = energy + random_rise(scale, progress);
+    if (!step()) continue;
+    if (const std::optional<double> next = energy_within(allowed)) {
+      energy = *next;
+      arrived();
+      keep_if_best();
+    } else {
+      step_back();
+      changes_.clear();
+    }
+  }
+  undo(since_best_);
+}
 
 ChainStats ImprovementChain::stats() const {
-  ChainStats stats;
-  stats.kind = kind_;
-  stats.best_cost_ms = best_cost_;
-  stats.steps = steps_;
-  stats.steps_accepted = steps_accepted_;
-  stats.plans_priced = all_to_alls_priced_;
+  ChainStats stats = stats_;
   stats.head_evaluations = assignment_.head_evaluations();
   stats.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
   return stats;
+}
+
+void ImprovementChain::change(int table, std::int64_t num_columns, int device) {
+  assignment_.add(table, num_columns, device);
+  changes_.push_back({table, num_columns, device});
+}
+
+void ImprovementChain::undo(std::vector<Change>& changes) {
+  for (; !changes.empty(); changes.pop_back()) {
+    const Change& last = changes.back();
+    assignment_.add(last.table, -last.num_columns, last.device);
+  }
+}
+
+bool ImprovementChain::is_too_late() const {
+  return settings_.deadline && stats_.steps % traits_.steps_between_looks == 0 &&
+         std::chrono::steady_clock::now() >= *settings_.deadline;
 }
 
 double ImprovementChain::step_ns(int devices) {
   return NominalStepTime::kStep_ns + NominalStepTime::kStepPerDevice_ns * devices;
 }
 
-double ImprovementChain::all_to_alls_ns(int devices) {
-  return NominalStepTime::kAllToAlls_ns + NominalStepTime::kAllToAllsPerDevice_ns * devices;
+double ImprovementChain::share_done() const {
+  const int devices = assignment_.num_devices();
+  const double steps = nominal_steps();
+  const double nominal_ns =
+      steps * step_ns(devices) + static_cast<double>(stats_.plans_priced) * all_to_alls_ns(devices);
+  return std::max(steps / static_cast<double>(settings_.steps),
+                  nominal_ns * 1e-6 / settings_.nominal_ms);
 }
 
-double ImprovementChain::random_rise(double scale, double first, double last, double progress) {
-  const double temperature = scale * first * std::pow(last / first, progress);
+double ImprovementChain::random_rise(double scale, double progress) {
+  const double first = traits_.first_temperature;
+  const double temperature = scale * first * std::pow(traits_.last_temperature / first, progress);
   return -temperature * std::log(1.0 - random_.uniform());
+}
+
+std::optional<double> ImprovementChain::energy_within(double allowed) {
+  // Most neighbours are far too bad, and that is seen without the all-to-alls.
+  if (least_energy() > allowed) return std::nullopt;
+  ++stats_.plans_priced;
+  const double energy = current_energy();
+  if (energy > allowed) return std::nullopt;
+  return energy;
 }
 
 double ImprovementChain::current_energy() {
@@ -63,6 +120,16 @@ double ImprovementChain::current_energy() {
 double ImprovementChain::least_energy() {
   const ColumnAssignment::Floor floor = assignment_.floor();
   return floor.cost_ms + kMeanShare * floor.compute_sum_ms / assignment_.num_devices();
+}
+
+void ImprovementChain::keep_if_best() {
+  ++stats_.steps_accepted;
+  since_best_.insert(since_best_.end(), changes_.begin(), changes_.end());
+  changes_.clear();
+  const double cost = assignment_.cost().cost_ms;
+  if (cost >= stats_.best_cost_ms) return;
+  stats_.best_cost_ms = cost;
+  since_best_.clear();
 }
 
 int ImprovementChain::random_device() {

@@ -2,7 +2,6 @@
 #include "neuroshard/search/improve/large_neighbourhood.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -11,15 +10,12 @@ namespace neuroshard {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// Devices that are ruined besides the slowest, and pieces taken from each, at the most.
 constexpr std::int64_t kMostOthers = 2;
 constexpr std::int64_t kMostPieces = 4;
 /// Devices that a piece is tried on, at the most.
 constexpr int kMostTargets = 16;
 constexpr int kDevicesOfLongestTrial = 8;
-/// Steps between two looks at the clock.
 constexpr std::int64_t kStepsBetweenLooks = 8;
 constexpr double kShareCut = 0.25;      ///< of the pieces taken
 constexpr double kShareInOrder = 0.75;  ///< of the recreations: the costliest piece first
@@ -33,85 +29,29 @@ constexpr double kLastTemperature = 1e-5;
 class LargeNeighbourhood final : public ImprovementChain {
  public:
   LargeNeighbourhood(const Simulator& simulator, const ShardingPlan& plan,
-                     const LocalSearchOptions& options, std::uint64_t stream)
-      : ImprovementChain(ChainKind::large_neighbourhood, simulator, plan, options, stream) {}
-
-  void run() override {
-    best_cost_ = assignment_.cost().cost_ms;
-    double energy = current_energy();
-    slowest_ = slowest_device();
-    const double scale = best_cost_;
-    for (double progress = share_done(0); progress < 1.0; progress = share_done(++steps_)) {
-      if (steps_ % kStepsBetweenLooks == 0 && options_.deadline &&
-          Clock::now() >= *options_.deadline) {
-        break;
-      }
-      const double allowed =
-          energy + random_rise(scale, kFirstTemperature, kLastTemperature, progress);
-      ruin();
-      if (recreate() && least_energy() <= allowed) {
-        ++all_to_alls_priced_;
-        const double next = current_energy();
-        if (next <= allowed) {
-          energy = next;
-          ++steps_accepted_;
-          slowest_ = slowest_device();
-          keep_if_best();
-          done_.clear();
-          continue;
-        }
-      }
-      undo(done_);
-    }
-    undo(since_best_);
-  }
+                     const ChainSettings& settings, std::uint64_t stream)
+      : ImprovementChain({ChainKind::large_neighbourhood, kFirstTemperature, kLastTemperature,
+                          kStepsBetweenLooks},
+                         simulator, plan, settings, stream) {}
 
  private:
-  /// Columns that went to a device, or left it if negative.
-  struct Change {
-    int table = 0;
-    std::int64_t num_columns = 0;
-    int device = 0;
-  };
+  bool step() override {
+    ruin();
+    if (recreate()) return true;
+    step_back();
+    return false;
+  }
 
-  /// Annealing's steps that take as long as what this chain has done. A piece tried on a device
-  /// takes a head and, at times, two updates of a state: a third of a step of annealing, which is
-  /// two of the former and four of the latter. On many devices, steps are longer and trials are
-  /// not.
-  [[nodiscard]] double nominal_steps(std::int64_t step) const {
+  void arrived() override { slowest_ = slowest_device(); }
+
+  /// A piece tried on a device takes a head and, at times, two updates of a state: a third of a
+  /// step of annealing, which is two of the former and four of the latter. On many devices, steps
+  /// are longer and trials are not.
+  [[nodiscard]] double nominal_steps() const override {
     const int devices = assignment_.num_devices();
     const double trial_ns = step_ns(std::min(devices, kDevicesOfLongestTrial)) / 3.0;
-    return static_cast<double>(step) + static_cast<double>(trials_) * trial_ns / step_ns(devices);
-  }
-
-  /// Share of the chain's length that is behind it.
-  [[nodiscard]] double share_done(std::int64_t step) const {
-    const int devices = assignment_.num_devices();
-    const double steps = nominal_steps(step);
-    const double nominal_ns = steps * step_ns(devices) +
-                              static_cast<double>(all_to_alls_priced_) * all_to_alls_ns(devices);
-    return std::max(steps / static_cast<double>(options_.num_steps),
-                    nominal_ns * 1e-6 / options_.round_ms);
-  }
-
-  void change(const Change& one) {
-    assignment_.add(one.table, one.num_columns, one.device);
-    done_.push_back(one);
-  }
-
-  void undo(std::vector<Change>& changes) {
-    for (; !changes.empty(); changes.pop_back()) {
-      const Change& last = changes.back();
-      assignment_.add(last.table, -last.num_columns, last.device);
-    }
-  }
-
-  void keep_if_best() {
-    since_best_.insert(since_best_.end(), done_.begin(), done_.end());
-    const double cost = assignment_.cost().cost_ms;
-    if (cost >= best_cost_) return;
-    best_cost_ = cost;
-    since_best_.clear();
+    return ImprovementChain::nominal_steps() +
+           static_cast<double>(trials_) * trial_ns / step_ns(devices);
   }
 
   void ruin_device(int device) {
@@ -120,7 +60,7 @@ class LargeNeighbourhood final : public ImprovementChain {
     if (most == 0) return;
     for (std::int64_t left = random_.integer(1, most); left > 0; --left) {
       const Piece holding = random_holding(device);
-      change({holding.table, -holding.num_columns, device});
+      change(holding.table, -holding.num_columns, device);
       if (is_cuttable(holding) && random_.uniform() < kShareCut) {
         const std::int64_t part = random_part(holding);
         taken_.push_back({holding.table, part});
@@ -185,7 +125,7 @@ class LargeNeighbourhood final : public ImprovementChain {
         }
       }
       if (cheapest < 0) return false;
-      change({piece.table, piece.num_columns, cheapest});
+      change(piece.table, piece.num_columns, cheapest);
     }
     return true;
   }
@@ -198,8 +138,6 @@ class LargeNeighbourhood final : public ImprovementChain {
   std::vector<Piece> taken_;
   std::vector<int> ruined_;
   std::vector<int> targets_;
-  std::vector<Change> done_;        ///< in this step
-  std::vector<Change> since_best_;  ///< since the best plan
   std::int64_t trials_ = 0;
 };
 
@@ -207,9 +145,9 @@ class LargeNeighbourhood final : public ImprovementChain {
 
 std::unique_ptr<ImprovementChain> make_large_neighbourhood(const Simulator& simulator,
                                                            const ShardingPlan& plan,
-                                                           const LocalSearchOptions& options,
+                                                           const ChainSettings& settings,
                                                            std::uint64_t stream) {
-  return std::make_unique<LargeNeighbourhood>(simulator, plan, options, stream);
+  return std::make_unique<LargeNeighbourhood>(simulator, plan, settings, stream);
 }
 
 }  // namespace neuroshard

@@ -12,7 +12,7 @@ namespace neuroshard {
 /// them, and gives each, cut or whole, to the device that is cheapest with it, of at most 16 that
 /// it is tried on. It goes to what results by Metropolis' rule, much colder than annealing.
 [[nodiscard]] std::unique_ptr<ImprovementChain> make_large_neighbourhood(
-    const Simulator& simulator, const ShardingPlan& plan, const LocalSearchOptions& options,
+    const Simulator& simulator, const ShardingPlan& plan, const ChainSettings& settings,
     std::uint64_t stream);
 
 }  // namespace neuroshard

@@ -2,6 +2,7 @@
 #include "neuroshard/search/improve/local_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -16,10 +17,27 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the chains of a round.
-bool is_annealing(ImprovementMethod method, std::size_t chain) {
-  return method == ImprovementMethod::both ? chain % 2 == 0
-                                           : method == ImprovementMethod::annealing;
+/// Up to this number of devices, rounds are as long as the options say.
+constexpr int kDevicesOfFullLength = 8;
+
+/// All rounds of full length that the steps allow.
+Rounds rounds_of_steps(std::int64_t round_steps, std::int64_t steps) {
+  Rounds rounds;
+  rounds.steps = std::min(round_steps, steps);
+  rounds.count = steps / rounds.steps;
+  rounds.patience = rounds.count;
+  return rounds;
+}
+
+/// The whole budget in rounds of equal length, at least one.
+Rounds rounds_of_time(double full_ms, double budget_of_chain_ms) {
+  Rounds rounds;
+  if (budget_of_chain_ms <= 0.0) return rounds;
+  const double count = std::max(std::floor(budget_of_chain_ms / full_ms), 1.0);
+  rounds.count = static_cast<std::int64_t>(count);
+  rounds.nominal_ms = budget_of_chain_ms / count;
+  rounds.patience = (rounds.count + 1) / 2;
+  return rounds;
 }
 
 void add_round(SearchStats& stats, ImprovementRoundStats round) {
@@ -32,13 +50,14 @@ void add_round(SearchStats& stats, ImprovementRoundStats round) {
 }
 
 /// One round's best chain, and what all of them did.
-void run_round(const Simulator& simulator, const LocalSearchOptions& options, std::int64_t round,
+void run_round(const Simulator& simulator, const ChainSettings& settings, std::int64_t round,
                ThreadPool& pool, PlanningResult& result) {
-  std::vector<std::unique_ptr<ImprovementChain>> chains(std::max(options.num_chains, 1));
+  const std::vector<ChainKind>& kinds = settings.options.chains;
+  std::vector<std::unique_ptr<ImprovementChain>> chains(kinds.size());
   pool.for_each(chains.size(), [&](std::size_t i, int) {
     const auto stream = static_cast<std::uint64_t>(round) * chains.size() + i;
-    const auto make = is_annealing(options.method, i) ? make_annealing : make_large_neighbourhood;
-    chains[i] = make(simulator, result.plan, options, stream);
+    const auto make = kinds[i] == ChainKind::annealing ? make_annealing : make_large_neighbourhood;
+    chains[i] = make(simulator, result.plan, settings, stream);
     chains[i]->run();
   });
   ImprovementRoundStats stats;
@@ -58,30 +77,44 @@ void run_round(const Simulator& simulator, const LocalSearchOptions& options, st
 
 }  // namespace
 
-LocalSearchOptions brief_local_search() {
+LocalSearchOptions local_search_options(ImprovementSchedule schedule) {
   LocalSearchOptions options;
-  options.method = ImprovementMethod::annealing;
-  options.num_rounds = 8;
-  options.num_steps = 15'000;
+  if (schedule == ImprovementSchedule::thorough) return options;
+  options.chains = {ChainKind::annealing, ChainKind::annealing};
+  options.round_steps = 15'000;
   options.round_ms = 15.625;
   options.first_temperature = 3e-2;
   return options;
 }
 
+Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& budget,
+                 int world_size) {
+  if (budget.steps > 0) return rounds_of_steps(options.round_steps, budget.steps);
+  const auto num_chains = static_cast<double>(std::max<std::size_t>(options.chains.size(), 1));
+  const double full_ms =
+      options.round_ms * std::max(world_size, kDevicesOfFullLength) / kDevicesOfFullLength;
+  return rounds_of_time(full_ms, budget.nominal_ms / num_chains);
+}
+
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
-                            const LocalSearchOptions& options, ThreadPool& pool) {
+                            const LocalSearchOptions& options, const LocalSearchBudget& budget,
+                            ThreadPool& pool) {
   PlanningResult result;
   result.plan = plan;
   result.predicted = simulator.cost(plan);
-  if (simulator.task().topology.world_size == 1) return result;  // nowhere to take anything
+  const int world_size = simulator.task().topology.world_size;
+  if (world_size == 1) return result;  // nowhere to take anything
+  const Rounds rounds = rounds_of(options, budget, world_size);
+  const ChainSettings settings{options, rounds.steps, rounds.nominal_ms, budget.seed,
+                               budget.deadline};
   std::int64_t rounds_without_gain = 0;
-  for (std::int64_t round = 0; round < options.num_rounds; ++round) {
-    if (options.deadline && Clock::now() >= *options.deadline) break;
+  for (std::int64_t round = 0; round < rounds.count; ++round) {
+    if (budget.deadline && Clock::now() >= *budget.deadline) break;
     const double before = result.predicted.cost_ms;
-    run_round(simulator, options, round, pool, result);
-    const bool gained = result.predicted.cost_ms < before * (1.0 - options.least_gain);
+    run_round(simulator, settings, round, pool, result);
+    const bool gained = result.predicted.cost_ms < before * (1.0 - options.least_round_gain);
     rounds_without_gain = gained ? 0 : rounds_without_gain + 1;
-    if (rounds_without_gain >= options.patience) break;
+    if (rounds_without_gain >= rounds.patience) break;
   }
   return result;
 }

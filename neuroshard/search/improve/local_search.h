@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/search/planner.h"
@@ -19,37 +21,48 @@ struct NominalStepTime {
   static constexpr double kAllToAllsPerDevice_ns = 150.0;
 };
 
-/// How a chain leaves a plan that no single neighbour improves.
-enum class ImprovementMethod {
-  both,                 ///< the chains of a round in turns, annealing first
-  annealing,            ///< by neighbours that are worse, at first often
-  large_neighbourhood,  ///< by several pieces taken and given at a time
-};
-
+/// What a round is like. The defaults are the thorough schedule.
 struct LocalSearchOptions {
-  ImprovementMethod method = ImprovementMethod::both;
-  std::int64_t num_rounds = 4;  ///< at the most; 0: none
-  /// Length of each chain of a round, whichever is reached first: neighbours tried, and nominal
-  /// time [ms].
-  std::int64_t num_steps = 60'000;
-  double round_ms = 62.5;
-  int num_chains = 2;  ///< independent chains of a round, which starts from the best plan of all
-                       ///< before
-  /// Rounds in a row that find less than `least_gain` (relative) before the search ends.
-  std::int64_t patience = 2;
-  double least_gain = 1e-3;
+  /// In the round's order; each starts from the best plan of all rounds before.
+  std::vector<ChainKind> chains{ChainKind::annealing, ChainKind::large_neighbourhood};
+  std::int64_t round_steps = 60'000;  ///< length of each chain where the budget is steps
+  double round_ms = 62.5;  ///< length of each chain where the budget is nominal time [ms]; on more
+                           ///< than 8 devices, where a step costs more, longer in proportion
+  /// A round that gains less, relative to the cost before it, counts against the patience.
+  double least_round_gain = 1e-3;
   /// Annealing's temperatures relative to the round's first cost, falling geometrically over its
   /// length.
   double first_temperature = 0.1;
   double last_temperature = 1e-3;
+};
+
+[[nodiscard]] LocalSearchOptions local_search_options(ImprovementSchedule schedule);
+
+/// How much a run of the improvement may do, and its seed.
+struct LocalSearchBudget {
+  /// Of each chain, all rounds together; what is left after the last full round is not used, and
+  /// what is too little for one makes a shorter one. 0: as many as `nominal_ms` allows.
+  std::int64_t steps = 0;
+  /// Without steps: nominal time of all chains of all rounds on one thread [ms]; 0 or less: none.
+  double nominal_ms = 0.0;
   std::uint64_t seed = 0;
-  /// The search ends here even with steps left; then the result depends on the machine's speed.
+  /// The search ends here even with work left; then the result depends on the machine's speed.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
-/// Short rounds of annealing that begin less hot: better than the default where there is time for a
-/// tenth of its steps only, and up to 5 % worse where there is time for all (docs/results.md).
-[[nodiscard]] LocalSearchOptions brief_local_search();
+/// The rounds that a budget allows.
+struct Rounds {
+  std::int64_t count = 0;
+  /// Length of each chain of a round, whichever is reached first: neighbours tried, and nominal
+  /// time [ms].
+  std::int64_t steps = std::numeric_limits<std::int64_t>::max();
+  double nominal_ms = std::numeric_limits<double>::infinity();
+  /// Rounds in a row below `least_round_gain` after which the search ends: all of them where the
+  /// budget is steps, which are asked for, half of them where it is time.
+  std::int64_t patience = 0;
+};
+[[nodiscard]] Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& budget,
+                               int world_size);
 
 /// Chains go from neighbour to neighbour. One of annealing takes columns of one table from one
 /// device to another: all of a piece, so that it moves or joins another piece of its table, or a
@@ -57,8 +70,9 @@ struct LocalSearchOptions {
 /// exchanges such pieces of two devices, as many columns as make it fit where memory is tight. One
 /// of large neighbourhoods takes some pieces from several devices and gives them anew. Returns a
 /// plan that is valid and whose predicted cost is at most the given one's, which must be valid.
-/// Depends on the plan and the options alone unless the deadline comes first.
+/// Depends on the plan, the options and the budget alone unless the deadline comes first.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
-                                          const LocalSearchOptions& options, ThreadPool& pool);
+                                          const LocalSearchOptions& options,
+                                          const LocalSearchBudget& budget, ThreadPool& pool);
 
 }  // namespace neuroshard
