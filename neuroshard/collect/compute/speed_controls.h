@@ -11,6 +11,7 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
+#include "neuroshard/io/compute_costs_io.h"
 
 namespace neuroshard {
 
@@ -27,6 +28,8 @@ class SpeedControls {
   /// of rows, pooling factor or data type, or that took no time, are left out. Throws InputError
   /// for a file that cannot be read.
   SpeedControls(const std::vector<std::string>& files, const std::vector<Table>& tables);
+  /// The same, of files that have been read.
+  SpeedControls(const std::vector<ComputeCosts>& costs, const std::vector<Table>& tables);
 
   /// `count` samples of this batch size and optimizer, or all of them if they are fewer.
   [[nodiscard]] std::vector<SpeedControl> draw(std::int64_t batch_size, Optimizer optimizer,
