@@ -3,10 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +14,11 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
-#include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/evaluate/comparison_io.h"
+#include "neuroshard/evaluate/comparison_run.h"
+#include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/io/checksum.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
@@ -105,48 +105,52 @@ TextAndWarnings price(const std::string& text, const Names& models) {
   return {plan_text(document), priced.warnings()};
 }
 
-std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
-                    const Names& models, const Names& algorithms, const PlannerOptions& options,
-                    std::int64_t arena_bytes, const std::string& reference) {
-  const std::vector<std::unique_ptr<Planner>> planners =
-      algorithms.empty() ? make_planners() : find_planners(algorithms);
-  std::optional<ComputeBenchmark> benchmark;
-  if (arena_bytes > 0) {
-    ComputeBenchmarkOptions settings;
-    settings.arena_bytes = arena_bytes;
-    settings.num_threads = options.num_threads;
-    benchmark.emplace(settings);
-  }
-  std::vector<ComparisonTask> simulated;
+/// Tasks by name; a journal that is continued must agree on both.
+std::vector<NamedTask> named_tasks(const std::vector<std::pair<std::string, std::string>>& tasks) {
+  std::vector<NamedTask> named;
   for (const auto& [name, text] : tasks) {
     const Task task = parse_task(text, name);
-    simulated.push_back({name, std::make_shared<Simulator>(Priced(task, models).simulator)});
+    const std::string sha256 = sha256_hex(to_line(to_json(task)));
+    named.push_back({name, task, Json::Object{{"name", name}, {"sha256", sha256}}});
   }
-  std::vector<ComparisonEntry> entries;
-  for (std::vector<ComparisonEntry>& of_task :
-       compare_on_tasks(simulated, planners, options, benchmark ? &*benchmark : nullptr)) {
-    std::move(of_task.begin(), of_task.end(), std::back_inserter(entries));
-  }
-  Json::Array entry_array;
-  for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
-  Json::Array summaries;
-  for (const ComparisonSummary& summary : summarize(entries, reference)) {
-    summaries.push_back(to_json(summary));
-  }
-  return to_line(
-      Json::Object{{"entries", std::move(entry_array)}, {"summary", std::move(summaries)}});
+  return named;
 }
 
-Json cost_json(const PlanCost& cost) {
-  Json::Array devices;
-  for (const DeviceCost& device : cost.devices) {
-    devices.push_back(Json::Object{{"compute_ms", device.compute_ms},
-                                   {"forward_comm_ms", device.forward_comm_ms},
-                                   {"backward_comm_ms", device.backward_comm_ms},
-                                   {"memory_bytes", device.memory_bytes},
-                                   {"num_columns", device.num_columns}});
+/// What a comparison is asked for, besides its tasks and models.
+struct ComparisonRequest {
+  Names algorithms;          ///< none: all
+  std::int64_t arena_bytes;  ///< 0: nothing is measured
+  std::string reference;
+  std::string journal;
+  Names controls;
+};
+
+std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
+                    const Names& models, const PlannerOptions& options,
+                    const ComparisonRequest& request) {
+  std::vector<NamedTask> named = named_tasks(tasks);
+  if (named.empty()) throw InputError("tasks", "at least one", "none");
+  std::vector<CostModels> of_tasks;
+  for (NamedTask& task : named) {
+    const CostModels& own = of_tasks.emplace_back(load_cost_models(models, task.task.topology));
+    task.identity.set("communication_model",
+                      to_json(ModelReference{own.communication->name(), own.communication_sha256}));
   }
-  return Json::Object{{"cost_ms", cost.cost_ms}, {"devices", std::move(devices)}};
+  ComparisonRunOptions run;
+  run.planner = options;
+  run.controls = request.controls;
+  if (request.arena_bytes > 0) {
+    ComputeBenchmarkOptions settings;
+    settings.arena_bytes = request.arena_bytes;
+    settings.num_threads = options.num_threads;
+    run.measuring = cpu_backend(settings, 1);
+  }
+  ComparisonRun comparison(
+      request.algorithms.empty() ? make_planners() : find_planners(request.algorithms), run);
+  const std::vector<ComparisonEntry> entries = comparison.compare(named, of_tasks, request.journal);
+  return to_line(comparison_document(of_tasks.front(), entries,
+                                     summarize(entries, request.reference),
+                                     {.reference = request.reference, .platform = ""}));
 }
 
 TextAndWarnings evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
@@ -166,13 +170,7 @@ TextAndWarnings evaluate(const std::string& text, const Names& models, std::int6
   ComputeBenchmark benchmark(settings);
   const SimulatedPlan simulated{&priced.simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, benchmark, seed).front();
-  return {to_line(Json::Object{
-              {"predicted", cost_json(evaluation.predicted)},
-              {"measured", cost_json(evaluation.measured)},
-              {"interval", Json::Array(evaluation.interval.begin(), evaluation.interval.end())},
-              {"compute_mape", evaluation.compute_mape},
-              {"compute_tau", evaluation.compute_tau}}),
-          warnings};
+  return {to_line(to_json(evaluation)), warnings};
 }
 
 }  // namespace
@@ -197,11 +195,11 @@ void bind_planning(nb::module_& module) {
   module.def("compare", [](const std::vector<std::pair<std::string, std::string>>& tasks,
                            const Names& models, const Names& algorithms, std::uint64_t seed,
                            int num_threads, double time_limit_seconds, std::int64_t steps,
-                           std::int64_t arena_bytes, const std::string& reference) {
+                           std::int64_t arena_bytes, const std::string& reference,
+                           const std::string& journal, const Names& controls) {
     return without_gil([&] {
-      return compare(tasks, models, algorithms,
-                     planner_options(seed, num_threads, time_limit_seconds, steps), arena_bytes,
-                     reference);
+      return compare(tasks, models, planner_options(seed, num_threads, time_limit_seconds, steps),
+                     {algorithms, arena_bytes, reference, journal, controls});
     });
   });
   module.def("evaluate", [](const std::string& plan, const Names& models, std::int64_t arena_bytes,
