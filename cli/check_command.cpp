@@ -1,38 +1,45 @@
 // `neuroshard check`: is a plan valid for its task?
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/report/check_report.h"
 
 namespace neuroshard::cli {
 
 namespace {
 
-void run(const std::string& file) {
-  const PlanDocument document = read_plan(file);
+struct CheckOptions {
+  std::string plan;
+  bool json = false;
+};
+
+void run(const CheckOptions& options) {
+  const PlanDocument document = read_plan(options.plan);
   const std::vector<std::string> found = violations(document.task, document.plan);
-  if (found.empty()) {
-    fmt::print("{}: valid: {} shards of {} tables on {} devices\n", file,
-               document.plan.shards.size(), document.task.tables.size(),
-               document.task.topology.world_size);
-    return;
-  }
-  for (const std::string& violation : found) fmt::print("{}: {}\n", file, violation);
-  throw InfeasibleError(fmt::format("{}: not valid: {} violation{}", file, found.size(),
-                                    found.size() == 1 ? "" : "s"));
+  fmt::print("{}", options.json ? to_line(check_json(options.plan, found)) + "\n"
+                                : check_text(options.plan, document, found));
+  if (found.empty()) return;
+  throw InfeasibleError(
+      fmt::format("{}: not valid: {}", options.plan,
+                  format_count(static_cast<std::int64_t>(found.size()), "violation")));
 }
 
 }  // namespace
 
 void add_check_command(CLI::App& app) {
-  auto file = std::make_shared<std::string>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Is a plan valid for its task?");
-  command->add_option("plan", *file, "Plan file (.json)")->required();
-  command->callback([file] { run(*file); });
+  command->add_option("plan", options->plan, "Plan file (.json)")->required();
+  command->add_flag("--json", options->json, "Print the result as JSON");
+  command->callback([options] { run(*options); });
 }
 
 }  // namespace neuroshard::cli

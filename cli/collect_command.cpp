@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,12 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "neuroshard/collect/communication/communication_collector.h"
-#include "neuroshard/collect/communication/nccl_transport.h"
+#include "neuroshard/collect/communication/process_collection.h"
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/compute_costs_merge.h"
+#include "neuroshard/report/collection_report.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
@@ -53,11 +55,9 @@ void run(CollectComputeOptions& options) {
 
   ProgressLine line;
   const std::int64_t measured = collect_compute_costs(
-      sampling, backend, options.samples, output, [&](const CollectionProgress& progress) {
-        line.show(fmt::format("{} of {} samples, {} left", progress.done, progress.requested,
-                              format_seconds(progress.seconds_left)));
-      });
-  fmt::print(stderr, "{}: {} samples measured\n", output, measured);
+      sampling, backend, options.samples, output,
+      [&](const CollectionProgress& progress) { line.show(collection_progress_text(progress)); });
+  fmt::print(stderr, "{}", collected_text(output, measured));
 }
 
 void add_compute(CLI::App& collect) {
@@ -118,19 +118,6 @@ struct CollectCommunicationOptions {
   CommunicationCollection collection;
 };
 
-std::int64_t measure_among(MpiTransport& processes, const CollectCommunicationOptions& options) {
-  if (options.backend == "mpi") {
-    return measure_communication_costs(options.collection, processes, host_transport(processes));
-  }
-  // In this order: where this executable has no NCCL, that is what is to be said.
-  const std::string version = nccl_version();
-  const int device = devices_of_process().front();
-  const std::unique_ptr<Transport> transport = make_nccl_transport(processes, device);
-  Json hardware = cuda_backend({.devices = {device}}).description.hardware;
-  hardware.set("nccl", version);
-  return measure_communication_costs(options.collection, processes, {*transport, hardware});
-}
-
 void run(CollectCommunicationOptions& options) {
   CommunicationCollection& collection = options.collection;
   CommunicationSamplingOptions& sampling = collection.sampling;
@@ -142,8 +129,7 @@ void run(CollectCommunicationOptions& options) {
   }
   ProgressLine line;
   collection.on_progress = [&](const CollectionProgress& progress) {
-    line.show(fmt::format("{} of {} samples, {} left", progress.done, progress.requested,
-                          format_seconds(progress.seconds_left)));
+    line.show(collection_progress_text(progress));
   };
   std::int64_t measured = 0;
   if (options.backend == "simgrid") {
@@ -155,16 +141,12 @@ void run(CollectCommunicationOptions& options) {
     if (!options.platform.empty()) {
       throw InputError("--platform", "it with --backend simgrid", "--backend " + options.backend);
     }
-    MpiTransport processes;
-    try {
-      measured = measure_among(processes, options);
-    } catch (const std::exception& error) {
-      processes.end_run_with(error);
-      throw;
-    }
-    if (processes.rank() != 0) return;
+    const std::optional<std::int64_t> of_all = collect_among_processes(
+        collection, options.backend == "nccl" ? MessageMemory::gpu : MessageMemory::host);
+    if (!of_all) return;
+    measured = *of_all;
   }
-  fmt::print(stderr, "{}: {} samples measured\n", collection.path, measured);
+  fmt::print(stderr, "{}", collected_text(collection.path, measured));
 }
 
 void add_communication(CLI::App& collect) {
@@ -216,15 +198,14 @@ struct MergeOptions {
 
 void add_merge(CLI::App& collect) {
   auto options = std::make_shared<MergeOptions>();
-  CLI::App* command = collect.add_subcommand(
-      "merge", "Make one file of those that the processes of a collection have written");
+  CLI::App* command =
+      collect.add_subcommand("merge", "Merge the per-process files of one collection");
   command->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
       ->required();
   command->add_option("-o,--output", options->output, "File to write (.jsonl[.gz])")->required();
   command->callback([options] {
     const MergedCosts merged = merge_compute_costs(options->costs, options->output);
-    fmt::print(stderr, "{}: {} samples, {} skipped, {} repetitions of a sample left out\n",
-               options->output, merged.samples, merged.skipped, merged.repeated);
+    fmt::print(stderr, "{}", merged_text(options->output, merged));
   });
 }
 

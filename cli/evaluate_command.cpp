@@ -1,4 +1,4 @@
-// `neuroshard evaluate`: a plan on this machine, under mpirun or on a simulated cluster, beside its
+// `neuroshard evaluate`: a plan on this machine, under mpirun or on a simulated cluster, with its
 // prediction.
 #include <fmt/format.h>
 
@@ -8,8 +8,6 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/evaluate_on_cluster.h"
-#include "cli/evaluate_under_mpirun.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
@@ -18,10 +16,13 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/distributed/cluster_evaluation.h"
+#include "neuroshard/evaluate/distributed/process_evaluation.h"
+#include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/plan_io.h"
-#include "neuroshard/report/text_table.h"
+#include "neuroshard/report/evaluation_report.h"
 
 namespace neuroshard::cli {
 
@@ -49,45 +50,8 @@ std::vector<std::string> models_of(const PlanDocument& document, const EvaluateO
   return names;
 }
 
-Json devices_json(const PlanEvaluation& evaluation) {
-  Json::Array devices;
-  for (std::size_t d = 0; d < evaluation.measured.devices.size(); ++d) {
-    devices.push_back(
-        Json::Object{{"predicted_compute_ms", evaluation.predicted.devices[d].compute_ms},
-                     {"measured_compute_ms", evaluation.measured.devices[d].compute_ms},
-                     {"interval", evaluation.interval[d]},
-                     {"predicted_total_ms", evaluation.predicted.devices[d].total_ms()},
-                     {"measured_total_ms", evaluation.measured.devices[d].total_ms()}});
-  }
-  return devices;
-}
-
-void print_table(const PlanEvaluation& evaluation) {
-  TextTable table;
-  for (const char* title : {"device", "predicted ms", "measured ms", "+-", "error",
-                            "predicted total", "measured total"}) {
-    table.add_column(title);
-  }
-  table.add_column("", TextTable::Align::left);
-  for (std::size_t d = 0; d < evaluation.measured.devices.size(); ++d) {
-    const DeviceCost& predicted = evaluation.predicted.devices[d];
-    const DeviceCost& measured = evaluation.measured.devices[d];
-    const double error =
-        measured.compute_ms > 0.0 ? predicted.compute_ms / measured.compute_ms - 1.0 : 0.0;
-    table.add_row({fmt::format("{}", d), fmt::format("{:.3f}", predicted.compute_ms),
-                   fmt::format("{:.3f}", measured.compute_ms),
-                   fmt::format("{:.1f}%", 100.0 * evaluation.interval[d]),
-                   fmt::format("{:+.1f}%", 100.0 * error),
-                   fmt::format("{:.3f}", predicted.total_ms()),
-                   fmt::format("{:.3f}", measured.total_ms()),
-                   measured.total_ms() >= evaluation.measured.cost_ms ? "<- slowest" : ""});
-  }
-  fmt::print("{}\n", table.to_string());
-  fmt::print("computation: mean error {:.1f}%, rank correlation (tau) {:.3f}\n",
-             100.0 * evaluation.compute_mape, evaluation.compute_tau);
-  fmt::print("plan cost: predicted {:.3f} ms, with measured computation {:.3f} ms ({:+.1f}%)\n",
-             evaluation.predicted.cost_ms, evaluation.measured.cost_ms,
-             100.0 * (evaluation.predicted.cost_ms / evaluation.measured.cost_ms - 1.0));
+void print(const EvaluateOptions& options, const Json& json, const std::string& text) {
+  fmt::print("{}", options.json ? to_line(json) + "\n" : text);
 }
 
 /// Every device's computation on this machine, one after the other; communication as predicted.
@@ -108,16 +72,40 @@ void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
     evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
-  if (options.json) {
-    const Json result = Json::Object{{"predicted_ms", evaluation.predicted.cost_ms},
-                                     {"measured_ms", evaluation.measured.cost_ms},
-                                     {"compute_mape", evaluation.compute_mape},
-                                     {"compute_tau", evaluation.compute_tau},
-                                     {"devices", devices_json(evaluation)}};
-    fmt::print("{}\n", to_line(result));
-  } else {
-    print_table(evaluation);
+  print(options, to_json(evaluation), evaluation_text(evaluation));
+}
+
+/// Real iterations among the processes that mpirun has started, of which process 0 prints.
+void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
+                           const EvaluateOptions& options) {
+  std::optional<CudaBackendOptions> cuda;
+  if (options.measuring.on_gpus()) cuda = cuda_options(options.measuring);
+  std::optional<ProcessEvaluation> evaluation;
+  {
+    ProgressLine line;
+    evaluation = evaluate_among_processes(
+        simulator, plan,
+        {options.measuring.cpu, std::move(cuda), options.seed, sha256_file(options.plan)},
+        [&](int iterations) { line.show(format_count(iterations, "iteration")); });
   }
+  if (!evaluation) return;
+  warn_of_measurement_difference(simulator.compute(), evaluation->difference);
+  if (evaluation->oversubscribed) fmt::print(stderr, "neuroshard: warning: {}\n", kOversubscribed);
+  print(options,
+        measured_iterations_json(evaluation->predicted, evaluation->measured,
+                                 evaluation->oversubscribed),
+        measured_iterations_text(evaluation->predicted, evaluation->measured));
+}
+
+void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
+                         const EvaluateOptions& options) {
+  if (started_by_mpirun()) {
+    throw InputError("--platform", "one process, which simulates all devices", "mpirun");
+  }
+  const PlanCost predicted = simulator.cost(plan);
+  const PlanIterations simulated = simulate_plan(simulator.task(), predicted, options.platform);
+  print(options, simulated_iteration_json(predicted, simulated),
+        simulated_iteration_text(predicted, simulated));
 }
 
 void run(EvaluateOptions& options) {
@@ -130,20 +118,13 @@ void run(EvaluateOptions& options) {
   const Simulator simulator(document.task, models.compute, models.communication);
   if (options.models.empty()) warn_of_other_models(document, models);
   if (!options.platform.empty()) {
-    if (started_by_mpirun()) {
-      throw InputError("--platform", "one process, which simulates all devices", "mpirun");
-    }
-    evaluate_on_cluster(simulator, document.plan, options.platform, options.json);
+    evaluate_on_cluster(simulator, document.plan, options);
     return;
   }
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   options.measuring.cpu.data_type = arena_data_type(document.task);
   if (started_by_mpirun()) {
-    std::optional<CudaBackendOptions> cuda;
-    if (options.measuring.on_gpus()) cuda = cuda_options(options.measuring);
-    evaluate_under_mpirun(simulator, document.plan,
-                          {options.measuring.cpu, std::move(cuda), options.seed,
-                           sha256_file(options.plan), options.json});
+    evaluate_under_mpirun(simulator, document.plan, options);
   } else {
     evaluate_here(simulator, document.plan, options);
   }

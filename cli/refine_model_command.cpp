@@ -1,6 +1,7 @@
 // `neuroshard refine-model`: measures what the search proposes, and trains on it.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -10,23 +11,21 @@
 #include "cli/gpu_options.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/training_report.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/refine/model_refinement.h"
+#include "neuroshard/refine/refinement_io.h"
+#include "neuroshard/report/collection_report.h"
+#include "neuroshard/report/refinement_report.h"
+#include "neuroshard/report/training_report.h"
 #include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
 
 namespace {
-
-/// Steps of the improvement of each plan: plans must not depend on the clock.
-constexpr std::int64_t kDefaultSteps = 30'000;
-/// Longer than any plan takes.
-constexpr double kNoTimeLimit = 86'400.0;
 
 struct RefineOptions {
   RefinementOptions refinement;
@@ -45,50 +44,6 @@ struct RefineOptions {
   BackendOptions measuring;
 };
 
-Json round_json(const RefinementRound& round) {
-  return Json::Object{{"round", round.round}, {"plans", round.plans},
-                      {"sets", round.sets},   {"mean_gap", round.mean_gap},
-                      {"bias", round.bias},   {"devices", metrics_json(round.devices)},
-                      {"drift", round.drift}};
-}
-
-void print_round(const RefinementRound& round) {
-  if (round.round == 0) {
-    fmt::print("{:>5}{:>7}{:>7}{:>12}{:>9}{:>15}{:>14}{:>17}\n", "round", "plans", "sets",
-               "plans' gap", "bias", "devices' MAPE", "devices' tau", "machine's drift");
-  }
-  fmt::print("{:>5}{:>7}{:>7}{:>11.1f}%{:>+8.1f}%{:>14.1f}%{:>14.3f}{:>+16.1f}%\n", round.round,
-             round.plans, round.sets, 100.0 * round.mean_gap, 100.0 * round.bias,
-             100.0 * round.devices.mape, round.devices.kendall_tau, 100.0 * (round.drift - 1.0));
-  (void)std::fflush(stdout);  // rounds take minutes
-}
-
-void print_result(const RefineOptions& options, const RefinementResult& result) {
-  if (options.json) {
-    Json::Array rounds;
-    for (const RefinementRound& round : result.rounds) rounds.push_back(round_json(round));
-    const Json document =
-        Json::Object{{"model", options.output},
-                     {"agreed", result.agreed},
-                     {"rounds", std::move(rounds)},
-                     {"unseen_combinations", metrics_json(result.last.unseen_combinations)},
-                     {"unseen_tables", metrics_json(result.last.unseen_tables)}};
-    fmt::print("{}\n", to_line(document));
-    return;
-  }
-  fmt::print("{}: {}\n\n",
-             result.rounds.size() == 1 ? "1 round" : fmt::format("{} rounds", result.rounds.size()),
-             result.agreed ? fmt::format("new plans cost what is predicted within {:.1f}%",
-                                         100.0 * options.refinement.tolerance)
-                           : fmt::format("new plans still differ by more than {:.1f}%",
-                                         100.0 * options.refinement.tolerance));
-  print_metrics_heading("samples");
-  print_metrics("training", result.last.training);
-  print_metrics("unseen combinations", result.last.unseen_combinations);
-  print_metrics("unseen tables", result.last.unseen_tables);
-  fmt::print("written to {}\n", options.output);
-}
-
 void run(RefineOptions& options) {
   RefinementOptions& refinement = options.refinement;
   TaskGeneratorOptions& tasks = refinement.tasks;
@@ -97,7 +52,6 @@ void run(RefineOptions& options) {
   std::tie(tasks.min_fill, tasks.max_fill) = parse_shares(options.fill, "--fill");
   tasks.memory_bytes = parse_bytes(options.memory, "--memory");
   tasks.optimizer = parse_optimizer(options.optimizer, "--optimizer");
-  if (tasks.interconnect.empty()) tasks.interconnect = "pcie4";
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   Task of_workload;
   of_workload.tables = refinement.workload.tables;
@@ -108,7 +62,6 @@ void run(RefineOptions& options) {
       options.measuring.on_gpus()) {
     refinement.backend = chosen;
   }
-  refinement.planner.time_limit_seconds = kNoTimeLimit;
   refinement.planner.seed = tasks.seed;
   refinement.training.seed = tasks.seed;
   refinement.training.num_threads = refinement.planner.num_threads;
@@ -124,17 +77,23 @@ void run(RefineOptions& options) {
   {
     ProgressLine line;
     RefinementCallbacks callbacks;
-    callbacks.on_epoch =
-        progress_on(line, refinement.training.loop.epochs * refinement.training.members);
+    const int epochs = refinement.training.loop.epochs * refinement.training.members;
+    callbacks.on_epoch = [&](const EpochStats& epoch) { line.show(epoch_text(epoch, epochs)); };
     callbacks.on_sample = [&](const CollectionProgress& progress) {
-      line.show(fmt::format("{} of {} sets measured, {} left", progress.done, progress.requested,
-                            format_seconds(progress.seconds_left)));
+      line.show(collection_progress_text(progress, "sets"));
     };
-    if (!options.json) callbacks.on_round = print_round;
+    if (!options.json) {
+      callbacks.on_round = [](const RefinementRound& round) {
+        fmt::print("{}{}", round.round == 0 ? refinement_heading() : "",
+                   refinement_round_line(round));
+        (void)std::fflush(stdout);  // rounds take minutes
+      };
+    }
     result = refine_model(refinement, models.communication, callbacks);
   }
   write_compute_model(*result.last.model, options.output);
-  print_result(options, result);
+  fmt::print("{}", options.json ? to_line(refinement_json(result, options.output)) + "\n"
+                                : refinement_text(result, refinement.tolerance, options.output));
 }
 
 }  // namespace
@@ -142,8 +101,6 @@ void run(RefineOptions& options) {
 void add_refine_model_command(CLI::App& app) {
   auto options = std::make_shared<RefineOptions>();
   RefinementOptions& refinement = options->refinement;
-  refinement.planner.steps = kDefaultSteps;
-  refinement.tasks.batch_size = 4096;
   CLI::App* command = app.add_subcommand(
       "refine-model", "Train a computation cost model on the search's own plans, measured here");
   command
@@ -175,7 +132,7 @@ void add_refine_model_command(CLI::App& app) {
                    "Ends once a round's plans cost what was predicted within this share")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--devices", refinement.devices, "Devices of the tasks, in turns")
+  command->add_option("--devices", refinement.devices, "Devices of the tasks, which alternate")
       ->check(integer_between(1, kMaxWorldSize))
       ->capture_default_str();
   command->add_option("--tables", options->tables, "Tables of a task, as MIN:MAX")
@@ -193,8 +150,8 @@ void add_refine_model_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
       ->capture_default_str();
-  command->add_option("--interconnect", refinement.tasks.interconnect,
-                      "Of the tasks; default pcie4");
+  command->add_option("--interconnect", refinement.tasks.interconnect, "Of the tasks")
+      ->capture_default_str();
   command->add_option("--model", options->models, "Communication cost model by name or file");
   command->add_option("--members", options->members, "Networks of the ensemble; 0: the default")
       ->check(integer_between(0, kMaxMembers));

@@ -10,15 +10,16 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/progress.h"
-#include "cli/training_report.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/units.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/paper/baselines_report.h"
 #include "neuroshard/paper/communication_baselines.h"
+#include "neuroshard/report/training_report.h"
 #include "neuroshard/train/communication/communication_trainer.h"
 #include "neuroshard/train/compute/compute_trainer.h"
+#include "neuroshard/train/training_io.h"
 
 namespace neuroshard::cli {
 
@@ -36,30 +37,9 @@ struct TrainComputeOptions {
   bool json = false;
 };
 
-void print_result(const ComputeTrainingResult& result, const TrainComputeOptions& options) {
-  if (options.json) {
-    const Json document = Json::Object{
-        {"model", options.output},
-        {"best_epochs", Json::Array(result.best_epochs.begin(), result.best_epochs.end())},
-        {"seconds", result.seconds},
-        {"training", metrics_json(result.training)},
-        {"validation", metrics_json(result.validation)},
-        {"unseen_combinations", metrics_json(result.unseen_combinations)},
-        {"unseen_tables", metrics_json(result.unseen_tables)}};
-    fmt::print("{}\n", to_line(document));
-    return;
-  }
-  print_metrics_heading("samples");
-  print_metrics("training", result.training);
-  print_metrics("validation", result.validation);
-  print_metrics("unseen combinations", result.unseen_combinations);
-  print_metrics("unseen tables", result.unseen_tables);
-  fmt::print("{}: {} best epoch{} {}, {}\n", options.output,
-             result.best_epochs.size() == 1
-                 ? "a network,"
-                 : fmt::format("{} networks,", result.best_epochs.size()),
-             result.best_epochs.size() == 1 ? "" : "s", fmt::join(result.best_epochs, ", "),
-             format_seconds(result.seconds));
+/// Shows each epoch on the line, which must outlive it; `epochs` at the most.
+std::function<void(const EpochStats&)> progress_on(ProgressLine& line, int epochs) {
+  return [&line, epochs](const EpochStats& epoch) { line.show(epoch_text(epoch, epochs)); };
 }
 
 /// What the training of every kind of model takes.
@@ -100,7 +80,8 @@ void run(const TrainComputeOptions& options) {
                                  progress_on(line, training.loop.epochs * training.members));
   }
   write_compute_model(*result.model, options.output);
-  print_result(result, options);
+  fmt::print("{}", options.json ? to_line(training_json(result, options.output)) + "\n"
+                                : training_text(result, options.output));
 }
 
 void add_compute(CLI::App& train) {
@@ -137,45 +118,15 @@ void print_result(const CommunicationTrainingResult& result,
                   const std::optional<CommunicationBaselines>& baselines,
                   const TrainCommunicationOptions& options) {
   if (options.json) {
-    Json::Object document{{"model", options.output},
-                          {"best_epoch", result.best_epoch},
-                          {"seconds", result.seconds},
-                          {"training", metrics_json(result.training)},
-                          {"validation", metrics_json(result.validation)},
-                          {"unseen_placements", metrics_json(result.unseen_placements)},
-                          {"held_out", metrics_json(result.held_out)},
-                          {"links_unseen_placements", metrics_json(result.links_unseen_placements)},
-                          {"links_held_out", metrics_json(result.links_held_out)}};
-    if (baselines) {
-      document.push_back(
-          {"analytic_unseen_placements", metrics_json(baselines->analytic_unseen_placements)});
-      document.push_back({"analytic_held_out", metrics_json(baselines->analytic_held_out)});
-      document.push_back(
-          {"published_unseen_placements", metrics_json(baselines->published_unseen_placements)});
-      document.push_back({"published_networks", baselines->published_networks});
-      document.push_back({"baselines_seconds", baselines->seconds});
-    }
-    fmt::print("{}\n", to_line(Json(std::move(document))));
-    return;
+    Json document = training_json(result, options.output);
+    if (baselines) add_baselines(document, *baselines);
+    fmt::print("{}\n", to_line(document));
+  } else if (baselines) {
+    fmt::print("{}{}", training_text(result, options.output, rivals_of(*baselines)),
+               published_networks_text(*baselines));
+  } else {
+    fmt::print("{}", training_text(result, options.output));
   }
-  print_metrics_heading("devices");
-  print_metrics("training", result.training);
-  print_metrics("validation", result.validation);
-  print_metrics("unseen placements", result.unseen_placements);
-  print_metrics("  by the links alone", result.links_unseen_placements);
-  if (baselines) {
-    print_metrics("  analytic", baselines->analytic_unseen_placements);
-    print_metrics("  published", baselines->published_unseen_placements);
-  }
-  print_metrics("held-out files", result.held_out);
-  print_metrics("  by the links alone", result.links_held_out);
-  if (baselines) {
-    print_metrics("  analytic", baselines->analytic_held_out);
-    fmt::print("published: {} networks, {}\n", baselines->published_networks,
-               format_seconds(baselines->seconds));
-  }
-  fmt::print("{}: best epoch {} of {}, {}\n", options.output, result.best_epoch,
-             result.epochs.size(), format_seconds(result.seconds));
 }
 
 void run(const TrainCommunicationOptions& options) {

@@ -1,42 +1,25 @@
 // `neuroshard workload`: lists and shows workloads, and generates random tasks from them.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "neuroshard/core/error.h"
-#include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/io/task_io.h"
-#include "neuroshard/report/text_table.h"
-#include "neuroshard/workload/generate/aggregate_statistics.h"
+#include "neuroshard/io/task_files.h"
+#include "neuroshard/report/workload_report.h"
 #include "neuroshard/workload/generate/task_generator.h"
 #include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload_json.h"
 
 namespace neuroshard::cli {
 
 namespace {
 
-using Align = TextTable::Align;
-
-void list() {
-  TextTable table;
-  table.add_column("name", Align::left);
-  table.add_column("tables");
-  table.add_column("batch size");
-  table.add_column("optimizer", Align::left);
-  table.add_column("source", Align::left);
-  for (const WorkloadInfo& info : list_workloads()) {
-    table.add_row({info.name, fmt::format("{}", info.num_tables),
-                   fmt::format("{}", info.batch_size), std::string(to_string(info.optimizer)),
-                   info.source});
-  }
-  fmt::print("{}", table.to_string());
+void list(bool json) {
+  fmt::print("{}", json ? to_document(workloads_json()) : workloads_table(list_workloads()));
 }
 
 struct ShowOptions {
@@ -44,52 +27,18 @@ struct ShowOptions {
   std::uint64_t seed = 0;
   std::int64_t batch_size = 0;
   bool tables = false;
+  bool json = false;
 };
-
-void print_tables(const Workload& workload) {
-  TextTable table;
-  table.add_column("table", Align::left);
-  for (const char* title : {"num_embeddings", "embedding_dim", "pooling_factor"}) {
-    table.add_column(title);
-  }
-  for (const Table& t : workload.tables) {
-    table.add_row({t.name, fmt::format("{}", t.num_embeddings), fmt::format("{}", t.embedding_dim),
-                   fmt::format("{:.4g}", t.pooling_factor)});
-  }
-  fmt::print("\n{}", table.to_string());
-}
 
 void show(const ShowOptions& options) {
   const Workload workload = find_workload(options.name, options.seed);
   const std::int64_t batch_size = options.batch_size > 0 ? options.batch_size : workload.batch_size;
-  const AggregateStatistics statistics = aggregate_statistics(workload.tables, batch_size);
-  double bytes = 0.0;
-  for (const Table& table : workload.tables) {
-    bytes += static_cast<double>(table.num_embeddings * table.embedding_dim *
-                                 element_bytes(table.data_type));
+  if (options.json) {
+    fmt::print("{}", to_document(workload_json(workload, batch_size)));
+    return;
   }
-  fmt::print("{}: {}\n", workload.name, workload.source);
-  fmt::print("tables               {}\n", workload.tables.size());
-  fmt::print("rows                 {}\n", statistics.num_embeddings);
-  fmt::print("weights              {}\n", format_bytes(bytes));
-  fmt::print("mean pooling factor  {:.3f}\n", statistics.mean_pooling_factor);
-  fmt::print("batch size           {}\n", batch_size);
-  fmt::print("lookups per batch    {:.0f}\n", statistics.num_indices);
-  fmt::print("distinct rows        {:.0f}\n\n", statistics.distinct_rows);
-  TextTable table;
-  for (const char* title : {"rows hit", "share of rows", "share of lookups"}) {
-    table.add_column(title);
-  }
-  for (int bin = 0; bin < kReuseBins; ++bin) {
-    const std::int64_t high = std::int64_t{1} << bin;
-    const std::string hits = bin < 2                ? fmt::format("{}", high)
-                             : bin < kReuseBins - 1 ? fmt::format("{}-{}", high / 2 + 1, high)
-                                                    : fmt::format("> {}", high / 2);
-    table.add_row({hits, fmt::format("{:.4f}", statistics.share_of_rows[bin]),
-                   fmt::format("{:.4f}", statistics.share_of_indices[bin])});
-  }
-  fmt::print("{}", table.to_string());
-  if (options.tables) print_tables(workload);
+  fmt::print("{}", workload_text(workload, batch_size));
+  if (options.tables) fmt::print("\n{}", workload_tables_table(workload));
 }
 
 struct TasksOptions {
@@ -119,14 +68,8 @@ void generate(TasksOptions& options) {
   for (int i = 0; i < options.count; ++i) {
     tasks.push_back(generate_task(workload, generator, static_cast<std::uint64_t>(i)));
   }
-  std::error_code error;
-  std::filesystem::create_directories(options.output, error);
-  if (error) throw InputError(options.output, "a folder to write to", error.message());
-  const int width = static_cast<int>(std::to_string(options.count - 1).size());
-  for (int i = 0; i < options.count; ++i) {
-    write_task(tasks[i], fmt::format("{}/task-{:0{}}.json", options.output, i, width));
-  }
-  fmt::print("{} tasks written to {}\n", options.count, options.output);
+  write_task_files(tasks, options.output);
+  fmt::print("{} written to {}\n", format_count(options.count, "task"), options.output);
 }
 
 void add_tasks(CLI::App& workload) {
@@ -178,7 +121,10 @@ void add_tasks(CLI::App& workload) {
 void add_workload_command(CLI::App& app) {
   CLI::App* workload = app.add_subcommand("workload", "Tables of recommendation models");
   workload->require_subcommand(1);
-  workload->add_subcommand("list", "Which workloads there are")->callback(list);
+  auto json = std::make_shared<bool>(false);
+  CLI::App* listed = workload->add_subcommand("list", "Which workloads there are");
+  listed->add_flag("--json", *json, "Print the result as JSON");
+  listed->callback([json] { list(*json); });
 
   auto options = std::make_shared<ShowOptions>();
   CLI::App* command = workload->add_subcommand("show", "What a workload consists of");
@@ -190,6 +136,7 @@ void add_workload_command(CLI::App& app) {
       ->check(integer_between(0, kMaxBatchSize))
       ->capture_default_str();
   command->add_flag("--tables", options->tables, "Every table too");
+  command->add_flag("--json", options->json, "Print the result, with every table, as JSON");
   command->callback([options] { show(*options); });
 
   add_tasks(*workload);

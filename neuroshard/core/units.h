@@ -19,4 +19,7 @@ namespace neuroshard {
 /// "1.23 s", "4.5 ms", "3 min 20 s".
 [[nodiscard]] std::string format_seconds(double seconds);
 
+/// "1 task", "2 tasks": for nouns whose plural has an s.
+[[nodiscard]] std::string format_count(std::int64_t count, std::string_view noun);
+
 }  // namespace neuroshard

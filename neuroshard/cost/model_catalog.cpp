@@ -216,6 +216,17 @@ std::vector<ModelEntry> list_models() {
   return entries;
 }
 
+ModelEntry find_model(const std::string& name) {
+  if (const std::string file = find_model_file(name); !file.empty()) {
+    return {name, ModelFile(file).kind(), false, file};
+  }
+  for (const ModelEntry& entry : list_models()) {
+    if (entry.name == name || entry.name == std::string(kAnalyticPrefix) + name) return entry;
+  }
+  throw InputError("model", "a file or a name that `neuroshard model list` shows",
+                   "\"" + name + "\"");
+}
+
 CostModels load_named_models(const std::vector<std::string>& names, const Topology& topology) {
   CostModels models;
   for (const std::string& name : names) add_model(models, name, topology);

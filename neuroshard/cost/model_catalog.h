@@ -50,6 +50,10 @@ inline constexpr std::string_view kAnalyticPrefix = "analytic-";
 /// else NAME.safetensors in one of the folders; empty if there is none.
 [[nodiscard]] std::string find_model_file(const std::string& name);
 
+/// A model by name or file: of a file its kind, and the file as its origin. Throws InputError for
+/// an unknown name and for a broken file.
+[[nodiscard]] ModelEntry find_model(const std::string& name);
+
 /// Loads models by name or file; each knows whether it is for computation or communication. The
 /// name of an interconnect is the shipped model that was trained on it, else the analytic preset,
 /// which "analytic-NAME" always is; a communication model's file gives the interconnect that the

@@ -10,16 +10,8 @@
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/json/json_lines.h"
-#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
-
-/// {"task": ..., "algorithm": ..., "found": ..., ...}; fields that have no value are left out.
-[[nodiscard]] Json to_json(const ComparisonEntry& entry);
-/// As in the documents of `compare`; fields that have no value are left out.
-[[nodiscard]] Json to_json(const ComparisonSummary& summary);
-/// Throws InputError for fields missing, unknown or out of range.
-[[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
 
 /// The first line names everything that the results depend on, given by the caller; every other one
 /// is {"index": number of the task, "entries": [...]}. So a continued run measures what is missing

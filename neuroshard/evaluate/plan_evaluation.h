@@ -21,7 +21,8 @@ struct PlanEvaluation {
   PlanCost measured;
   std::vector<double> interval;  ///< per device: relative half-width of the 95 % interval
   double compute_mape = 0.0;     ///< of predicted against measured computation, devices with pieces
-  double compute_tau = 0.0;      ///< Kendall's rank correlation, likewise
+  /// Kendall's rank correlation, likewise; nothing if all predicted or all measured are equal.
+  std::optional<double> compute_tau;
   /// With controls: median of their cost now over their cost then, the same for all plans measured
   /// together.
   std::optional<double> drift;

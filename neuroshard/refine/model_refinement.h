@@ -26,17 +26,20 @@ struct RefinementOptions {
   /// Tables, dimensions, batch size, optimizer and interconnect of the tasks. Devices are taken
   /// from `devices` in turns, and the memory of every second task is so little that its tables fill
   /// `min_fill` to `max_fill` of it.
-  TaskGeneratorOptions tasks;
+  TaskGeneratorOptions tasks{.interconnect = "pcie4", .batch_size = 4096};
   std::vector<int> devices{4, 8};
   int tasks_per_round = 24;
   int num_rounds = 4;       ///< at the most
   double tolerance = 0.05;  ///< ends when the mean gap of a round's plans is at most this
   int controls = 48;        ///< samples of `costs` that are measured again in each round
   std::string folder;       ///< of what is measured and trained: a run that was stopped goes on
-  /// `steps` must be given: plans must not depend on the clock. Briefly improved, as there are many
-  /// and nobody runs them, and however small the gain: what the search is tempted by is what the
-  /// model has to learn.
-  PlannerOptions planner{.improvement = ImprovementSchedule::brief, .least_gain = 0.0};
+  /// By `steps`, which must be above 0, and longer than any plan takes: plans must not depend on
+  /// the clock. Briefly improved, as there are many and nobody runs them, and however small the
+  /// gain: what the search is tempted by is what the model has to learn.
+  PlannerOptions planner{.time_limit_seconds = 86'400.0,
+                         .steps = 30'000,
+                         .improvement = ImprovementSchedule::brief,
+                         .least_gain = 0.0};
   ComputeBenchmarkOptions benchmark;
   /// What measures; nothing: this machine's CPU, as `benchmark` says.
   std::optional<ComputeBackendFactory> backend;

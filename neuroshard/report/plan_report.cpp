@@ -14,6 +14,10 @@ namespace neuroshard {
 
 namespace {
 
+/// Networks that differ by more than this do not agree: the models' own errors on measured costs
+/// are about 4 %.
+constexpr double kAgreement = 0.05;
+
 std::string memory_cell(std::int64_t used, std::int64_t capacity) {
   return fmt::format("{} ({:.0f}%)", format_bytes(static_cast<double>(used)),
                      100.0 * static_cast<double>(used) / static_cast<double>(capacity));
@@ -58,7 +62,8 @@ std::string plan_table(const Task& task, const ShardingPlan& plan, const PlanCos
   }
   std::string text = table.to_string();
   if (shown.size() < cost.devices.size()) {
-    text += fmt::format("({} faster devices not shown)\n", cost.devices.size() - shown.size());
+    const auto hidden = static_cast<std::int64_t>(cost.devices.size() - shown.size());
+    text += fmt::format("({} not shown)\n", format_count(hidden, "faster device"));
   }
   return text;
 }
@@ -75,7 +80,10 @@ std::string cuts_text(const Task& task, const ShardingPlan& plan, std::size_t ma
   }
   if (cut == 0) return "no table is cut\n";
   if (cut > max_tables) text += fmt::format("  ... and {} more\n", cut - max_tables);
-  return fmt::format("{} of {} tables are cut:\n", cut, task.tables.size()) + text;
+  return fmt::format("{} of {} {} cut:\n", cut,
+                     format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
+                     cut == 1 ? "is" : "are") +
+         text;
 }
 
 std::string disagreement_text(int num_members, const std::vector<MemberRange>& ranges) {
@@ -84,17 +92,17 @@ std::string disagreement_text(int num_members, const std::vector<MemberRange>& r
       ranges.begin(), ranges.end(),
       [](const MemberRange& a, const MemberRange& b) { return a.spread() < b.spread(); });
   return fmt::format(
-      "the {} networks of the computation model agree within {:.1f}% (device {}: {:.3f} to {:.3f} "
-      "ms)\n",
-      num_members, 100.0 * widest->spread(), widest - ranges.begin(), widest->least_ms,
-      widest->most_ms);
+      "the {} networks of the computation model {} {:.1f}% (device {}: {:.3f} to {:.3f} ms)\n",
+      num_members, widest->spread() <= kAgreement ? "agree within" : "disagree by up to",
+      100.0 * widest->spread(), widest - ranges.begin(), widest->least_ms, widest->most_ms);
 }
 
 std::string lower_bound_text(double bound_ms, double cost_ms) {
   if (bound_ms <= 0.0) return "";
   return fmt::format(
-      "lower bound: {:.3f} ms by the same models, memory ignored; this plan is {:.1f}% above it\n",
-      bound_ms, 100.0 * (cost_ms / bound_ms - 1.0));
+      "lower bound: {:.3f} ms, {:.1f}% below this plan; memory is ignored, so there need not be a "
+      "plan that cheap\n",
+      bound_ms, 100.0 * (1.0 - bound_ms / cost_ms));
 }
 
 std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes) {

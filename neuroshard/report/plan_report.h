@@ -20,11 +20,14 @@ namespace neuroshard {
                                     std::size_t max_tables = 20);
 
 /// How far the networks of an ensemble are apart on the device where they are furthest: how well
-/// the model knows this plan. Empty for a model that is one network.
+/// the model knows this plan. Above a few per cent it says that they disagree. Empty for a model
+/// that is one network.
 [[nodiscard]] std::string disagreement_text(int num_members,
                                             const std::vector<MemberRange>& ranges);
 
-/// "lower bound: ..."; empty if `bound_ms` is 0, not known.
+/// What a lower bound on the cost of every plan (lower_bound_ms) says of a plan of cost `cost_ms`,
+/// and what it does not: memory is left aside, so there need not be a plan that cheap. Empty for a
+/// bound of 0, which is none.
 [[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.

@@ -55,7 +55,7 @@ std::int64_t sort_counting_inversions(std::vector<double>& values) {
 
 }  // namespace
 
-double kendall_tau(std::span<const double> a, std::span<const double> b) {
+std::optional<double> kendall_tau(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size());
   const std::size_t n = a.size();
   std::vector<std::size_t> order(n);
@@ -74,7 +74,7 @@ double kendall_tau(std::span<const double> a, std::span<const double> b) {
   const auto pairs = static_cast<std::int64_t>(n) * (static_cast<std::int64_t>(n) - 1) / 2;
   const double scale = std::sqrt(static_cast<double>(pairs - ties_a)) *
                        std::sqrt(static_cast<double>(pairs - ties_b));
-  if (scale == 0.0) return 0.0;
+  if (scale == 0.0) return std::nullopt;
   return static_cast<double>(pairs - ties_a - ties_b + ties_both - 2 * discordant) / scale;
 }
 

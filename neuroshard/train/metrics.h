@@ -1,6 +1,8 @@
 // How well predicted costs match measured ones: the one definition of every metric.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 
 namespace neuroshard {
@@ -9,7 +11,7 @@ struct PredictionMetrics {
   double mse = 0.0;   ///< mean squared error [ms^2]
   double mae = 0.0;   ///< mean absolute error [ms]
   double mape = 0.0;  ///< mean absolute error relative to the measured value; 0.05 is 5 %
-  double kendall_tau = 0.0;
+  std::optional<double> kendall_tau;  ///< nothing where it is not defined
   std::size_t count = 0;
 };
 
@@ -18,7 +20,8 @@ struct PredictionMetrics {
                                                    std::span<const double> measured);
 
 /// Kendall's tau-b: rank correlation in [-1, 1], ties accounted for; O(n log n) (Knight 1966).
-/// 0 if either side is constant.
-[[nodiscard]] double kendall_tau(std::span<const double> a, std::span<const double> b);
+/// Not defined, and nothing, if either side is constant.
+[[nodiscard]] std::optional<double> kendall_tau(std::span<const double> a,
+                                                std::span<const double> b);
 
 }  // namespace neuroshard

@@ -8,12 +8,13 @@
 #include "module.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_description.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload_json.h"
 
 namespace neuroshard::python {
 
@@ -22,30 +23,6 @@ namespace {
 /// What errors call a text that comes from Python.
 constexpr const char* kTask = "task";
 constexpr const char* kPlan = "plan";
-
-std::string models() {
-  Json::Array entries;
-  for (const ModelEntry& entry : list_models()) {
-    entries.push_back(Json::Object{{"name", entry.name},
-                                   {"kind", entry.kind},
-                                   {"is_estimate", entry.is_estimate},
-                                   {"origin", entry.origin}});
-  }
-  return to_line(entries);
-}
-
-std::string workloads() {
-  Json::Array entries;
-  for (const WorkloadInfo& info : list_workloads()) {
-    entries.push_back(Json::Object{{"name", info.name},
-                                   {"source", info.source},
-                                   {"num_tables", info.num_tables},
-                                   {"batch_size", info.batch_size},
-                                   {"optimizer", to_string(info.optimizer)},
-                                   {"is_seeded", info.is_seeded}});
-  }
-  return to_line(entries);
-}
 
 /// A workload as a task on one device, whose memory is the largest there is.
 std::string workload_task(const std::string& name, std::uint64_t seed) {
@@ -99,8 +76,9 @@ void bind_files(nb::module_& module) {
       return violations(document.task, document.plan);
     });
   });
-  module.def("list_models", [] { return without_gil(models); });
-  module.def("list_workloads", [] { return without_gil(workloads); });
+  module.def("list_models", [] { return without_gil([] { return to_line(model_list_json()); }); });
+  module.def("list_workloads",
+             [] { return without_gil([] { return to_line(workloads_json()); }); });
   module.def("workload_task", [](const std::string& name, std::uint64_t seed) {
     return without_gil([&] { return workload_task(name, seed); });
   });

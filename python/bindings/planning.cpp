@@ -3,10 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <iterator>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +14,11 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
-#include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/evaluate/comparison_io.h"
+#include "neuroshard/evaluate/comparison_run.h"
+#include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/io/checksum.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
@@ -39,7 +39,7 @@ struct Priced {
       : models(load_cost_models(names, task.topology)),
         simulator(task, models.compute, models.communication) {}
 
-  [[nodiscard]] Json models_json() const {
+  [[nodiscard]] Json model_list_json() const {
     return Json::Object{
         {"compute", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
         {"communication",
@@ -99,48 +99,52 @@ TextAndWarnings price(const std::string& text, const Names& models, bool lower_b
   return {plan_text(priced.document), std::move(priced.warnings)};
 }
 
-std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
-                    const Names& models, const Names& algorithms, const PlannerOptions& options,
-                    std::int64_t arena_bytes, const std::string& reference) {
-  const std::vector<std::unique_ptr<Planner>> planners =
-      algorithms.empty() ? make_planners() : find_planners(algorithms);
-  std::unique_ptr<ComputeBackend> backend;
-  if (arena_bytes > 0) {
-    ComputeBenchmarkOptions settings;
-    settings.arena_bytes = arena_bytes;
-    settings.num_threads = options.num_threads;
-    backend = cpu_backend(settings, 1).make();
-  }
-  std::vector<ComparisonTask> simulated;
+/// Tasks by name; a journal that is continued must agree on both.
+std::vector<NamedTask> named_tasks(const std::vector<std::pair<std::string, std::string>>& tasks) {
+  std::vector<NamedTask> named;
   for (const auto& [name, text] : tasks) {
     const Task task = parse_task(text, name);
-    simulated.push_back({name, std::make_shared<Simulator>(Priced(task, models).simulator)});
+    const std::string sha256 = sha256_hex(to_line(to_json(task)));
+    named.push_back({name, task, Json::Object{{"name", name}, {"sha256", sha256}}});
   }
-  std::vector<ComparisonEntry> entries;
-  for (std::vector<ComparisonEntry>& of_task :
-       compare_on_tasks(simulated, planners, options, backend.get())) {
-    std::move(of_task.begin(), of_task.end(), std::back_inserter(entries));
-  }
-  Json::Array entry_array;
-  for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
-  Json::Array summaries;
-  for (const ComparisonSummary& summary : summarize(entries, reference)) {
-    summaries.push_back(to_json(summary));
-  }
-  return to_line(
-      Json::Object{{"entries", std::move(entry_array)}, {"summary", std::move(summaries)}});
+  return named;
 }
 
-Json cost_json(const PlanCost& cost) {
-  Json::Array devices;
-  for (const DeviceCost& device : cost.devices) {
-    devices.push_back(Json::Object{{"compute_ms", device.compute_ms},
-                                   {"forward_comm_ms", device.forward_comm_ms},
-                                   {"backward_comm_ms", device.backward_comm_ms},
-                                   {"memory_bytes", device.memory_bytes},
-                                   {"num_columns", device.num_columns}});
+/// What a comparison is asked for, besides its tasks and models.
+struct ComparisonRequest {
+  Names algorithms;          ///< none: all
+  std::int64_t arena_bytes;  ///< 0: nothing is measured
+  std::string reference;
+  std::string journal;
+  Names controls;
+};
+
+std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
+                    const Names& models, const PlannerOptions& options,
+                    const ComparisonRequest& request) {
+  std::vector<NamedTask> named = named_tasks(tasks);
+  if (named.empty()) throw InputError("tasks", "at least one", "none");
+  std::vector<CostModels> of_tasks;
+  for (NamedTask& task : named) {
+    const CostModels& own = of_tasks.emplace_back(load_cost_models(models, task.task.topology));
+    task.identity.set("communication_model",
+                      to_json(ModelReference{own.communication->name(), own.communication_sha256}));
   }
-  return Json::Object{{"cost_ms", cost.cost_ms}, {"devices", std::move(devices)}};
+  ComparisonRunOptions run;
+  run.planner = options;
+  run.controls = request.controls;
+  if (request.arena_bytes > 0) {
+    ComputeBenchmarkOptions settings;
+    settings.arena_bytes = request.arena_bytes;
+    settings.num_threads = options.num_threads;
+    run.measuring = cpu_backend(settings, 1);
+  }
+  ComparisonRun comparison(
+      request.algorithms.empty() ? make_planners() : find_planners(request.algorithms), run);
+  const std::vector<ComparisonEntry> entries = comparison.compare(named, of_tasks, request.journal);
+  return to_line(comparison_document(of_tasks.front(), entries,
+                                     summarize(entries, request.reference),
+                                     {.reference = request.reference, .platform = ""}));
 }
 
 TextAndWarnings evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
@@ -160,13 +164,7 @@ TextAndWarnings evaluate(const std::string& text, const Names& models, std::int6
   const std::unique_ptr<ComputeBackend> backend = cpu_backend(settings, 1).make();
   const SimulatedPlan simulated{&priced.simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
-  return {to_line(Json::Object{
-              {"predicted", cost_json(evaluation.predicted)},
-              {"measured", cost_json(evaluation.measured)},
-              {"interval", Json::Array(evaluation.interval.begin(), evaluation.interval.end())},
-              {"compute_mape", evaluation.compute_mape},
-              {"compute_tau", evaluation.compute_tau}}),
-          warnings};
+  return {to_line(to_json(evaluation)), warnings};
 }
 
 }  // namespace
@@ -186,17 +184,18 @@ void bind_planning(nb::module_& module) {
   module.def("price", [](const std::string& plan, const Names& models, bool lower_bound) {
     return without_gil([&] { return price(plan, models, lower_bound); });
   });
-  module.def("compare", [](const std::vector<std::pair<std::string, std::string>>& tasks,
-                           const Names& models, const Names& algorithms, std::uint64_t seed,
-                           int num_threads, double time_limit_seconds, std::int64_t steps,
-                           const std::string& improvement, std::int64_t arena_bytes,
-                           const std::string& reference) {
-    return without_gil([&] {
-      return compare(tasks, models, algorithms,
-                     planner_options(seed, num_threads, time_limit_seconds, steps, improvement),
-                     arena_bytes, reference);
-    });
-  });
+  module.def(
+      "compare",
+      [](const std::vector<std::pair<std::string, std::string>>& tasks, const Names& models,
+         const Names& algorithms, std::uint64_t seed, int num_threads, double time_limit_seconds,
+         std::int64_t steps, const std::string& improvement, std::int64_t arena_bytes,
+         const std::string& reference, const std::string& journal, const Names& controls) {
+        return without_gil([&] {
+          return compare(tasks, models,
+                         planner_options(seed, num_threads, time_limit_seconds, steps, improvement),
+                         {algorithms, arena_bytes, reference, journal, controls});
+        });
+      });
   module.def("evaluate", [](const std::string& plan, const Names& models, std::int64_t arena_bytes,
                             int num_threads, std::uint64_t seed) {
     return without_gil([&] { return evaluate(plan, models, arena_bytes, num_threads, seed); });

@@ -34,6 +34,8 @@ def compare(
     improvement: str,
     arena_bytes: int,
     reference: str,
+    journal: str,
+    controls: Sequence[str],
 ) -> str: ...
 def evaluate(
     plan: str, models: Sequence[str], arena_bytes: int, num_threads: int, seed: int

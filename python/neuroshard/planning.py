@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +13,8 @@ from typing import Any
 
 from . import _core
 from .arguments import names_of, seconds_of, to_text
-from .errors import ExtrapolationWarning
+from .errors import ExtrapolationWarning, InfeasibleError, InputError, MachineError
+from .executable import EXECUTABLE
 from .types import Plan, PlanCost, PlanLike, Table, TaskLike, plan_text, task_text, tasks_of
 
 
@@ -111,7 +115,12 @@ class ComparisonEntry:
     predicted_ms: float | None = None
     measured_ms: float | None = None
     measured_compute_ms: float | None = None
+    #: Mean relative error of the predicted computation; 0.05 is 5 %.
     compute_mape: float | None = None
+    #: With controls: their cost now over their cost then, the median.
+    drift: float | None = None
+    #: With controls: as `measured_ms`, with the measured computation divided by `drift`.
+    less_drift_ms: float | None = None
     device_columns: Sequence[int] = ()
     device_compute_ms: Sequence[float] = ()
 
@@ -132,6 +141,8 @@ class ComparisonSummary:
     measured_wins: int | None = None
     #: Mean of |predicted / measured - 1|.
     mean_gap: float | None = None
+    #: The same of the measured cost less the machine's drift, over tasks measured with controls.
+    mean_gap_less_drift: float | None = None
     #: Cost over that of the reference's plan, over the tasks that both solved.
     mean_ratio: float | None = None
     worst_ratio: float | None = None
@@ -158,12 +169,16 @@ def compare(
     reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
+    controls: Sequence[str | os.PathLike[str]] = (),
+    journal: str | os.PathLike[str] | None = None,
 ) -> Comparison:
     """Runs the algorithms (all, if none is named) on the tasks; ratios are to the algorithm
     `reference`.
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
-    `arena_bytes` of memory.
+    `arena_bytes` of memory. `controls` are files of costs measured earlier, some samples of which
+    are then measured again with the plans: how the machine's speed has changed. `journal` is a file
+    of results task by task (.jsonl), with which a run that was stopped goes on.
 
     >>> from neuroshard import Table, Task, Topology, compare
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -188,6 +203,8 @@ def compare(
         improvement,
         arena_bytes if measure else 0,
         reference,
+        "" if journal is None else os.fspath(journal),
+        [os.fspath(file) for file in controls],
     )
     found = json.loads(text)
     return Comparison(
@@ -207,8 +224,9 @@ class Evaluation:
     interval: Sequence[float]
     #: Mean relative error of the predicted computation, over the devices that have pieces.
     compute_mape: float
-    #: Kendall's rank correlation of predicted and measured computation.
-    compute_tau: float
+    #: Kendall's rank correlation of predicted and measured computation; None where all devices are
+    #: predicted, or measured, to be equal.
+    compute_tau: float | None
 
 
 def evaluate(
@@ -244,11 +262,93 @@ def evaluate(
     _warn(reasons)
     found = json.loads(text)
     return Evaluation(
-        predicted=PlanCost.from_dict(found["predicted"]),
-        measured=PlanCost.from_dict(found["measured"]),
-        interval=found["interval"],
+        predicted=_cost(found, "predicted"),
+        measured=_cost(found, "measured"),
+        interval=[device["interval"] for device in found["devices"]],
         compute_mape=found["compute_mape"],
         compute_tau=found["compute_tau"],
+    )
+
+
+def _cost(evaluation: Mapping[str, Any], prefix: str) -> PlanCost:
+    """The predicted or the measured cost of an evaluation's devices."""
+    devices = [
+        {
+            "compute_ms": device[f"{prefix}_compute_ms"],
+            "forward_comm_ms": device[f"{prefix}_forward_comm_ms"],
+            "backward_comm_ms": device[f"{prefix}_backward_comm_ms"],
+            "memory_bytes": device["memory_bytes"],
+            "num_columns": device["num_columns"],
+        }
+        for device in evaluation["devices"]
+    ]
+    return PlanCost.from_dict({"cost_ms": evaluation[f"{prefix}_ms"], "devices": devices})
+
+
+@dataclass(frozen=True)
+class SimulatedDevice:
+    """A device's part of a simulated iteration [ms]; its computation is as predicted."""
+
+    compute_ms: float
+    forward_comm_ms: float
+    backward_comm_ms: float
+    total_ms: float
+
+
+@dataclass(frozen=True)
+class SimulatedIteration:
+    """One iteration of a plan: computation predicted, all-to-alls simulated."""
+
+    predicted_ms: float
+    simulated_ms: float
+    devices: Sequence[SimulatedDevice]
+    #: The device that enters the forward all-to-all last, `entered_ms` after the start.
+    last_to_enter: int
+    entered_ms: float
+    #: The device that ends last.
+    last_to_end: int
+
+
+def evaluate_on_cluster(
+    plan: Plan | Mapping[str, Any],
+    platform: str | os.PathLike[str],
+    *,
+    models: Sequence[str] = (),
+) -> SimulatedIteration:
+    """Simulates the plan's all-to-alls on a cluster: a preset (`ethernet-25g`, ...) or a SimGrid
+    platform file (.xml).
+
+    `models` default to those that the plan was made with. Runs the package's executable, as SimGrid
+    simulates once per process.
+    """
+    given = plan if isinstance(plan, Plan) else Plan.from_text(to_text(plan))
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "plan.json")
+        given.write(file)
+        command = [os.fspath(EXECUTABLE), "evaluate", file, "--json"]
+        command += ["--platform", os.fspath(platform)]
+        for model in models:
+            command += ["--model", model]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        error = {1: InfeasibleError, 2: InputError}.get(run.returncode, MachineError)
+        raise error(run.stderr.strip().removeprefix("neuroshard: ").replace(file, "plan"))
+    found = json.loads(run.stdout)
+    return SimulatedIteration(
+        predicted_ms=found["predicted_ms"],
+        simulated_ms=found["simulated_ms"],
+        devices=[
+            SimulatedDevice(
+                compute_ms=device["predicted_compute_ms"],
+                forward_comm_ms=device["simulated_forward_comm_ms"],
+                backward_comm_ms=device["simulated_backward_comm_ms"],
+                total_ms=device["simulated_total_ms"],
+            )
+            for device in found["devices"]
+        ],
+        last_to_enter=found["last_to_enter"],
+        entered_ms=found["entered_ms"],
+        last_to_end=found["last_to_end"],
     )
 
 
@@ -272,7 +372,7 @@ def list_models() -> list[Model]:
     >>> [model.name for model in list_models() if model.kind == "compute" and model.is_estimate]
     [...'analytic-a100-40gb'...]
     """
-    return [Model(**model) for model in json.loads(_core.list_models())]
+    return [Model(**model) for model in json.loads(_core.list_models())["models"]]
 
 
 def list_algorithms() -> list[str]:
@@ -311,7 +411,7 @@ def list_workloads() -> list[Workload]:
     >>> len(tables)
     26
     """
-    return [Workload(**workload) for workload in json.loads(_core.list_workloads())]
+    return [Workload(**workload) for workload in json.loads(_core.list_workloads())["workloads"]]
 
 
 def reuse_histograms(task: TaskLike) -> list[list[float]]:

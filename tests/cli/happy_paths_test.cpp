@@ -178,7 +178,7 @@ TEST(Cli, CompareMeasuresOldSamplesBesideThePlans) {
         kModels + Arguments{"--controls"} + controls);
   };
   EXPECT_THAT(compare({costs}).err,
-              HasSubstr("--controls: expected samples of batch size 1024, optimizer sgd and tables "
+              HasSubstr("controls: expected samples of batch size 1024, optimizer sgd and tables "
                         "of dlrm-2021, got none"));
   const std::string fitting = folder.file("fitting.jsonl");
   (void)expect_success({"collect", "compute", "--samples", "3", "--batch-size", "1024", "--tables",
@@ -225,11 +225,11 @@ TEST(Cli, CollectAndContinue) {
                     "--memory", "64MiB",    "--arena",   "1MiB",   "--threads",
                     "1",        "--seed",   "9",         "-o",     costs});
   };
-  EXPECT_EQ(collect("1").err, costs + ": 1 samples measured\n");
+  EXPECT_EQ(collect("1").err, costs + ": 1 sample measured\n");
   const CommandResult second = collect("2");
   EXPECT_EQ(second.exit_code, 0);
   EXPECT_EQ(second.out, "");
-  EXPECT_EQ(second.err, costs + ": 1 samples measured\n");
+  EXPECT_EQ(second.err, costs + ": 1 sample measured\n");
   EXPECT_EQ(collect("2").err, costs + ": 0 samples measured\n");
   EXPECT_EQ(read_compute_costs(costs).samples.size(), 2u);
 }

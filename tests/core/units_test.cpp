@@ -92,5 +92,11 @@ RC_GTEST_PROP(UnitsProperty, AnyTextIsReadOrRefusedInOneLine, ()) {
   }
 }
 
+TEST(FormatCount, OneAndMany) {
+  EXPECT_EQ(format_count(0, "task"), "0 tasks");
+  EXPECT_EQ(format_count(1, "task"), "1 task");
+  EXPECT_EQ(format_count(2, "task"), "2 tasks");
+}
+
 }  // namespace
 }  // namespace neuroshard

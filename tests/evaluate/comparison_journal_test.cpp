@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/evaluate/comparison_io.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {

@@ -49,7 +49,7 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
     mape += std::abs(evaluation.predicted.devices[d].compute_ms / compute_ms[d] - 1.0) / 2.0;
   }
   EXPECT_NEAR(evaluation.compute_mape, mape, 1e-12 * (1.0 + mape));
-  EXPECT_EQ(std::abs(evaluation.compute_tau), 1.0);  // of two devices
+  EXPECT_EQ(std::abs(evaluation.compute_tau.value()), 1.0);  // of two devices
 }
 
 TEST(EvaluatePlan, EqualSetsOfPiecesAreMeasuredOnce) {

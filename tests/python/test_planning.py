@@ -190,3 +190,44 @@ def test_the_command_is_the_executable():
         check=True,
     )
     assert "cpu-xeon-2core" in run.stdout
+
+
+def test_a_comparison_goes_on_from_its_journal(task, tmp_path):
+    journal = tmp_path / "journal.jsonl"
+    arguments = {"algorithms": ["greedy-size", "random"], "journal": journal}
+    first = neuroshard.compare({"a": task, "b": task}, **arguments)
+    written = journal.read_text()
+    assert len(written.splitlines()) == 3
+    assert neuroshard.compare({"a": task, "b": task}, **arguments) == first
+    assert journal.read_text() == written
+    with pytest.raises(InputError, match="comparison.seed"):
+        neuroshard.compare({"a": task, "b": task}, seed=1, **arguments)
+
+
+def test_controls_are_measured_with_the_plans(task, tmp_path):
+    controls = tmp_path / "controls.jsonl"
+    with pytest.raises(InputError, match="controls: expected plans that are measured with them"):
+        neuroshard.compare([task], algorithms=["random"], controls=[controls])
+    subprocess.run(
+        [EXECUTABLE, "collect", "compute", "--samples", "2", "--tables", "1:2", "--dims", "4"]
+        + ["--batch-size", str(task.batch_size), "--optimizer", task.optimizer]
+        + ["--arena", "64MiB", "-o", controls],
+        check=True,
+        capture_output=True,
+    )
+    result = neuroshard.compare(
+        [task], algorithms=["random"], measure=True, arena_bytes=64 << 20, controls=[controls]
+    )
+    assert all(entry.drift > 0 and entry.less_drift_ms > 0 for entry in result.entries)
+    assert result.summary[0].mean_gap_less_drift is not None
+
+
+def test_a_plan_on_a_simulated_cluster(task):
+    plan = neuroshard.plan(task)
+    simulated = neuroshard.evaluate_on_cluster(plan, "pcie4")
+    assert simulated.predicted_ms == plan.predicted.cost_ms
+    assert simulated.simulated_ms == max(device.total_ms for device in simulated.devices)
+    # SimGrid simulates once per process, Python as often as it likes.
+    assert neuroshard.evaluate_on_cluster(plan.to_dict(), "pcie4") == simulated
+    with pytest.raises(InputError, match="platform: expected one of"):
+        neuroshard.evaluate_on_cluster(plan, "token-ring")

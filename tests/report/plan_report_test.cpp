@@ -56,17 +56,28 @@ TEST(PlanTable, LeavesOutFastDevicesAndSaysSo) {
 }
 
 TEST(DisagreementText, NamesTheDeviceWhereMembersAreFurthestApart) {
-  EXPECT_EQ(disagreement_text(4, {{1.0, 1.0}, {9.5, 10.5}, {99.0, 101.0}}),
-            "the 4 networks of the computation model agree within 10.0% (device 1: 9.500 to 10.500 "
+  EXPECT_EQ(disagreement_text(4, {{1.0, 1.0}, {9.9, 10.1}, {99.5, 100.5}}),
+            "the 4 networks of the computation model agree within 2.0% (device 1: 9.900 to 10.100 "
             "ms)\n");
+  EXPECT_EQ(disagreement_text(4, {{1.0, 1.0}, {9.5, 10.5}, {99.0, 101.0}}),
+            "the 4 networks of the computation model disagree by up to 10.0% (device 1: 9.500 to "
+            "10.500 ms)\n");
   EXPECT_EQ(disagreement_text(1, {{1.0, 1.0}}), "");
+}
+
+TEST(LowerBoundText, IsNoPromise) {
+  EXPECT_EQ(
+      lower_bound_text(14.67, 24.089),
+      "lower bound: 14.670 ms, 39.1% below this plan; memory is ignored, so there need not be "
+      "a plan that cheap\n");
+  EXPECT_EQ(lower_bound_text(0.0, 24.0), "");
 }
 
 TEST(CutsText, SpellsOutTheWidths) {
   const Task task = two_tables(2);
   EXPECT_EQ(cuts_text(task, {{{0, 0, 16, 0}, {1, 0, 8, 1}}}), "no table is cut\n");
   EXPECT_EQ(cuts_text(task, {{{0, 0, 12, 0}, {0, 12, 4, 1}, {1, 0, 8, 1}}}),
-            "1 of 2 tables are cut:\n  user: 16 columns = 12 + 4\n");
+            "1 of 2 tables is cut:\n  user: 16 columns = 12 + 4\n");
 }
 
 TEST(CutsText, LeavesOutTheRestAndSaysSo) {

@@ -60,7 +60,7 @@ TEST(CommunicationTrainer, LearnsWhatTheLinksDoNotSay) {
   EXPECT_LT(result.unseen_placements.forward.mape, 0.05);
   EXPECT_LT(result.held_out.backward.mape, 0.05);
   EXPECT_LT(result.held_out.forward.mape, 0.05);
-  EXPECT_GT(result.held_out.forward.kendall_tau, 0.95);
+  EXPECT_GT(result.held_out.forward.kendall_tau.value(), 0.95);
   EXPECT_EQ(result.info.metrics.at("held_out.forward.mape"), result.held_out.forward.mape);
 }
 
@@ -98,7 +98,7 @@ TEST(CommunicationBaselines, OnePublishedNetworkPerSizeAndDirection) {
   EXPECT_EQ(one.published_networks, 4);
   // The split is the trainer's, and every size of it has its network.
   EXPECT_EQ(one.published_unseen_placements.forward.count, devices_of_test(clusters.dataset, 0));
-  EXPECT_GT(one.published_unseen_placements.backward.kendall_tau, 0.5);
+  EXPECT_GT(one.published_unseen_placements.backward.kendall_tau.value(), 0.5);
   // Nobody has a preset of this name.
   EXPECT_EQ(one.analytic_held_out.forward.count, 0u);
   options.num_threads = 2;

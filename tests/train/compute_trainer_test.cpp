@@ -66,7 +66,7 @@ TEST_P(ComputeTrainerTest, LearnsTheCostsAndReportsWhatItDid) {
   EXPECT_LT(result.validation.mape, 0.5 * result.epochs.front().validation_mape);
   EXPECT_LT(result.validation.mape, 0.2);
   EXPECT_LT(result.unseen_combinations.mape, 0.25);
-  EXPECT_GT(result.unseen_combinations.kendall_tau, 0.85);
+  EXPECT_GT(result.unseen_combinations.kendall_tau.value(), 0.85);
   EXPECT_LT(result.epochs.back().training_loss, result.epochs.front().training_loss);
   // The model is that of the best epoch.
   for (const EpochStats& epoch : result.epochs) {

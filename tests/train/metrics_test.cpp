@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 namespace neuroshard {
@@ -13,7 +14,7 @@ namespace {
 int sign(double value) { return (value > 0.0) - (value < 0.0); }
 
 /// Tau-b over all pairs: (concordant - discordant) / sqrt(pairs untied in a * pairs untied in b).
-double naive_tau(const std::vector<double>& a, const std::vector<double>& b) {
+std::optional<double> naive_tau(const std::vector<double>& a, const std::vector<double>& b) {
   double score = 0.0;
   double untied_a = 0.0;
   double untied_b = 0.0;
@@ -24,19 +25,27 @@ double naive_tau(const std::vector<double>& a, const std::vector<double>& b) {
       untied_b += b[i] != b[j] ? 1.0 : 0.0;
     }
   }
-  return untied_a * untied_b == 0.0 ? 0.0 : score / std::sqrt(untied_a * untied_b);
+  if (untied_a * untied_b == 0.0) return std::nullopt;
+  return score / std::sqrt(untied_a * untied_b);
 }
 
 TEST(KendallTau, KnownValues) {
-  EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{2.0, 4.0, 9.0}), 1.0);
-  EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{9.0, 4.0, 2.0}), -1.0);
+  EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{2.0, 4.0, 9.0}).value(),
+                   1.0);
+  EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{9.0, 4.0, 2.0}).value(),
+                   -1.0);
   // The example of scipy.stats.kendalltau's documentation.
   EXPECT_NEAR(
-      kendall_tau(std::vector{12.0, 2.0, 1.0, 12.0, 2.0}, std::vector{1.0, 4.0, 7.0, 1.0, 0.0}),
+      kendall_tau(std::vector{12.0, 2.0, 1.0, 12.0, 2.0}, std::vector{1.0, 4.0, 7.0, 1.0, 0.0})
+          .value(),
       -0.47140452079103173, 1e-15);
-  EXPECT_EQ(kendall_tau(std::vector{1.0, 1.0, 1.0}, std::vector{1.0, 2.0, 3.0}), 0.0);
-  EXPECT_EQ(kendall_tau(std::vector<double>{}, std::vector<double>{}), 0.0);
-  EXPECT_EQ(kendall_tau(std::vector{1.0}, std::vector{1.0}), 0.0);
+}
+
+TEST(KendallTau, IsNotDefinedWhereASideIsConstant) {
+  EXPECT_EQ(kendall_tau(std::vector{1.0, 1.0, 1.0}, std::vector{1.0, 2.0, 3.0}), std::nullopt);
+  EXPECT_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{1.0, 1.0, 1.0}), std::nullopt);
+  EXPECT_EQ(kendall_tau(std::vector<double>{}, std::vector<double>{}), std::nullopt);
+  EXPECT_EQ(kendall_tau(std::vector{1.0}, std::vector{1.0}), std::nullopt);
 }
 
 RC_GTEST_PROP(KendallTauProperty, MatchesAllPairs, ()) {
@@ -47,8 +56,13 @@ RC_GTEST_PROP(KendallTauProperty, MatchesAllPairs, ()) {
       count, rc::gen::map(rc::gen::inRange(0, most), [](int i) { return 0.5 * i; }));
   const std::vector<double> a = *values;
   const std::vector<double> b = *values;
-  RC_ASSERT(std::abs(kendall_tau(a, b) - naive_tau(a, b)) < 1e-12);
-  RC_ASSERT(std::abs(kendall_tau(a, b) - kendall_tau(b, a)) < 1e-12);
+  const std::optional<double> tau = kendall_tau(a, b);
+  const std::optional<double> expected = naive_tau(a, b);
+  RC_ASSERT(tau.has_value() == expected.has_value());
+  RC_ASSERT(tau.has_value() == kendall_tau(b, a).has_value());
+  if (!tau) return;
+  RC_ASSERT(std::abs(*tau - *expected) < 1e-12);
+  RC_ASSERT(std::abs(*tau - *kendall_tau(b, a)) < 1e-12);
 }
 
 TEST(PredictionMetrics, ByHand) {
@@ -57,7 +71,7 @@ TEST(PredictionMetrics, ByHand) {
   EXPECT_DOUBLE_EQ(metrics.mse, (1.0 + 1.0 + 9.0) / 3.0);
   EXPECT_DOUBLE_EQ(metrics.mae, 5.0 / 3.0);
   EXPECT_DOUBLE_EQ(metrics.mape, (0.5 + 0.25 + 0.6) / 3.0);
-  EXPECT_DOUBLE_EQ(metrics.kendall_tau, 1.0);
+  EXPECT_DOUBLE_EQ(metrics.kendall_tau.value(), 1.0);
   EXPECT_EQ(metrics.count, 3u);
 }
 
@@ -65,6 +79,7 @@ TEST(PredictionMetrics, OfNothing) {
   const PredictionMetrics metrics = prediction_metrics({}, {});
   EXPECT_EQ(metrics.count, 0u);
   EXPECT_EQ(metrics.mape, 0.0);
+  EXPECT_EQ(metrics.kendall_tau, std::nullopt);
 }
 
 }  // namespace

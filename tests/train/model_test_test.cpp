@@ -47,7 +47,7 @@ TEST(ModelTest, ReportsTheErrorAndItsDirection) {
   EXPECT_EQ(exact.metrics.count, 40u);
   EXPECT_NEAR(exact.metrics.mape, 0.0, 1e-9);
   EXPECT_NEAR(exact.bias, 0.0, 1e-9);
-  EXPECT_NEAR(exact.metrics.kendall_tau, 1.0, 1e-9);
+  EXPECT_NEAR(exact.metrics.kendall_tau.value(), 1.0, 1e-9);
   const ModelTest low = test_compute_model(Formula(0.8), path);
   EXPECT_NEAR(low.metrics.mape, 0.2, 1e-9);
   EXPECT_NEAR(low.bias, 0.25, 1e-9);

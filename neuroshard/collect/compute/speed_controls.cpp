@@ -35,13 +35,22 @@ std::optional<std::vector<Piece>> pieces_of(const ComputeCostSample& sample,
   return pieces;
 }
 
+std::vector<ComputeCosts> read_all(const std::vector<std::string>& files) {
+  std::vector<ComputeCosts> costs;
+  for (const std::string& file : files) costs.push_back(read_compute_costs(file));
+  return costs;
+}
+
 }  // namespace
 
-SpeedControls::SpeedControls(const std::vector<std::string>& files, std::span<const Table> tables) {
+SpeedControls::SpeedControls(const std::vector<std::string>& files, std::span<const Table> tables)
+    : SpeedControls(read_all(files), tables) {}
+
+SpeedControls::SpeedControls(const std::vector<ComputeCosts>& files,
+                             std::span<const Table> tables) {
   TableNumbers numbers;
   for (std::size_t i = 0; i < tables.size(); ++i) numbers[tables[i].name] = static_cast<int>(i);
-  for (const std::string& file : files) {
-    const ComputeCosts costs = read_compute_costs(file);
+  for (const ComputeCosts& costs : files) {
     Group& group = groups_.emplace_back();
     group.batch_size = costs.header.batch_size;
     group.optimizer = costs.header.optimizer;

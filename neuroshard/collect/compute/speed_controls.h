@@ -12,6 +12,7 @@
 #include "neuroshard/core/piece.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
+#include "neuroshard/io/compute_costs_io.h"
 
 namespace neuroshard {
 
@@ -29,6 +30,8 @@ class SpeedControls {
   /// of rows, pooling factor or data type, or that took no time, are left out. Throws InputError
   /// for a file that cannot be read. The controls refer to `tables`.
   SpeedControls(const std::vector<std::string>& files, std::span<const Table> tables);
+  /// The same, of files that have been read.
+  SpeedControls(const std::vector<ComputeCosts>& costs, std::span<const Table> tables);
 
   /// `count` samples of this batch size and optimizer, or all of them if they are fewer.
   [[nodiscard]] std::vector<SpeedControl> draw(std::int64_t batch_size, Optimizer optimizer,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <vector>
 
 #include "neuroshard/collect/communication/all_to_all_benchmark.h"
 #include "neuroshard/core/error.h"

@@ -135,7 +135,7 @@ class Trainer {
         const std::string prefix = fmt::format("{}.{}.", set, direction);
         info.metrics[prefix + "devices"] = static_cast<double>(values.count);
         info.metrics[prefix + "mape"] = values.mape;
-        info.metrics[prefix + "kendall_tau"] = values.kendall_tau;
+        info.metrics[prefix + "kendall_tau"] = values.kendall_tau.value_or(0.0);
       };
       add_direction("forward", metrics.forward);
       add_direction("backward", metrics.backward);

@@ -188,7 +188,7 @@ class Trainer {
       info.metrics[set + ".mse"] = metrics.mse;
       info.metrics[set + ".mae"] = metrics.mae;
       info.metrics[set + ".mape"] = metrics.mape;
-      info.metrics[set + ".kendall_tau"] = metrics.kendall_tau;
+      info.metrics[set + ".kendall_tau"] = metrics.kendall_tau.value_or(0.0);
     };
     add("training", result.training);
     add("validation", result.validation);

@@ -15,6 +15,12 @@ struct ModelTest {
   double bias = 0.0;
 };
 
+/// The test on one file.
+struct FileTest {
+  std::string path;
+  ModelTest result;
+};
+
 /// Of all samples of a file of measured computation costs. Throws InputError if the file is
 /// malformed or has no samples.
 [[nodiscard]] ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path);

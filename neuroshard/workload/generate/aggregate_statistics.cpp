@@ -10,6 +10,7 @@ AggregateStatistics aggregate_statistics(std::span<const Table> tables, std::int
   for (const Table& table : tables) {
     const ReuseStatistics statistics = reuse_statistics(table, batch_size);
     sum.num_embeddings += table.num_embeddings;
+    sum.weight_bytes += table.num_embeddings * table.embedding_dim * element_bytes(table.data_type);
     sum.mean_pooling_factor += table.pooling_factor / static_cast<double>(tables.size());
     sum.num_indices += statistics.num_indices;
     sum.distinct_rows += statistics.distinct_rows;

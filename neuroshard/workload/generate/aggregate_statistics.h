@@ -12,6 +12,7 @@ namespace neuroshard {
 struct AggregateStatistics {
   std::int64_t num_tables = 0;
   std::int64_t num_embeddings = 0;    ///< rows of all tables
+  std::int64_t weight_bytes = 0;      ///< of all tables, without the optimizer's state
   double mean_pooling_factor = 0.0;   ///< unweighted, over tables
   double num_indices = 0.0;           ///< lookups of one batch
   double distinct_rows = 0.0;         ///< rows hit at least once

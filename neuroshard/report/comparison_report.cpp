@@ -1,5 +1,5 @@
-// A comparison's summaries as a table, with what its columns mean below it.
-#include "cli/comparison_report.h"
+// A comparison as text.
+#include "neuroshard/report/comparison_report.h"
 
 #include <fmt/format.h>
 
@@ -8,16 +8,17 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/core/units.h"
 #include "neuroshard/report/text_table.h"
 
-namespace neuroshard::cli {
+namespace neuroshard {
 
 namespace {
 
 /// Columns that there is something for.
 struct Columns {
   bool measured = false;
-  bool controlled = false;  ///< beside samples measured earlier
+  bool controlled = false;  ///< with samples measured earlier
   bool related = false;     ///< to the reference
 };
 
@@ -33,6 +34,11 @@ Columns columns_of(const std::vector<ComparisonSummary>& summaries) {
 
 std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.3f}", *value) : "";
+}
+
+/// A mean over the tasks that every algorithm solved, if there are any.
+std::string mean(const ComparisonSummary& summary, const std::optional<double>& value) {
+  return summary.common == 0 ? "-" : number(value);
 }
 
 std::string share(const std::optional<double>& value) {
@@ -52,11 +58,11 @@ std::vector<std::string> titles_of(const Columns& columns) {
 std::vector<std::string> row_of(const ComparisonSummary& summary, const Columns& columns) {
   std::vector<std::string> cells{
       summary.algorithm, fmt::format("{}/{}", summary.solved, summary.tasks),
-      fmt::format("{:.3f}", summary.mean_predicted_ms), fmt::format("{}", summary.wins),
+      mean(summary, summary.mean_predicted_ms), fmt::format("{}", summary.wins),
       fmt::format("{:.2f}", summary.mean_wall_ms)};
   if (columns.measured) {
-    cells.push_back(number(summary.mean_measured_ms));
-    cells.push_back(number(summary.mean_measured_compute_ms));
+    cells.push_back(mean(summary, summary.mean_measured_ms));
+    cells.push_back(mean(summary, summary.mean_measured_compute_ms));
     cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
     cells.push_back(share(summary.mean_gap));
   }
@@ -79,41 +85,47 @@ std::pair<double, double> range_of_drift(const std::vector<ComparisonEntry>& ent
   return {low, high};
 }
 
-void print_notes(const Columns& columns, const std::vector<ComparisonEntry>& entries,
-                 const ComparisonSetting& setting) {
+/// What the columns mean.
+std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& entries,
+                  const ComparisonSetting& setting) {
+  std::string text;
   if (columns.measured) {
-    fmt::print("measured: computation run here, all-to-alls {}; gap: between predicted and that\n",
-               setting.platform.empty() ? "predicted" : "simulated on " + setting.platform);
+    text += fmt::format(
+        "measured: computation run here, all-to-alls {}; gap: mean of |predicted/measured - 1|\n",
+        setting.platform.empty() ? "predicted" : "simulated on " + setting.platform);
   }
   if (columns.controlled) {
     const auto [low, high] = range_of_drift(entries);
-    fmt::print(
+    text += fmt::format(
         "less drift: the gap at the controls' earlier speed, from which the machine's differed by "
         "{:+.1f}% to {:+.1f}%\n",
         100.0 * (low - 1.0), 100.0 * (high - 1.0));
   }
   if (columns.related) {
-    fmt::print("ratio: {} cost to that of {}, mean and worst over the tasks that both solved\n",
-               columns.measured ? "measured" : "predicted", setting.reference);
+    text += fmt::format(
+        "ratio: {} cost to that of {}, mean and worst over the tasks that both "
+        "solved\n",
+        columns.measured ? "measured" : "predicted", setting.reference);
   }
+  return text;
 }
 
 }  // namespace
 
-void print_comparison(const std::vector<ComparisonEntry>& entries,
-                      const std::vector<ComparisonSummary>& summaries,
-                      const ComparisonSetting& setting) {
+std::string comparison_text(const std::vector<ComparisonEntry>& entries,
+                            const std::vector<ComparisonSummary>& summaries,
+                            const ComparisonSetting& setting) {
   const Columns columns = columns_of(summaries);
   TextTable table;
   table.add_column("algorithm", TextTable::Align::left);
   for (const std::string& title : titles_of(columns)) table.add_column(title);
   for (const ComparisonSummary& summary : summaries) table.add_row(row_of(summary, columns));
-  fmt::print("{}", table.to_string());
+  std::string text = table.to_string();
   if (!summaries.empty()) {
-    fmt::print("mean costs over the {} tasks that every algorithm solved\n",
-               summaries.front().common);
+    text += fmt::format("mean costs over the {} that every algorithm solved\n",
+                        format_count(summaries.front().common, "task"));
   }
-  print_notes(columns, entries, setting);
+  return text + notes(columns, entries, setting);
 }
 
-}  // namespace neuroshard::cli
+}  // namespace neuroshard

@@ -1,0 +1,58 @@
+// Options of comparisons.
+#include "cli/comparison_options.h"
+
+#include <fmt/format.h>
+
+#include "cli/options.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+
+namespace neuroshard::cli {
+
+void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
+  command
+      .add_option("--algorithms", options.algorithms,
+                  "Names; all; or ablation: the search without one of its parts at a time")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--model", options.models,
+                     "Cost model by name or file; once for computation, once for communication");
+  command.add_flag("--measure", options.measure,
+                   "Also measure every plan's computation on this machine");
+  command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
+      ->capture_default_str();
+  command.add_option("--time-limit", options.time_limit, "For improving the search's plan")
+      ->capture_default_str();
+  command.add_option("--threads", options.planner.num_threads, "0: one per core")
+      ->check(integer_between(0, kMaxThreads))
+      ->capture_default_str();
+  add_improvement_options(command, options.planner);
+  command.add_option("--seed", options.planner.seed, "Where chance plays a part")
+      ->check(seed())
+      ->capture_default_str();
+}
+
+ComparisonRunOptions comparison_run_options(const ComparisonOptions& options) {
+  ComparisonRunOptions run;
+  run.planner = options.planner;
+  run.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
+  run.controls = options.controls;
+  if (!options.measure) {
+    if (!options.controls.empty()) {
+      throw InputError("--controls", "--measure with it", "no --measure");
+    }
+    return run;
+  }
+  BackendOptions measuring = options.measuring;
+  measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
+  run.measuring = chosen_backend(measuring, 1);
+  if (measuring.on_gpus()) run.backend = measuring.backend;
+  return run;
+}
+
+std::string progress_text(const ComparisonProgress& progress) {
+  return fmt::format("{} of {} tasks, {} left", progress.done, progress.tasks,
+                     format_seconds(progress.seconds_left));
+}
+
+}  // namespace neuroshard::cli

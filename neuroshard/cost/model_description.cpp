@@ -1,0 +1,52 @@
+// Models as JSON.
+#include "neuroshard/cost/model_description.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/io/checksum.h"
+
+namespace neuroshard {
+
+Json to_json(const ModelEntry& entry) {
+  return Json::Object{{"name", entry.name},
+                      {"kind", entry.kind},
+                      {"is_estimate", entry.is_estimate},
+                      {"origin", entry.origin}};
+}
+
+Json model_list_json() {
+  Json::Array models;
+  for (const ModelEntry& entry : list_models()) models.push_back(to_json(entry));
+  return Json::Object{{"format", "neuroshard/models/1"}, {"models", std::move(models)}};
+}
+
+Json model_json(const ModelEntry& entry) {
+  Json json = Json::Object{{"format", "neuroshard/model-description/1"},
+                           {"name", entry.name},
+                           {"kind", entry.kind},
+                           {"is_estimate", entry.is_estimate},
+                           {"origin", entry.origin}};
+  if (entry.is_estimate) return json;
+  const ModelFile file(entry.origin);
+  json.set("name", std::filesystem::path(entry.origin).stem().string());
+  json.set("sha256", sha256_file(entry.origin));
+  for (const char* field : {"architecture", "feature_schema", "training_data_sha256"}) {
+    json.set(field, file.metadata(field));
+  }
+  if (file.kind() == "communication") {
+    (void)communication_model_from(file, entry.origin);  // refuses what is not a whole model
+    json.set("clusters", file.json("clusters"));
+  } else {
+    json.set("networks", compute_model_from(file, entry.origin)->members().size());
+    json.set("hardware", file.json("hardware"));
+    json.set("operator", file.json("operator"));
+  }
+  json.set("range", file.json("range"));
+  json.set("metrics", file.json("metrics"));
+  return json;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,126 @@
+// Comparisons as JSON.
+#include "neuroshard/evaluate/comparison_io.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace neuroshard {
+
+namespace {
+
+template <typename T>
+void set_if(Json& object, const char* key, const std::optional<T>& value) {
+  if (value) object.set(key, *value);
+}
+
+double non_negative(const JsonReader& reader) {
+  const double value = reader.number();
+  if (!(value >= 0.0)) reader.fail("a number of at least 0");
+  return value;
+}
+
+std::optional<double> optional_number(const JsonReader& reader, std::string_view key) {
+  const std::optional<JsonReader> field = reader.optional_field(key);
+  return field ? std::optional(non_negative(*field)) : std::nullopt;
+}
+
+/// Columns and computation of each device: both or neither.
+void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
+  const std::optional<JsonReader> columns = reader.optional_field("device_columns");
+  const std::optional<JsonReader> compute = reader.optional_field("device_compute_ms");
+  if (!columns && !compute) return;
+  const std::size_t count = reader.field("device_columns").array_size();
+  if (reader.field("device_compute_ms").array_size() != count) {
+    compute->fail(fmt::format("{} numbers, one per device", count));
+  }
+  for (std::size_t d = 0; d < count; ++d) {
+    entry.device_columns.push_back(columns->element(d).integer(0));
+    entry.device_compute_ms.push_back(non_negative(compute->element(d)));
+  }
+}
+
+}  // namespace
+
+Json to_json(const ComparisonEntry& entry) {
+  Json json = Json::Object{{"task", entry.task},
+                           {"algorithm", entry.algorithm},
+                           {"found", entry.found},
+                           {"wall_ms", entry.wall_ms}};
+  if (!entry.found) return json.set("reason", entry.reason);
+  json.set("predicted_ms", entry.predicted_ms);
+  set_if(json, "measured_ms", entry.measured_ms);
+  set_if(json, "measured_compute_ms", entry.measured_compute_ms);
+  set_if(json, "compute_mape", entry.compute_mape);
+  set_if(json, "drift", entry.drift);
+  set_if(json, "less_drift_ms", entry.less_drift_ms);
+  if (!entry.device_columns.empty()) {
+    json.set("device_columns",
+             Json::Array(entry.device_columns.begin(), entry.device_columns.end()));
+    json.set("device_compute_ms",
+             Json::Array(entry.device_compute_ms.begin(), entry.device_compute_ms.end()));
+  }
+  return json;
+}
+
+Json to_json(const ComparisonSummary& summary) {
+  Json json = Json::Object{{"algorithm", summary.algorithm},
+                           {"tasks", summary.tasks},
+                           {"solved", summary.solved},
+                           {"common", summary.common},
+                           {"wins", summary.wins},
+                           {"mean_predicted_ms", summary.mean_predicted_ms},
+                           {"mean_wall_ms", summary.mean_wall_ms}};
+  set_if(json, "mean_measured_ms", summary.mean_measured_ms);
+  set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
+  set_if(json, "measured_wins", summary.measured_wins);
+  set_if(json, "mean_gap", summary.mean_gap);
+  set_if(json, "mean_gap_less_drift", summary.mean_gap_less_drift);
+  set_if(json, "mean_ratio", summary.mean_ratio);
+  set_if(json, "worst_ratio", summary.worst_ratio);
+  return json;
+}
+
+ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
+  reader.allow_fields({"task", "algorithm", "found", "wall_ms", "reason", "predicted_ms",
+                       "measured_ms", "measured_compute_ms", "compute_mape", "drift",
+                       "less_drift_ms", "device_columns", "device_compute_ms"});
+  ComparisonEntry entry;
+  entry.task = reader.field("task").text();
+  entry.algorithm = reader.field("algorithm").text();
+  entry.found = reader.field("found").boolean();
+  entry.wall_ms = non_negative(reader.field("wall_ms"));
+  if (!entry.found) {
+    entry.reason = reader.field("reason").text();
+    return entry;
+  }
+  entry.predicted_ms = non_negative(reader.field("predicted_ms"));
+  entry.measured_ms = optional_number(reader, "measured_ms");
+  entry.measured_compute_ms = optional_number(reader, "measured_compute_ms");
+  entry.compute_mape = optional_number(reader, "compute_mape");
+  entry.drift = optional_number(reader, "drift");
+  entry.less_drift_ms = optional_number(reader, "less_drift_ms");
+  read_devices(reader, entry);
+  return entry;
+}
+
+Json comparison_document(const CostModels& models, const std::vector<ComparisonEntry>& entries,
+                         const std::vector<ComparisonSummary>& summaries,
+                         const ComparisonSetting& setting) {
+  Json::Array summary_array;
+  for (const ComparisonSummary& summary : summaries) summary_array.push_back(to_json(summary));
+  Json::Array entry_array;
+  for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
+  Json document = Json::Object{{"format", kComparisonFormat},
+                               {"compute_model", models.compute->name()},
+                               {"communication_model", models.communication->name()},
+                               {"reference", setting.reference}};
+  if (!setting.platform.empty()) document.set("platform", setting.platform);
+  document.set("summary", std::move(summary_array));
+  document.set("entries", std::move(entry_array));
+  return document;
+}
+
+}  // namespace neuroshard

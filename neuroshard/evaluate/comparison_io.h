@@ -1,0 +1,37 @@
+// Comparisons as JSON: entries, summaries, and the document "neuroshard/comparison/1"
+// (docs/formats.md).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_reader.h"
+
+namespace neuroshard {
+
+inline constexpr std::string_view kComparisonFormat = "neuroshard/comparison/1";
+
+/// {"task": ..., "algorithm": ..., "found": ..., ...}; fields that have no value are left out.
+[[nodiscard]] Json to_json(const ComparisonEntry& entry);
+/// As in the documents of `compare`; fields that have no value are left out.
+[[nodiscard]] Json to_json(const ComparisonSummary& summary);
+/// Throws InputError for fields missing, unknown or out of range.
+[[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
+
+/// What a comparison's numbers refer to.
+struct ComparisonSetting {
+  std::string reference;  ///< algorithm that ratios are to
+  std::string platform;   ///< cluster on which measured plans' all-to-alls were simulated; or empty
+};
+
+/// The whole result.
+[[nodiscard]] Json comparison_document(const CostModels& models,
+                                       const std::vector<ComparisonEntry>& entries,
+                                       const std::vector<ComparisonSummary>& summaries,
+                                       const ComparisonSetting& setting);
+
+}  // namespace neuroshard

@@ -1,0 +1,194 @@
+// Planners over many tasks, a group of tasks at a time.
+#include "neuroshard/evaluate/comparison_run.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/io/checksum.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/io/task_io.h"
+#include "neuroshard/workload/workload_catalog.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Tasks whose plans are measured together: the more, the less time is spent on filling the caches
+/// with other things between two passes; a run that is killed loses as many.
+constexpr std::size_t kTasksTogether = 12;
+
+/// Samples measured again with each group of tasks: their median ratio is then within 1 to 2 %
+/// where single samples differ by 5 %.
+constexpr std::size_t kControlsPerGroup = 32;
+
+std::vector<ComputeCosts> read_costs(const std::vector<std::string>& files) {
+  std::vector<ComputeCosts> costs;
+  for (const std::string& file : files) costs.push_back(read_compute_costs(file));
+  return costs;
+}
+
+/// The workload that the files say they were measured on.
+std::string workload_of(const std::vector<std::string>& files,
+                        const std::vector<ComputeCosts>& costs) {
+  std::string workload;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string place = files[i] + ": line 1: sampling.workload";
+    const std::optional<Json>& sampling = costs[i].header.sampling;
+    const Json* name = sampling ? sampling->find("workload") : nullptr;
+    if (name == nullptr || name->text() == nullptr) {
+      throw InputError(place, "the name of a workload", name == nullptr ? "none" : describe(*name));
+    }
+    if (!workload.empty() && *name->text() != workload) {
+      throw InputError(place, workload + ", as in " + files.front(), describe(*name));
+    }
+    workload = *name->text();
+  }
+  return workload;
+}
+
+bool can_be_measured_together(const Task& a, const Task& b) {
+  return a.batch_size == b.batch_size && a.optimizer == b.optimizer;
+}
+
+}  // namespace
+
+std::vector<NamedTask> read_named_tasks(const std::vector<std::string>& files) {
+  std::vector<NamedTask> tasks;
+  for (const std::string& file : files) {
+    tasks.push_back(
+        {file, read_task(file), Json::Object{{"file", file}, {"sha256", sha256_file(file)}}});
+  }
+  return tasks;
+}
+
+ComparisonRun::ComparisonRun(std::vector<std::unique_ptr<Planner>> planners,
+                             ComparisonRunOptions options)
+    : planners_(std::move(planners)), options_(std::move(options)) {
+  if (options_.controls.empty()) return;
+  if (!options_.measuring) {
+    throw InputError("controls", "plans that are measured with them", "none");
+  }
+  const std::vector<ComputeCosts> costs = read_costs(options_.controls);
+  control_tables_ = find_workload(workload_of(options_.controls, costs), 0);
+  controls_.emplace(costs, control_tables_.tables);
+}
+
+ComputeBackend* ComparisonRun::backend() {
+  if (options_.measuring && !backend_) backend_ = options_.measuring->make();
+  return backend_.get();
+}
+
+std::vector<SpeedControl> ComparisonRun::controls(const Task& task, std::size_t group) const {
+  if (!controls_) return {};
+  std::vector<SpeedControl> drawn =
+      controls_->draw(task.batch_size, task.optimizer, kControlsPerGroup,
+                      Random::for_stream(mix64(options_.planner.seed), group));
+  if (drawn.empty()) {
+    throw InputError("controls",
+                     fmt::format("samples of batch size {}, optimizer {} and tables of {}",
+                                 task.batch_size, to_string(task.optimizer), control_tables_.name),
+                     "none");
+  }
+  return drawn;
+}
+
+Json ComparisonRun::comparison_json(const CostModels& models,
+                                    const std::vector<NamedTask>& tasks) const {
+  Json::Array identities;
+  for (const NamedTask& task : tasks) identities.push_back(task.identity);
+  Json::Array algorithms;
+  for (const std::unique_ptr<Planner>& planner : planners_) {
+    algorithms.push_back(std::string(planner->name()));
+  }
+  const PlannerOptions& planner = options_.planner;
+  Json result = Json::Object{
+      {"algorithms", std::move(algorithms)},
+      {"compute_model", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
+      {"communication_model",
+       to_json(ModelReference{models.communication->name(), models.communication_sha256})},
+      {"seed", planner.seed},
+      {"time_limit_seconds", planner.time_limit_seconds},
+      {"steps", planner.steps},
+      {"pessimism", planner.pessimism},
+      {"least_gain", planner.least_gain},
+      {"measured", options_.measuring.has_value()},
+      {"tasks", std::move(identities)}};
+  if (!options_.controls.empty()) {
+    Json::Array controls;
+    for (const std::string& file : options_.controls) controls.push_back(sha256_file(file));
+    result.set("controls", std::move(controls));
+  }
+  if (planner.improvement != PlannerOptions{}.improvement) {
+    result.set("improvement", to_string(planner.improvement));
+  }
+  if (!options_.backend.empty()) result.set("backend", options_.backend);
+  return result;
+}
+
+std::span<const std::size_t> ComparisonRun::next_group(const std::vector<NamedTask>& tasks,
+                                                       std::span<const std::size_t> open,
+                                                       std::size_t first) const {
+  const std::size_t most = options_.measuring ? kTasksTogether : 1;
+  std::size_t size = 1;
+  while (size < most && first + size < open.size() &&
+         can_be_measured_together(tasks[open[first]].task, tasks[open[first + size]].task)) {
+    ++size;
+  }
+  return open.subspan(first, size);
+}
+
+std::vector<std::vector<ComparisonEntry>> ComparisonRun::compare_group(
+    const std::vector<NamedTask>& tasks, std::span<const std::size_t> group,
+    std::span<const CostModels> models) {
+  std::vector<ComparisonTask> simulated;
+  for (const std::size_t task : group) {
+    const CostModels& own = models.size() == 1 ? models.front() : models[task];
+    simulated.push_back({tasks[task].name, std::make_shared<Simulator>(
+                                               tasks[task].task, own.compute, own.communication)});
+  }
+  const std::vector<SpeedControl> sets = controls(tasks[group.front()].task, group.front());
+  return compare_on_tasks(simulated, planners_, options_.planner, backend(), sets);
+}
+
+std::vector<ComparisonEntry> ComparisonRun::compare(
+    const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
+    const std::string& journal_file,
+    const std::function<void(const ComparisonProgress&)>& on_progress) {
+  std::optional<ComparisonJournal> journal;
+  if (!journal_file.empty()) journal.emplace(journal_file, comparison_json(models.front(), tasks));
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<std::size_t> open;
+  std::vector<std::vector<ComparisonEntry>> by_task(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto* done = journal ? journal->find(static_cast<std::int64_t>(i)) : nullptr;
+    if (done != nullptr) {
+      by_task[i] = *done;
+    } else {
+      open.push_back(i);
+    }
+  }
+  for (std::size_t next = 0; next < open.size();) {
+    const std::span<const std::size_t> group = next_group(tasks, open, next);
+    const auto results = compare_group(tasks, group, models);
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      by_task[group[i]] = results[i];
+      if (journal) journal->append(static_cast<std::int64_t>(group[i]), results[i]);
+    }
+    next += group.size();
+    if (!on_progress) continue;
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    const double seconds_each = elapsed.count() / static_cast<double>(next);
+    on_progress({tasks.size() - open.size() + next, tasks.size(),
+                 seconds_each * static_cast<double>(open.size() - next)});
+  }
+  std::vector<ComparisonEntry> entries;
+  for (const auto& of_task : by_task) entries.insert(entries.end(), of_task.begin(), of_task.end());
+  return entries;
+}
+
+}  // namespace neuroshard

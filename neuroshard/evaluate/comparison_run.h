@@ -1,0 +1,93 @@
+// A comparison from its first task to its last: plans that are measured together, a journal with
+// which a stopped run goes on, and samples measured earlier as controls of the machine's speed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/collect/compute/speed_controls.h"
+#include "neuroshard/core/task.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/evaluate/comparison_journal.h"
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/search/planner.h"
+#include "neuroshard/workload/workload.h"
+
+namespace neuroshard {
+
+/// A task of a comparison.
+struct NamedTask {
+  std::string name;
+  Task task;
+  Json identity;  ///< what a run that goes on must agree on: where the task came from
+};
+
+/// The tasks of these files, named after them and identified by name and content. Throws InputError
+/// for a file that is no task.
+[[nodiscard]] std::vector<NamedTask> read_named_tasks(const std::vector<std::string>& files);
+
+struct ComparisonRunOptions {
+  PlannerOptions planner;
+  /// What measures the computation of every plan; nothing: costs are only predicted.
+  std::optional<ComputeBackendFactory> measuring;
+  std::string backend;  ///< its name in the journal; empty: this machine's CPU
+  /// With `measuring`: files of computation costs measured earlier (.jsonl[.gz]) of one workload,
+  /// some samples of which are measured again with each group of plans.
+  std::vector<std::string> controls;
+};
+
+struct ComparisonProgress {
+  std::size_t done = 0;  ///< tasks, those of an earlier run among them
+  std::size_t tasks = 0;
+  double seconds_left = 0.0;  ///< an estimate
+};
+
+/// Runs planners on tasks, and measures their plans if asked for.
+class ComparisonRun {
+ public:
+  /// Throws InputError for controls without anything that measures, and for files of controls that
+  /// cannot be read, are of several workloads, or do not say of which.
+  ComparisonRun(std::vector<std::unique_ptr<Planner>> planners, ComparisonRunOptions options);
+
+  /// The entries of all tasks, in their order. `models` are one pair for all tasks, or one for
+  /// each, whose computation model is the same. `journal` is a file of results task by task with
+  /// which a run that was stopped goes on; may be empty. `on_progress` is called after each group
+  /// of tasks. Throws InputError for the journal of another comparison, and if no control has the
+  /// batch size and optimizer of a task; MachineError as the backend does.
+  [[nodiscard]] std::vector<ComparisonEntry> compare(
+      const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
+      const std::string& journal = "",
+      const std::function<void(const ComparisonProgress&)>& on_progress = {});
+
+ private:
+  /// What a journal's results depend on.
+  [[nodiscard]] Json comparison_json(const CostModels& models,
+                                     const std::vector<NamedTask>& tasks) const;
+  /// The open tasks from `open[first]` on that are planned, and measured, together.
+  [[nodiscard]] std::span<const std::size_t> next_group(const std::vector<NamedTask>& tasks,
+                                                        std::span<const std::size_t> open,
+                                                        std::size_t first) const;
+  [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_group(
+      const std::vector<NamedTask>& tasks, std::span<const std::size_t> group,
+      std::span<const CostModels> models);
+  /// Samples to measure with these tasks' plans; none if no files of them were given.
+  [[nodiscard]] std::vector<SpeedControl> controls(const Task& task, std::size_t group) const;
+  /// Memory is only taken, and given time to settle, once there is something to measure.
+  [[nodiscard]] ComputeBackend* backend();
+
+  std::vector<std::unique_ptr<Planner>> planners_;
+  ComparisonRunOptions options_;
+  Workload control_tables_;
+  std::optional<SpeedControls> controls_;
+  std::unique_ptr<ComputeBackend> backend_;
+};
+
+}  // namespace neuroshard

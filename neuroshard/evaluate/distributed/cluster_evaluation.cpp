@@ -1,0 +1,102 @@
+// Iterations of plans on a simulated cluster.
+#include "neuroshard/evaluate/distributed/cluster_evaluation.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "neuroshard/collect/communication/simgrid_simulation.h"
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+
+namespace {
+
+std::vector<DeviceIteration> devices_of(const IterationCase& iteration,
+                                        const IterationTimes& times) {
+  std::vector<DeviceIteration> devices;
+  for (std::size_t d = 0; d < times.backward_ms.size(); ++d) {
+    devices.push_back({.backward_comm_ms = times.backward_ms[d],
+                       .update_ms = iteration.compute_ms[d],
+                       .lookup_ms = 0.0,
+                       .forward_comm_ms = times.forward_ms[d]});
+  }
+  return devices;
+}
+
+/// The devices of each iteration, on the task's topology and with its batch.
+std::vector<std::vector<DeviceIteration>> simulate(const Task& task, const std::string& platform,
+                                                   std::span<const IterationCase> iterations) {
+  std::vector<std::vector<DeviceIteration>> simulated(iterations.size());
+  std::size_t begun = 0;
+  simulate_iterations(
+      {.platform = platform,
+       .world_size = task.topology.world_size,
+       .local_world_size = task.topology.local_world_size,
+       .batch_size = task.batch_size,
+       .data_type = DataType::fp32},
+      [&]() -> std::optional<NumberedIteration> {
+        if (begun == iterations.size()) return std::nullopt;
+        const std::size_t number = begun++;
+        return NumberedIteration{static_cast<std::int64_t>(number), iterations[number]};
+      },
+      [&](std::int64_t number, const IterationTimes& times) {
+        simulated[number] = devices_of(iterations[number], times);
+      });
+  return simulated;
+}
+
+}  // namespace
+
+PlanIterations simulate_plan(const Task& task, const PlanCost& predicted,
+                             const std::string& platform) {
+  IterationCase iteration;
+  for (const DeviceCost& device : predicted.devices) {
+    iteration.columns.push_back(device.num_columns);
+    iteration.compute_ms.push_back(device.compute_ms);
+  }
+  PlanIterations result;
+  result.devices = simulate(task, platform, {&iteration, 1}).front();
+  result.cost_ms = iteration_cost_ms(result.devices);
+  result.iterations = 1;
+  return result;
+}
+
+void require_one_cluster(const std::vector<NamedTask>& tasks) {
+  for (const NamedTask& named : tasks) {
+    const Task& first = tasks.front().task;
+    if (named.task.topology.world_size != first.topology.world_size ||
+        named.task.topology.local_world_size != first.topology.local_world_size ||
+        named.task.batch_size != first.batch_size) {
+      throw InputError(
+          named.name,
+          "the topology and batch size of " + tasks.front().name + ", as one cluster is simulated",
+          "another");
+    }
+  }
+}
+
+void simulate_communication(const std::vector<NamedTask>& tasks, const std::string& platform,
+                            std::vector<ComparisonEntry>& entries) {
+  require_one_cluster(tasks);
+  std::vector<IterationCase> iterations;
+  std::vector<std::optional<double>*> costs;
+  for (ComparisonEntry& entry : entries) {
+    if (!entry.measured_ms) continue;
+    IterationCase iteration;
+    iteration.columns = entry.device_columns;
+    iteration.compute_ms = entry.device_compute_ms;
+    iterations.push_back(iteration);
+    costs.push_back(&entry.measured_ms);
+    if (!entry.drift) continue;
+    for (double& ms : iteration.compute_ms) ms /= *entry.drift;
+    iterations.push_back(std::move(iteration));
+    costs.push_back(&entry.less_drift_ms);
+  }
+  const auto simulated = simulate(tasks.front().task, platform, iterations);
+  for (std::size_t i = 0; i < costs.size(); ++i) *costs[i] = iteration_cost_ms(simulated[i]);
+}
+
+}  // namespace neuroshard

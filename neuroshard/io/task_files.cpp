@@ -1,0 +1,60 @@
+// Folders of task files.
+#include "neuroshard/io/task_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <system_error>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/io/task_io.h"
+
+namespace neuroshard {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<std::string> json_files_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> files;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->path().extension() == ".json") files.push_back(entry->path());
+  }
+  if (error) throw InputError(folder, "a readable folder", error.message());
+  if (files.empty()) throw InputError(folder, "a folder with task files (.json)", "none in it");
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::vector<std::string> find_task_files(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    const std::vector<std::string> inside = json_files_in(path);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+void write_task_files(const std::vector<Task>& tasks, const std::string& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw InputError(folder, "a folder to write to", error.message());
+  if (tasks.empty()) return;
+  const std::size_t width = std::to_string(tasks.size() - 1).size();
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    write_task(tasks[i], fmt::format("{}/task-{:0{}}.json", folder, i, width));
+  }
+}
+
+}  // namespace neuroshard

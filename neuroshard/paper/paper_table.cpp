@@ -1,0 +1,138 @@
+// Cells of the paper's table.
+#include "neuroshard/paper/paper_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/report/text_table.h"
+#include "neuroshard/workload/workload_catalog.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Tables of the paper's tasks, per device.
+constexpr double kFewestTables = 2.5;
+constexpr double kMostTables = 15.0;
+
+/// One line per algorithm, one column per cell.
+template <typename Value>
+std::string table_of(const char* title, std::span<const PaperTableCell> cells, const Value& value) {
+  TextTable table;
+  table.add_column(title, TextTable::Align::left);
+  for (const PaperTableCell& cell : cells) table.add_column(fmt::format("{}", cell.max_dim));
+  for (std::size_t a = 0; a < cells.front().summaries.size(); ++a) {
+    std::vector<std::string> row{cells.front().summaries[a].algorithm};
+    for (const PaperTableCell& cell : cells) row.push_back(value(cell.summaries[a]));
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+std::string mean_cost(const ComparisonSummary& summary) {
+  if (summary.common == 0) return "-";
+  return fmt::format("{:.3f}", summary.mean_measured_ms.value_or(summary.mean_predicted_ms));
+}
+
+std::string share_solved(const ComparisonSummary& summary) {
+  return fmt::format("{:.0f}%", 100.0 * summary.solved / summary.tasks);
+}
+
+Json cell_json(const PaperTableCell& cell) {
+  Json::Array algorithms;
+  for (const ComparisonSummary& summary : cell.summaries) {
+    Json json = Json::Object{{"algorithm", summary.algorithm},
+                             {"tasks", summary.tasks},
+                             {"solved", summary.solved},
+                             {"common", summary.common},
+                             {"mean_predicted_ms", summary.mean_predicted_ms}};
+    if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
+    algorithms.push_back(std::move(json));
+  }
+  return Json::Object{
+      {"devices", cell.devices}, {"max_dim", cell.max_dim}, {"summary", std::move(algorithms)}};
+}
+
+}  // namespace
+
+std::vector<NamedTask> paper_tasks(const PaperTableOptions& options, const Workload& workload,
+                                   int devices, std::int64_t max_dim) {
+  TaskGeneratorOptions generator = options.tasks;
+  generator.num_devices = devices;
+  generator.max_dim = max_dim;
+  const auto available = static_cast<int>(workload.tables.size());
+  generator.min_tables = std::min(static_cast<int>(kFewestTables * devices), available);
+  generator.max_tables = std::min(static_cast<int>(kMostTables * devices), available);
+  std::vector<NamedTask> tasks;
+  for (int i = 0; i < options.count; ++i) {
+    const std::string name = fmt::format("{}x{}-{:03}", devices, max_dim, i);
+    tasks.push_back({name, generate_task(workload, generator, static_cast<std::uint64_t>(i)),
+                     Json::Object{{"workload", options.workload},
+                                  {"workload_seed", options.workload_seed},
+                                  {"seed", generator.seed},
+                                  {"index", i},
+                                  {"devices", devices},
+                                  {"max_dim", max_dim},
+                                  {"memory_bytes", generator.memory_bytes},
+                                  {"batch_size", generator.batch_size},
+                                  {"optimizer", std::string(to_string(generator.optimizer))},
+                                  {"interconnect", generator.interconnect}}});
+  }
+  return tasks;
+}
+
+std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
+                                            ComparisonRun& comparison,
+                                            const PaperTableCallbacks& callbacks) {
+  const Workload workload = find_workload(options.workload, options.workload_seed);
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error) throw InputError(options.folder, "a folder to write to", error.message());
+  std::vector<PaperTableCell> cells;
+  for (const int devices : options.devices) {
+    for (const std::int64_t max_dim : options.max_dims) {
+      const std::vector<NamedTask> tasks = paper_tasks(options, workload, devices, max_dim);
+      const CostModels models = load_cost_models(options.models, tasks.front().task.topology);
+      const std::string name = fmt::format("devices-{}-max-dim-{}", devices, max_dim);
+      const std::vector<ComparisonEntry> entries =
+          comparison.compare(tasks, {&models, 1}, fmt::format("{}/{}.jsonl", options.folder, name),
+                             [&](const ComparisonProgress& progress) {
+                               if (callbacks.on_progress) callbacks.on_progress(name, progress);
+                             });
+      cells.push_back({devices, max_dim, summarize(entries)});
+    }
+    if (callbacks.on_devices) {
+      callbacks.on_devices(std::span(cells).last(options.max_dims.size()));
+    }
+  }
+  return cells;
+}
+
+std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
+                             std::span<const PaperTableCell> cells) {
+  if (cells.empty()) return "";
+  const int devices = cells.front().devices;
+  return fmt::format(
+             "{}, {} to {} tables, {} a column: mean {} cost [ms] over the tasks that every "
+             "algorithm solved, by largest dimension\n",
+             format_count(devices, "device"), static_cast<int>(kFewestTables * devices),
+             static_cast<int>(kMostTables * devices), format_count(options.count, "task"),
+             is_measured ? "measured" : "predicted") +
+         table_of("mean cost [ms]", cells, mean_cost) + "\n" +
+         table_of("share of tasks solved", cells, share_solved) + "\n";
+}
+
+Json paper_table_json(std::span<const PaperTableCell> cells) {
+  Json::Array array;
+  for (const PaperTableCell& cell : cells) array.push_back(cell_json(cell));
+  return Json::Object{{"format", "neuroshard/paper-table/1"}, {"cells", std::move(array)}};
+}
+
+}  // namespace neuroshard

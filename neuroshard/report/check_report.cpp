@@ -1,0 +1,35 @@
+// A plan's violations as text and as JSON.
+#include "neuroshard/report/check_report.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "neuroshard/core/units.h"
+
+namespace neuroshard {
+
+std::string check_text(const std::string& file, const PlanDocument& document,
+                       const std::vector<std::string>& found) {
+  const auto count = [](std::size_t number, const char* noun) {
+    return format_count(static_cast<std::int64_t>(number), noun);
+  };
+  if (found.empty()) {
+    return fmt::format("{}: valid: {} of {} on {}\n", file,
+                       count(document.plan.shards.size(), "shard"),
+                       count(document.task.tables.size(), "table"),
+                       count(document.task.topology.world_size, "device"));
+  }
+  std::string text;
+  for (const std::string& violation : found) text += fmt::format("{}: {}\n", file, violation);
+  return text;
+}
+
+Json check_json(const std::string& file, const std::vector<std::string>& found) {
+  return Json::Object{{"format", "neuroshard/check/1"},
+                      {"plan", file},
+                      {"valid", found.empty()},
+                      {"violations", Json::Array(found.begin(), found.end())}};
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,16 @@
+// A comparison's summaries as a table, with what its columns mean below it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/evaluate/comparison.h"
+#include "neuroshard/evaluate/comparison_io.h"
+
+namespace neuroshard {
+
+[[nodiscard]] std::string comparison_text(const std::vector<ComparisonEntry>& entries,
+                                          const std::vector<ComparisonSummary>& summaries,
+                                          const ComparisonSetting& setting);
+
+}  // namespace neuroshard

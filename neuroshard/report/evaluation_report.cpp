@@ -1,0 +1,113 @@
+// Evaluations as text.
+#include "neuroshard/report/evaluation_report.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <string_view>
+
+#include "neuroshard/core/units.h"
+#include "neuroshard/report/text_table.h"
+
+namespace neuroshard {
+
+namespace {
+
+std::string milliseconds(double value) { return fmt::format("{:.3f}", value); }
+
+/// How far `predicted` is from `actual`, with its sign.
+std::string error(double predicted, double actual) {
+  return fmt::format("{:+.1f}%", actual > 0.0 ? 100.0 * (predicted / actual - 1.0) : 0.0);
+}
+
+std::string mark_of(std::size_t device, const CriticalPath& path) {
+  std::string mark;
+  if (device == path.last_to_enter) mark += "<- the others wait for it";
+  if (device == path.last_to_end) mark += mark.empty() ? "<- ends last" : ", ends last";
+  return mark;
+}
+
+/// Each phase as predicted and as it was; `how` heads the columns of what no model predicted.
+std::string iterations_table(const PlanCost& predicted, const PlanIterations& actual,
+                             std::string_view how) {
+  TextTable table;
+  table.add_column("device");
+  for (const char* phase : {"backward comm", "compute", "forward comm", "total"}) {
+    table.add_column(fmt::format("{} ms", phase));
+    table.add_column(fmt::format("{} ms", how));
+  }
+  table.add_column("", TextTable::Align::left);
+  const CriticalPath path = critical_path(actual.devices);
+  for (std::size_t d = 0; d < actual.devices.size(); ++d) {
+    const DeviceCost& expected = predicted.devices[d];
+    const DeviceIteration& device = actual.devices[d];
+    table.add_row({fmt::format("{}", d), milliseconds(expected.backward_comm_ms),
+                   milliseconds(device.backward_comm_ms), milliseconds(expected.compute_ms),
+                   milliseconds(device.compute_ms()), milliseconds(expected.forward_comm_ms),
+                   milliseconds(device.forward_comm_ms), milliseconds(expected.total_ms()),
+                   milliseconds(device.total_ms()), mark_of(d, path)});
+  }
+  return table.to_string() +
+         fmt::format(
+             "\ncritical path: device {} enters the forward all-to-all last, {:.3f} ms after the "
+             "start; device {} ends last\n",
+             path.last_to_enter, path.entered_ms, path.last_to_end);
+}
+
+std::string correlation_text(const PlanEvaluation& evaluation) {
+  if (evaluation.compute_tau) {
+    return fmt::format("rank correlation (tau) {:.3f}", *evaluation.compute_tau);
+  }
+  return "rank correlation (tau) not defined: all devices are equal";
+}
+
+}  // namespace
+
+std::string evaluation_text(const PlanEvaluation& evaluation) {
+  TextTable table;
+  for (const char* title : {"device", "predicted ms", "measured ms", "+-", "error",
+                            "predicted total ms", "measured total ms"}) {
+    table.add_column(title);
+  }
+  table.add_column("", TextTable::Align::left);
+  for (std::size_t d = 0; d < evaluation.measured.devices.size(); ++d) {
+    const DeviceCost& predicted = evaluation.predicted.devices[d];
+    const DeviceCost& measured = evaluation.measured.devices[d];
+    table.add_row({fmt::format("{}", d), milliseconds(predicted.compute_ms),
+                   milliseconds(measured.compute_ms),
+                   fmt::format("{:.1f}%", 100.0 * evaluation.interval[d]),
+                   error(predicted.compute_ms, measured.compute_ms),
+                   milliseconds(predicted.total_ms()), milliseconds(measured.total_ms()),
+                   measured.total_ms() >= evaluation.measured.cost_ms ? "<- slowest" : ""});
+  }
+  return table.to_string() +
+         fmt::format(
+             "\npredicted and measured: computation; total: with communication as predicted; "
+             "+-: half the width of the 95% interval of what was measured\n"
+             "computation: mean error {:.1f}%, {}\n"
+             "plan cost: predicted {:.3f} ms, with measured computation {:.3f} ms (prediction "
+             "{})\n",
+             100.0 * evaluation.compute_mape, correlation_text(evaluation),
+             evaluation.predicted.cost_ms, evaluation.measured.cost_ms,
+             error(evaluation.predicted.cost_ms, evaluation.measured.cost_ms));
+}
+
+std::string simulated_iteration_text(const PlanCost& predicted, const PlanIterations& simulated) {
+  return iterations_table(predicted, simulated, "simulated") +
+         fmt::format(
+             "plan cost: predicted {:.3f} ms, with simulated communication {:.3f} ms (prediction "
+             "{})\n",
+             predicted.cost_ms, simulated.cost_ms, error(predicted.cost_ms, simulated.cost_ms));
+}
+
+std::string measured_iterations_text(const PlanCost& predicted, const PlanIterations& measured) {
+  return iterations_table(predicted, measured, "measured") +
+         fmt::format(
+             "plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% (95% interval of {}; "
+             "prediction {})\n",
+             predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval,
+             format_count(measured.iterations, "iteration"),
+             error(predicted.cost_ms, measured.cost_ms));
+}
+
+}  // namespace neuroshard

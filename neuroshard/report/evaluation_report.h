@@ -1,0 +1,23 @@
+// Evaluations of a plan as tables: measured or simulated next to predicted, device by device.
+#pragma once
+
+#include <string>
+
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/evaluate/iteration.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
+
+namespace neuroshard {
+
+/// Computation measured on one machine.
+[[nodiscard]] std::string evaluation_text(const PlanEvaluation& evaluation);
+
+/// All-to-alls simulated, computation as predicted.
+[[nodiscard]] std::string simulated_iteration_text(const PlanCost& predicted,
+                                                   const PlanIterations& simulated);
+
+/// Whole iterations measured among processes.
+[[nodiscard]] std::string measured_iterations_text(const PlanCost& predicted,
+                                                   const PlanIterations& measured);
+
+}  // namespace neuroshard

@@ -1,0 +1,151 @@
+// Cost models as text.
+#include "neuroshard/report/model_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+#include <memory>
+
+#include "neuroshard/core/interconnect.h"
+#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/report/text_table.h"
+#include "neuroshard/report/training_report.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// With its unit, which the metric's name tells.
+std::string metric_value(const std::string& name, double value) {
+  if (name.ends_with("mape")) return fmt::format("{:.3g}%", 100.0 * value);
+  if (name.ends_with("mae")) return fmt::format("{:.6g} ms", value);
+  if (name.ends_with("mse")) return fmt::format("{:.6g} ms^2", value);
+  return fmt::format("{:.6g}", value);
+}
+
+std::string metrics_text(const std::map<std::string, double>& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) {
+    text += fmt::format("{:<40}{}\n", name, metric_value(name, value));
+  }
+  return text;
+}
+
+/// Effective rates and latencies in words.
+std::string links_text(const Interconnect& interconnect) {
+  std::string text = fmt::format("up to {} per host", interconnect.devices_per_host);
+  if (interconnect.devices_per_host > 1) {
+    text += fmt::format(" with {:.4g} GB/s and {:.4g} ms between them",
+                        interconnect.effective_intra_host_gb_per_s(),
+                        interconnect.intra_host_latency_ms);
+  }
+  return text + fmt::format("; a network card of {:.4g} GB/s and {:.4g} ms for {}",
+                            interconnect.effective_card_gb_per_s(),
+                            interconnect.inter_host_latency_ms,
+                            interconnect.devices_per_card == 1
+                                ? "each device"
+                                : fmt::format("{}", interconnect.devices_per_card));
+}
+
+std::string cluster_text(const TrainedCluster& cluster) {
+  return fmt::format("interconnect    {}: {} to {} devices, {}\n", cluster.interconnect.name,
+                     cluster.min_world_size, cluster.max_world_size,
+                     links_text(cluster.interconnect));
+}
+
+std::string communication_model_text(const CommunicationModelFile& model, const std::string& file) {
+  const CommunicationModelInfo& info = model.info;
+  std::string text = fmt::format(
+      "name            {}\n"
+      "kind            communication\n"
+      "file            {}\n"
+      "sha256          {}\n"
+      "feature schema  {}\n"
+      "training data   sha256 {}\n"
+      "trained range   batch size {} to {}\n",
+      info.name, file, info.model_sha256, kCommunicationSchema, info.data_sha256,
+      info.min_batch_size, info.max_batch_size);
+  for (const TrainedCluster& cluster : info.clusters) text += cluster_text(cluster);
+  return text + metrics_text(info.metrics);
+}
+
+std::string range_text(const TrainedRange& range) {
+  std::vector<std::string> optimizers;
+  for (const Optimizer optimizer : range.optimizers) optimizers.emplace_back(to_string(optimizer));
+  std::vector<std::string> types;
+  for (const DataType type : range.data_types) types.emplace_back(to_string(type));
+  return fmt::format(
+      "trained range   batch size {} to {}; {} to {} columns; up to {} pieces, {} rows, "
+      "pooling factor {:.4g}; {}; {}\n",
+      range.min_batch_size, range.max_batch_size, range.min_columns, range.max_columns,
+      range.max_pieces, range.max_embeddings, range.max_pooling_factor, fmt::join(optimizers, ", "),
+      fmt::join(types, ", "));
+}
+
+std::string compute_model_text(const NeuralComputeModel& model, const std::string& file) {
+  const ComputeModelInfo& info = model.info();
+  return fmt::format(
+             "name            {}\n"
+             "kind            compute\n"
+             "file            {}\n"
+             "sha256          {}\n"
+             "architecture    {}\n"
+             "networks        {}\n"
+             "feature schema  {}\n"
+             "hardware        {}\n"
+             "operator        {}\n"
+             "training data   sha256 {}\n",
+             info.name, file, info.model_sha256, to_string(model.architecture()),
+             model.members().size(), to_string(model.members().front().schema), info.hardware,
+             info.operator_info, info.data_sha256) +
+         range_text(info.range) + metrics_text(info.metrics);
+}
+
+}  // namespace
+
+std::string models_table(const std::vector<ModelEntry>& models) {
+  TextTable table;
+  for (const char* title : {"name", "kind", "", "origin"}) {
+    table.add_column(title, TextTable::Align::left);
+  }
+  for (const ModelEntry& entry : models) {
+    table.add_row(
+        {entry.name, entry.kind, entry.is_estimate ? "estimate" : "pre-trained", entry.origin});
+  }
+  return table.to_string();
+}
+
+std::string model_text(const ModelEntry& entry) {
+  if (entry.is_estimate) {
+    std::string text =
+        fmt::format("name    {}\nkind    {} (an estimate, not measured)\nsource  {}\n", entry.name,
+                    entry.kind, entry.origin);
+    if (entry.kind != "communication") return text;
+    const std::string preset = entry.name.substr(kAnalyticPrefix.size());
+    return text + fmt::format("links   devices: {}\n", links_text(find_interconnect(preset)));
+  }
+  const ModelFile file(entry.origin);
+  if (file.kind() == "communication") {
+    return communication_model_text(communication_model_from(file, entry.origin), entry.origin);
+  }
+  return compute_model_text(*compute_model_from(file, entry.origin), entry.origin);
+}
+
+std::string model_tests_table(std::span<const FileTest> tests) {
+  TextTable table;
+  table.add_column("file", TextTable::Align::left);
+  for (const char* title : {"samples", "MAE [ms]", "MAPE", "bias", "tau"}) table.add_column(title);
+  for (const auto& [path, test] : tests) {
+    const PredictionMetrics& metrics = test.metrics;
+    table.add_row({std::filesystem::path(path).filename(), fmt::format("{}", metrics.count),
+                   fmt::format("{:.4f}", metrics.mae), fmt::format("{:.1f}%", 100.0 * metrics.mape),
+                   fmt::format("{:+.1f}%", 100.0 * test.bias), tau_text(metrics.kendall_tau, 4)});
+  }
+  return table.to_string();
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,76 @@
+// Metrics of a model as text.
+#include "neuroshard/report/training_report.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdint>
+
+#include "neuroshard/core/units.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Forward and backward, a line each.
+void add_rows(std::vector<MetricsRow>& rows, const std::string& name,
+              const CommunicationMetrics& metrics) {
+  rows.push_back({name + ", forward", metrics.forward});
+  rows.push_back({name + ", backward", metrics.backward});
+}
+
+}  // namespace
+
+std::string tau_text(const std::optional<double>& tau, int decimals) {
+  return tau ? fmt::format("{:.{}f}", *tau, decimals) : "not defined";
+}
+
+std::string metrics_table(const std::string& counted, std::span<const MetricsRow> rows) {
+  std::string text = fmt::format("{:<32}{:>8}{:>12}{:>10}{:>10}{:>13}\n", "", counted, "MSE [ms^2]",
+                                 "MAE [ms]", "MAPE", "tau");
+  for (const auto& [name, metrics] : rows) {
+    if (metrics.count == 0) continue;
+    text += fmt::format("{:<32}{:>8}{:>12.4f}{:>10.4f}{:>9.2f}%{:>13}\n", name, metrics.count,
+                        metrics.mse, metrics.mae, 100.0 * metrics.mape,
+                        tau_text(metrics.kendall_tau, 4));
+  }
+  return text;
+}
+
+std::string training_text(const ComputeTrainingResult& result, const std::string& model) {
+  const std::vector<MetricsRow> rows{{"training", result.training},
+                                     {"validation", result.validation},
+                                     {"unseen combinations", result.unseen_combinations},
+                                     {"unseen tables", result.unseen_tables}};
+  const auto networks = static_cast<std::int64_t>(result.best_epochs.size());
+  return metrics_table("samples", rows) +
+         fmt::format("{}: {}, best epoch{} {}, {}\n", model, format_count(networks, "network"),
+                     networks == 1 ? "" : "s", fmt::join(result.best_epochs, ", "),
+                     format_seconds(result.seconds));
+}
+
+std::string training_text(const CommunicationTrainingResult& result, const std::string& model,
+                          std::span<const RivalMetrics> rivals) {
+  std::vector<MetricsRow> rows;
+  add_rows(rows, "training", result.training);
+  add_rows(rows, "validation", result.validation);
+  add_rows(rows, "unseen placements", result.unseen_placements);
+  add_rows(rows, "  by the links alone", result.links_unseen_placements);
+  for (const RivalMetrics& rival : rivals) {
+    add_rows(rows, "  " + rival.name, rival.unseen_placements);
+  }
+  add_rows(rows, "held-out files", result.held_out);
+  add_rows(rows, "  by the links alone", result.links_held_out);
+  for (const RivalMetrics& rival : rivals) add_rows(rows, "  " + rival.name, rival.held_out);
+  return metrics_table("devices", rows) + fmt::format("{}: best epoch {} of {}, {}\n", model,
+                                                      result.best_epoch, result.epochs.size(),
+                                                      format_seconds(result.seconds));
+}
+
+std::string epoch_text(const EpochStats& epoch, int epochs) {
+  const double left = epoch.seconds / epoch.epoch * (epochs - epoch.epoch);
+  return fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch, epochs,
+                     100.0 * epoch.validation_mape, format_seconds(left));
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,45 @@
+// What came of training: metrics of a model on each part of the data.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "neuroshard/train/communication/communication_trainer.h"
+#include "neuroshard/train/compute/compute_trainer.h"
+#include "neuroshard/train/metrics.h"
+
+namespace neuroshard {
+
+/// Kendall's tau with so many decimals, or "not defined".
+[[nodiscard]] std::string tau_text(const std::optional<double>& tau, int decimals);
+
+/// One line of a table of metrics.
+struct MetricsRow {
+  std::string name;
+  PredictionMetrics metrics;
+};
+
+/// `counted` is what the numbers are taken over, e.g. "samples". Rows of nothing are left out.
+[[nodiscard]] std::string metrics_table(const std::string& counted,
+                                        std::span<const MetricsRow> rows);
+
+/// Other predictions of the same all-to-alls, to stand below the model's.
+struct RivalMetrics {
+  std::string name;
+  CommunicationMetrics unseen_placements;
+  CommunicationMetrics held_out;
+};
+
+/// `model` is the file that was written.
+[[nodiscard]] std::string training_text(const ComputeTrainingResult& result,
+                                        const std::string& model);
+[[nodiscard]] std::string training_text(const CommunicationTrainingResult& result,
+                                        const std::string& model,
+                                        std::span<const RivalMetrics> rivals = {});
+
+/// "epoch 3 of 60: validation MAPE 4.20%, 12.00 s left"; `epochs` at the most.
+[[nodiscard]] std::string epoch_text(const EpochStats& epoch, int epochs);
+
+}  // namespace neuroshard

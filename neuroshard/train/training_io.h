@@ -1,0 +1,30 @@
+// Metrics and results of training as JSON (docs/formats.md, "Answers of commands").
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "neuroshard/io/json/json.h"
+#include "neuroshard/train/communication/communication_metrics.h"
+#include "neuroshard/train/communication/communication_trainer.h"
+#include "neuroshard/train/compute/compute_trainer.h"
+#include "neuroshard/train/compute/model_test.h"
+#include "neuroshard/train/metrics.h"
+
+namespace neuroshard {
+
+/// {"samples": ..., "mse": ..., "mae": ..., "mape": ..., "kendall_tau": ...}; a tau that is not
+/// defined is null.
+[[nodiscard]] Json to_json(const PredictionMetrics& metrics);
+/// {"forward": ..., "backward": ...}
+[[nodiscard]] Json to_json(const CommunicationMetrics& metrics);
+
+/// "neuroshard/training/1"; `model` is the file that was written.
+[[nodiscard]] Json training_json(const ComputeTrainingResult& result, const std::string& model);
+[[nodiscard]] Json training_json(const CommunicationTrainingResult& result,
+                                 const std::string& model);
+
+/// "neuroshard/model-test/1"; `model` is what the user called it.
+[[nodiscard]] Json model_tests_json(const std::string& model, std::span<const FileTest> tests);
+
+}  // namespace neuroshard

@@ -1,0 +1,77 @@
+// Plans and comparisons on a simulated cluster.
+#include "neuroshard/evaluate/distributed/cluster_evaluation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ExitedWithCode;
+
+NamedTask two_devices(const std::string& name, std::int64_t batch_size) {
+  NamedTask named;
+  named.name = name;
+  named.task.batch_size = batch_size;
+  named.task.topology.world_size = 2;
+  named.task.topology.local_world_size = 1;
+  return named;
+}
+
+PlanCost predicted() {
+  PlanCost cost;
+  cost.devices = {{5.0, 1.0, 1.0, 0, 64}, {9.0, 1.0, 1.0, 0, 64}};
+  return cost;
+}
+
+// In processes of their own, as SimGrid simulates once per process.
+
+TEST(ClusterEvaluation, AnIterationHasThePredictedComputation) {
+  EXPECT_EXIT(
+      {
+        const PlanIterations simulated =
+            simulate_plan(two_devices("a", 4096).task, predicted(), "ethernet-25g");
+        const bool right = simulated.devices[1].compute_ms() == 9.0 &&
+                           simulated.devices[0].backward_comm_ms > 0.0 && simulated.cost_ms > 9.0 &&
+                           simulated.iterations == 1 &&
+                           critical_path(simulated.devices).last_to_enter == 1;
+        _exit(right ? 0 : 1);
+      },
+      ExitedWithCode(0), "");
+}
+
+TEST(ClusterEvaluation, SimulatedAllToAllsTakeThePlaceOfPredictedOnes) {
+  EXPECT_EXIT(
+      {
+        ComparisonEntry entry;
+        entry.measured_ms = 1.0;
+        entry.drift = 2.0;
+        entry.less_drift_ms = 1.0;
+        entry.device_columns = {64, 64};
+        entry.device_compute_ms = {50.0, 90.0};
+        std::vector<ComparisonEntry> entries{entry, ComparisonEntry{}};
+        simulate_communication({two_devices("a", 4096)}, "ethernet-25g", entries);
+        const bool right = entries[0].measured_ms > 90.0 && entries[0].measured_ms < 100.0 &&
+                           entries[0].less_drift_ms > 45.0 && entries[0].less_drift_ms < 55.0 &&
+                           !entries[1].measured_ms;
+        _exit(right ? 0 : 1);
+      },
+      ExitedWithCode(0), "");
+}
+
+TEST(ClusterEvaluation, OneClusterIsSimulated) {
+  EXPECT_NO_THROW(require_one_cluster({two_devices("a", 64), two_devices("b", 64)}));
+  try {
+    require_one_cluster({two_devices("a", 64), two_devices("b", 128)});
+    ADD_FAILURE();
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(),
+                 "b: expected the topology and batch size of a, as one cluster is simulated, got "
+                 "another");
+  }
+}
+
+}  // namespace
+}  // namespace neuroshard

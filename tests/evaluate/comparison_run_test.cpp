@@ -1,0 +1,170 @@
+// Whole comparisons: what is measured together, what a journal gives back, and controls.
+#include "neuroshard/evaluate/comparison_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/workload/workload_catalog.h"
+#include "tests/evaluate/exact_backend.h"
+#include "tests/io/io_test_util.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_backends::ExactBackend;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+
+CostModels analytic_models() {
+  CostModels models;
+  models.compute = testing_tasks::analytic_compute();
+  models.communication =
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"));
+  return models;
+}
+
+NamedTask named(const std::string& name, std::int64_t columns, std::int64_t batch_size = 1024) {
+  Task task = one_host_task({make_table("a", 100, columns)}, 1, std::int64_t{1} << 20);
+  task.batch_size = batch_size;
+  return {name, task, Json::Object{{"name", name}}};
+}
+
+std::vector<std::unique_ptr<Planner>> one_planner() {
+  std::vector<std::unique_ptr<Planner>> planners;
+  planners.push_back(find_planner("greedy-size"));
+  return planners;
+}
+
+/// Remembers what was measured, and how often measuring began.
+class CountingBackend final : public ComputeBackend {
+ public:
+  CountingBackend(ExactBackend& exact, int& groups) : exact_(exact), groups_(groups) {}
+  void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
+               std::int64_t batch_size, Optimizer optimizer,
+               const std::function<void(const PieceSetResult&)>& on_done) override {
+    ++groups_;
+    exact_.measure(next, in_flight, batch_size, optimizer, on_done);
+  }
+  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
+    return nullptr;
+  }
+
+ private:
+  ExactBackend& exact_;
+  int& groups_;
+};
+
+class ComparisonRunTest : public testing::Test {
+ protected:
+  ComparisonRunOptions measured() {
+    ComparisonRunOptions options;
+    options.measuring = ComputeBackendFactory{
+        {}, [this] { return std::make_unique<CountingBackend>(exact_, groups_); }};
+    return options;
+  }
+
+  ExactBackend exact_;
+  int groups_ = 0;
+  CostModels models_ = analytic_models();
+};
+
+TEST_F(ComparisonRunTest, TasksOfOneBatchAndOptimizerAreMeasuredTogether) {
+  const std::vector<NamedTask> tasks{named("a", 4), named("b", 8), named("c", 12, 2048),
+                                     named("d", 16, 2048)};
+  std::vector<std::size_t> done;
+  ComparisonRun run(one_planner(), measured());
+  const auto entries =
+      run.compare(tasks, {&models_, 1}, "", [&](const ComparisonProgress& progress) {
+        EXPECT_EQ(progress.tasks, 4u);
+        done.push_back(progress.done);
+      });
+  EXPECT_EQ(groups_, 2);
+  EXPECT_THAT(done, ElementsAre(2, 4));
+  ASSERT_EQ(entries.size(), 4u);
+  EXPECT_EQ(entries[3].task, "d");
+  EXPECT_EQ(entries[3].measured_compute_ms, 32.0);  // a millisecond a column and direction
+}
+
+TEST_F(ComparisonRunTest, GoesOnFromItsJournal) {
+  const TemporaryFolder folder;
+  const std::string journal = folder.file("journal.jsonl");
+  const std::vector<NamedTask> tasks{named("a", 4), named("b", 8, 2048)};
+  ComparisonRun run(one_planner(), measured());
+  (void)run.compare(tasks, {&models_, 1}, journal);
+  const std::string whole = read_file(journal);
+  write_file(journal, whole.substr(0, whole.size() - 5));
+  exact_.measured.clear();
+  const auto entries = run.compare(tasks, {&models_, 1}, journal);
+  EXPECT_THAT(exact_.measured, ElementsAre(8.0));
+  EXPECT_EQ(entries.size(), 2u);
+  exact_.measured.clear();
+  EXPECT_EQ(run.compare(tasks, {&models_, 1}, journal).size(), 2u);
+  EXPECT_THAT(exact_.measured, ElementsAre());
+
+  ComparisonRun predicted(one_planner(), {});
+  EXPECT_THAT(input_error([&] {
+                (void)predicted.compare(tasks, {&models_, 1}, journal);
+              }),
+              HasSubstr("comparison.measured: expected false"));
+}
+
+/// A file of samples of single tables of dlrm-2021.
+std::string controls_file(const TemporaryFolder& folder, std::int64_t batch_size) {
+  const Table& table = find_workload("dlrm-2021", 0).tables.front();
+  ComputeCostsHeader header;
+  header.batch_size = batch_size;
+  MeasuredTable& measured = header.tables.emplace_back();
+  measured.name = table.name;
+  measured.num_embeddings = table.num_embeddings;
+  measured.pooling_factor = table.pooling_factor;
+  measured.data_type = table.data_type;
+  measured.reuse_histogram[0] = 1.0;
+  header.sampling = Json::Object{{"workload", "dlrm-2021"}};
+  const std::string path = folder.file(fmt::format("controls-{}.jsonl", batch_size));
+  ComputeCostsWriter writer(path, header);
+  ComputeCostSample sample;
+  sample.shards = {{0, 64}};
+  sample.forward_ms = sample.backward_ms = 32.0;  // half of what they take now
+  writer.append(sample);
+  return path;
+}
+
+TEST_F(ComparisonRunTest, ControlsAreMeasuredWithThePlans) {
+  const TemporaryFolder folder;
+  ComparisonRunOptions options = measured();
+  options.controls = {controls_file(folder, 1024)};
+  ComparisonRun run(one_planner(), options);
+  const auto entries = run.compare({named("a", 4)}, {&models_, 1});
+  EXPECT_THAT(exact_.measured, ElementsAre(4.0, 64.0));
+  EXPECT_EQ(entries.front().drift, 2.0);
+  EXPECT_THAT(
+      input_error([&] {
+        (void)run.compare({named("b", 4, 2048)}, {&models_, 1});
+      }),
+      HasSubstr("controls: expected samples of batch size 2048, optimizer sgd and tables of "
+                "dlrm-2021, got none"));
+}
+
+TEST_F(ComparisonRunTest, RefusesControlsThatSayNothing) {
+  const TemporaryFolder folder;
+  ComparisonRunOptions predicted;
+  predicted.controls = {controls_file(folder, 1024)};
+  EXPECT_THAT(input_error([&] { ComparisonRun(one_planner(), predicted); }),
+              HasSubstr("controls: expected plans that are measured with them, got none"));
+  ComparisonRunOptions options = measured();
+  const std::string file = controls_file(folder, 512);
+  std::string text = read_file(file);
+  text.replace(text.find("\"workload\""), 10, "\"other\"");
+  write_file(file, text);
+  options.controls = {file};
+  EXPECT_THAT(input_error([&] { ComparisonRun(one_planner(), options); }),
+              HasSubstr("line 1: sampling.workload: expected the name of a workload, got none"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,44 @@
+// Task files by folder: all of them, by name, and folders without one.
+#include "neuroshard/io/task_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/io/task_io.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+TEST(FindTaskFiles, FilesAsGivenAndFoldersByName) {
+  const TemporaryFolder folder;
+  for (const char* name : {"b.json", "a.json", "notes.txt"}) write_file(folder.file(name), "x");
+  const std::string path = std::filesystem::path(folder.file("a.json")).parent_path();
+  EXPECT_THAT(find_task_files({"none.json", path}),
+              testing::ElementsAre("none.json", folder.file("a.json"), folder.file("b.json")));
+}
+
+TEST(FindTaskFiles, AFolderWithoutTasksIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = std::filesystem::path(folder.file("x")).parent_path();
+  EXPECT_EQ(input_error([&] { (void)find_task_files({path}); }),
+            path + ": expected a folder with task files (.json), got none in it");
+}
+
+TEST(WriteTaskFiles, NamesOfOneLengthInTheirOrder) {
+  const TemporaryFolder folder;
+  Task task;
+  task.batch_size = 8;
+  task.tables = {{.name = "t", .num_embeddings = 10, .embedding_dim = 4, .pooling_factor = 1.0}};
+  task.topology.memory_bytes = {1 << 20};
+  std::vector<Task> tasks(11, task);
+  tasks[10].batch_size = 16;
+  write_task_files(tasks, folder.file("tasks/below"));
+  const std::vector<std::string> files = find_task_files({folder.file("tasks/below")});
+  ASSERT_EQ(files.size(), 11u);
+  EXPECT_EQ(files[2], folder.file("tasks/below/task-02.json"));
+  EXPECT_EQ(read_task(files[10]).batch_size, 16);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,64 @@
+// The paper's table: its tasks, its cells, and its text.
+#include "neuroshard/paper/paper_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/paper/ablations.h"
+#include "neuroshard/workload/workload_catalog.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+PaperTableOptions tiny(const std::string& folder) {
+  PaperTableOptions options;
+  options.devices = {2};
+  options.max_dims = {8, 16};
+  options.count = 1;
+  options.models = {"analytic-a100-40gb", "analytic-pcie4"};
+  options.folder = folder;
+  return options;
+}
+
+TEST(PaperTasks, HaveTablesByTheirDevices) {
+  PaperTableOptions options = tiny("");
+  options.count = 5;
+  const Workload workload = find_workload(options.workload, 0);
+  const std::vector<NamedTask> tasks = paper_tasks(options, workload, 4, 16);
+  ASSERT_EQ(tasks.size(), 5u);
+  EXPECT_EQ(tasks[3].name, "4x16-003");
+  for (const NamedTask& named : tasks) {
+    EXPECT_GE(named.task.tables.size(), 10u);
+    EXPECT_LE(named.task.tables.size(), 60u);
+    EXPECT_EQ(named.task.topology.interconnect, "pcie4");
+    EXPECT_EQ(named.task.batch_size, 4096);
+  }
+}
+
+TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
+  const TemporaryFolder folder;
+  const PaperTableOptions options = tiny(folder.file("table"));
+  ComparisonRun comparison(find_planners({"greedy-dim", "random"}), {});
+  std::vector<std::string> progress;
+  std::string text;
+  const std::vector<PaperTableCell> cells =
+      run_paper_table(options, comparison,
+                      {.on_progress = [&](const std::string& cell,
+                                          const ComparisonProgress&) { progress.push_back(cell); },
+                       .on_devices =
+                           [&](std::span<const PaperTableCell> of_devices) {
+                             text += paper_table_text(options, false, of_devices);
+                           }});
+  EXPECT_THAT(progress, testing::ElementsAre("devices-2-max-dim-8", "devices-2-max-dim-16"));
+  EXPECT_THAT(text, testing::StartsWith("2 devices, 5 to 30 tables, 1 task a column: mean "
+                                        "predicted cost [ms] over the tasks that every algorithm "
+                                        "solved, by largest dimension\n"));
+  EXPECT_THAT(text, testing::HasSubstr("share of tasks solved     8    16\n"
+                                       "greedy-dim             100%  100%\n"));
+  const Json json = paper_table_json(cells);
+  EXPECT_EQ(json.find("cells")->array()->size(), 2u);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,61 @@
+// A comparison's table: columns only where there is something for them, and what they mean.
+#include "neuroshard/report/comparison_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace neuroshard {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+
+ComparisonEntry entry(const char* algorithm, double predicted_ms) {
+  ComparisonEntry entry;
+  entry.task = "t";
+  entry.algorithm = algorithm;
+  entry.found = true;
+  entry.predicted_ms = predicted_ms;
+  return entry;
+}
+
+std::string text_of(const std::vector<ComparisonEntry>& entries, const std::string& platform = "") {
+  return comparison_text(entries, summarize(entries, "a"), {"a", platform});
+}
+
+TEST(ComparisonText, Predicted) {
+  EXPECT_EQ(text_of({entry("a", 2.0), entry("b", 3.0)}),
+            "algorithm  solved  predicted ms  wins  time ms  ratio  worst\n"
+            "a             1/1         2.000     1     0.00  1.000  1.000\n"
+            "b             1/1         3.000     0     0.00  1.500  1.500\n"
+            "mean costs over the 1 task that every algorithm solved\n"
+            "ratio: predicted cost to that of a, mean and worst over the tasks that both solved\n");
+  EXPECT_THAT(text_of({entry("b", 3.0)}), Not(HasSubstr("ratio")));
+}
+
+TEST(ComparisonText, Measured) {
+  ComparisonEntry measured = entry("a", 2.0);
+  measured.measured_ms = 2.5;
+  measured.measured_compute_ms = 1.5;
+  EXPECT_THAT(text_of({measured}),
+              EndsWith("measured: computation run here, all-to-alls predicted; gap: mean of "
+                       "|predicted/measured - 1|\n"));
+  measured.drift = 1.02;
+  measured.less_drift_ms = 2.4;
+  const std::string text = text_of({measured}, "pcie4");
+  EXPECT_THAT(text, HasSubstr("all-to-alls simulated on pcie4"));
+  EXPECT_THAT(text, HasSubstr("less drift: the gap at the controls' earlier speed, from which the "
+                              "machine's differed by +2.0% to +2.0%\n"));
+}
+
+TEST(ComparisonText, WithoutACommonTaskThereAreNoMeans) {
+  ComparisonEntry unsolved = entry("b", 0.0);
+  unsolved.found = false;
+  const std::string text = text_of({entry("a", 2.0), unsolved});
+  EXPECT_THAT(text, HasSubstr("a             1/1             -"));
+  EXPECT_THAT(text, HasSubstr("mean costs over the 0 tasks that every algorithm solved\n"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,70 @@
+// Tables of evaluations: units in every title, what is marked, and what is explained.
+#include "neuroshard/report/evaluation_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace neuroshard {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+
+PlanCost two_devices(double second_compute_ms) {
+  PlanCost cost;
+  cost.devices = {{5.0, 2.0, 1.0, 0, 4}, {second_compute_ms, 2.0, 1.0, 0, 4}};
+  cost.cost_ms = cost.devices[1].total_ms();
+  return cost;
+}
+
+TEST(EvaluationText, ExplainsItsColumns) {
+  PlanEvaluation evaluation;
+  evaluation.predicted = two_devices(7.0);
+  evaluation.measured = two_devices(8.0);
+  evaluation.interval = {0.01, 0.025};
+  evaluation.compute_mape = 0.0625;
+  evaluation.compute_tau = 1.0;
+  EXPECT_EQ(evaluation_text(evaluation),
+            "device  predicted ms  measured ms    +-   error  predicted total ms  measured total "
+            "ms\n"
+            "     0         5.000        5.000  1.0%   +0.0%               8.000             "
+            "8.000\n"
+            "     1         7.000        8.000  2.5%  -12.5%              10.000            11.000"
+            "  <- slowest\n"
+            "\n"
+            "predicted and measured: computation; total: with communication as predicted; +-: half "
+            "the width of the 95% interval of what was measured\n"
+            "computation: mean error 6.2%, rank correlation (tau) 1.000\n"
+            "plan cost: predicted 10.000 ms, with measured computation 11.000 ms (prediction "
+            "-9.1%)\n");
+  evaluation.compute_tau.reset();
+  EXPECT_THAT(evaluation_text(evaluation),
+              HasSubstr("rank correlation (tau) not defined: all devices are equal\n"));
+}
+
+TEST(IterationsText, HasUnitsAndTheCriticalPath) {
+  PlanIterations iterations;
+  iterations.devices = {{1.0, 2.0, 3.0, 6.5}, {1.5, 4.0, 3.0, 0.5}};
+  iterations.cost_ms = 12.5;
+  iterations.iterations = 1;
+  iterations.interval = 0.02;
+  const std::string measured = measured_iterations_text(two_devices(7.0), iterations);
+  EXPECT_THAT(measured,
+              testing::StartsWith(
+                  "device  backward comm ms  measured ms  compute ms  measured ms  forward comm "
+                  "ms  measured ms  total ms  measured ms\n"));
+  EXPECT_THAT(measured, HasSubstr("12.500  <- ends last\n"));
+  EXPECT_THAT(measured, HasSubstr("9.000  <- the others wait for it\n"));
+  EXPECT_THAT(
+      measured,
+      EndsWith("critical path: device 1 enters the forward all-to-all last, 8.500 ms after "
+               "the start; device 0 ends last\n"
+               "plan cost: predicted 10.000 ms, measured 12.500 ms +- 2.0% (95% interval of "
+               "1 iteration; prediction -20.0%)\n"));
+  EXPECT_THAT(simulated_iteration_text(two_devices(7.0), iterations),
+              EndsWith("plan cost: predicted 10.000 ms, with simulated communication 12.500 ms "
+                       "(prediction -20.0%)\n"));
+}
+
+}  // namespace
+}  // namespace neuroshard
