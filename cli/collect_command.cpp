@@ -92,9 +92,10 @@ void add_compute(CLI::App& collect) {
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
   command
-      ->add_option("--in-flight", options->sampling.in_flight,
-                   "With cpu: samples measured in turns: faster and steadier; a killed run loses "
-                   "these")
+      ->add_option(
+          "--in-flight", options->sampling.in_flight,
+          "With cpu: samples whose passes alternate: faster and steadier; a killed run loses "
+          "these")
       ->check(integer_between(1, 4096))
       ->capture_default_str();
   command

@@ -12,7 +12,7 @@
 
 namespace neuroshard {
 
-/// Kendall's tau with so many decimals, or "not defined".
+/// Kendall's tau with this number of decimals, or "not defined".
 [[nodiscard]] std::string tau_text(const std::optional<double>& tau, int decimals);
 
 /// One line of a table of metrics.

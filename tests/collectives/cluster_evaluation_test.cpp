@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "neuroshard/core/error.h"
 
@@ -26,39 +27,36 @@ PlanCost predicted() {
   return cost;
 }
 
+bool iteration_has_the_predicted_computation() {
+  const PlanIterations simulated =
+      simulate_plan(two_devices("a", 4096).task, predicted(), "ethernet-25g");
+  return simulated.devices[1].compute_ms() == 9.0 && simulated.devices[0].backward_comm_ms > 0.0 &&
+         simulated.cost_ms > 9.0 && simulated.iterations == 1 &&
+         critical_path(simulated.devices).last_to_enter == 1;
+}
+
+bool simulated_takes_the_place_of_predicted() {
+  ComparisonEntry entry;
+  entry.measured_ms = 1.0;
+  entry.drift = 2.0;
+  entry.less_drift_ms = 1.0;
+  entry.device_columns = {64, 64};
+  entry.device_compute_ms = {50.0, 90.0};
+  std::vector<ComparisonEntry> entries{entry, ComparisonEntry{}};
+  simulate_communication({two_devices("a", 4096)}, "ethernet-25g", entries);
+  return entries[0].measured_ms > 90.0 && entries[0].measured_ms < 100.0 &&
+         entries[0].less_drift_ms > 45.0 && entries[0].less_drift_ms < 55.0 &&
+         !entries[1].measured_ms;
+}
+
 // In processes of their own, as SimGrid simulates once per process.
 
 TEST(ClusterEvaluation, AnIterationHasThePredictedComputation) {
-  EXPECT_EXIT(
-      {
-        const PlanIterations simulated =
-            simulate_plan(two_devices("a", 4096).task, predicted(), "ethernet-25g");
-        const bool right = simulated.devices[1].compute_ms() == 9.0 &&
-                           simulated.devices[0].backward_comm_ms > 0.0 && simulated.cost_ms > 9.0 &&
-                           simulated.iterations == 1 &&
-                           critical_path(simulated.devices).last_to_enter == 1;
-        _exit(right ? 0 : 1);
-      },
-      ExitedWithCode(0), "");
+  EXPECT_EXIT(_exit(iteration_has_the_predicted_computation() ? 0 : 1), ExitedWithCode(0), "");
 }
 
 TEST(ClusterEvaluation, SimulatedAllToAllsTakeThePlaceOfPredictedOnes) {
-  EXPECT_EXIT(
-      {
-        ComparisonEntry entry;
-        entry.measured_ms = 1.0;
-        entry.drift = 2.0;
-        entry.less_drift_ms = 1.0;
-        entry.device_columns = {64, 64};
-        entry.device_compute_ms = {50.0, 90.0};
-        std::vector<ComparisonEntry> entries{entry, ComparisonEntry{}};
-        simulate_communication({two_devices("a", 4096)}, "ethernet-25g", entries);
-        const bool right = entries[0].measured_ms > 90.0 && entries[0].measured_ms < 100.0 &&
-                           entries[0].less_drift_ms > 45.0 && entries[0].less_drift_ms < 55.0 &&
-                           !entries[1].measured_ms;
-        _exit(right ? 0 : 1);
-      },
-      ExitedWithCode(0), "");
+  EXPECT_EXIT(_exit(simulated_takes_the_place_of_predicted() ? 0 : 1), ExitedWithCode(0), "");
 }
 
 TEST(ClusterEvaluation, OneClusterIsSimulated) {

@@ -27,9 +27,9 @@ TEST(EvaluationText, ExplainsItsColumns) {
   EXPECT_EQ(evaluation_text(evaluation),
             "device  predicted ms  measured ms    +-   error  predicted total ms  measured total "
             "ms\n"
-            "     0         5.000        5.000  1.0%   +0.0%               8.000             "
+            "     0         5.000        5.000  1.0%   +0.0%               8.000              "
             "8.000\n"
-            "     1         7.000        8.000  2.5%  -12.5%              10.000            11.000"
+            "     1         7.000        8.000  2.5%  -12.5%              10.000             11.000"
             "  <- slowest\n"
             "\n"
             "predicted and measured: computation; total: with communication as predicted; +-: half "

@@ -1,4 +1,4 @@
-// A plan's real iterations under mpirun, beside its prediction: one process per device.
+// A plan's real iterations under mpirun, with its prediction: one process per device.
 #pragma once
 
 #include <cstdint>
