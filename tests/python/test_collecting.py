@@ -1,0 +1,89 @@
+"""The loop that measures, on a device that Python has."""
+
+import json
+
+import pytest
+
+from neuroshard import MachineError, Table, Task, Topology, _core
+from neuroshard.types import task_text
+
+
+class FakeSet:
+    """Takes as many milliseconds as it has pieces, forward; twice that, backward."""
+
+    bytes_touched = 10
+
+    def __init__(self, device, pieces):
+        self._device = device
+        self._pieces = pieces
+
+    def forward(self):
+        self._device.log.append("forward")
+        return 1.0 * len(self._pieces)
+
+    def backward(self):
+        self._device.log.append("backward")
+        return 2.0 * len(self._pieces)
+
+
+class FakeDevice:
+    bytes_between_passes = 100
+
+    def __init__(self, failures=()):
+        self.log = []
+        self.disturbed = []
+        self._failures = list(failures)
+
+    def prepare(self, pieces, seed):
+        assert 0 <= seed < 1 << 64
+        failure = self._failures.pop(0) if self._failures else None
+        if failure:
+            raise failure
+        return FakeSet(self, pieces)
+
+    def disturb_caches(self, num_bytes):
+        self.disturbed.append(num_bytes)
+        return num_bytes
+
+
+def collect(path, samples, make_device, in_flight=3):
+    tables = [Table(f"t{i}", 1000, 16, 2.0) for i in range(20)]
+    task = Task(tables, Topology(1, 1 << 60), 64, "sgd")
+    collection = _core.Collection(task_text(task), "tiny", [], 1, 3, 1 << 24, 0.1, 5)
+    measured = collection.collect(
+        str(path), samples, "{}", "{}", 0.25, in_flight, make_device, lambda *_: None
+    )
+    lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    return measured, {line["index"]: line for line in lines}, collection
+
+
+def test_samples_are_those_of_the_sequence_with_the_times_of_the_device(tmp_path):
+    device = FakeDevice()
+    measured, samples, collection = collect(tmp_path / "costs.jsonl", 8, lambda: device)
+    assert measured == 8
+    for index, sample in samples.items():
+        pieces = collection.pieces(index)
+        assert sample["shards"] == [list(piece) for piece in pieces]
+        assert sample["forward_ms"] == len(pieces)
+        assert sample["backward_ms"] == 2 * len(pieces)
+        assert sample["repetitions"] == 13
+    assert device.log[:6] == ["forward"] * 3 + ["backward"] * 3
+    assert device.log.count("forward") == device.log.count("backward") == 8 * 14
+    assert 0 < max(device.disturbed) <= 100
+
+
+def test_a_finished_file_needs_no_device(tmp_path):
+    collect(tmp_path / "costs.jsonl", 2, FakeDevice)
+    measured, samples, _ = collect(tmp_path / "costs.jsonl", 2, pytest.fail)
+    assert (measured, len(samples)) == (0, 2)
+
+
+def test_sets_without_memory_are_skipped_and_other_errors_raised(tmp_path):
+    failures = [MemoryError(), RuntimeError("no room\nfor it"), MachineError("arena: full")]
+    _, samples, _ = collect(tmp_path / "costs.jsonl", 5, lambda: FakeDevice(failures))
+    assert [samples[i].get("skipped") for i in range(5)] == [
+        *("no memory", "no room", "arena: full"),
+        *(None, None),
+    ]
+    with pytest.raises(KeyError):
+        collect(tmp_path / "other.jsonl", 2, lambda: FakeDevice([KeyError("pieces")]))
