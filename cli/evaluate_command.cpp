@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/gpu_options.h"
@@ -15,13 +16,14 @@
 #include "neuroshard/collect/communication/mpi_transport.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 #include "neuroshard/evaluate/distributed/process_evaluation.h"
 #include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_task.h"
 #include "neuroshard/report/evaluation_report.h"
 
 namespace neuroshard::cli {
@@ -36,21 +38,11 @@ struct EvaluateOptions {
   std::uint64_t seed = 0;
   bool json = false;
   BackendOptions measuring;
+  std::vector<std::string> warnings;  ///< of the models, printed once there is a result
 };
 
-/// The models that the plan was made with, unless others are asked for.
-std::vector<std::string> models_of(const PlanDocument& document, const EvaluateOptions& options) {
-  if (!options.models.empty()) return options.models;
-  std::vector<std::string> names;
-  for (const char* kind : {"compute", "communication"}) {
-    const Json* reference = document.model.find(kind);
-    const Json* name = reference == nullptr ? nullptr : reference->find("name");
-    if (name != nullptr && name->text() != nullptr) names.push_back(*name->text());
-  }
-  return names;
-}
-
 void print(const EvaluateOptions& options, const Json& json, const std::string& text) {
+  print_warnings(options.warnings);
   fmt::print("{}", options.json ? to_line(json) + "\n" : text);
 }
 
@@ -110,13 +102,10 @@ void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
 
 void run(EvaluateOptions& options) {
   const PlanDocument document = read_plan(options.plan);
-  const std::vector<std::string> found = violations(document.task, document.plan);
-  if (!found.empty()) {
-    throw InfeasibleError(fmt::format("{}: not valid: {}", options.plan, found.front()));
-  }
-  const CostModels models = load_cost_models(models_of(document, options), document.task.topology);
+  require_valid(document, options.plan);
+  const auto [models, warnings] = models_of_plan(document, options.models, options.plan);
   const Simulator simulator(document.task, models.compute, models.communication);
-  if (options.models.empty()) warn_of_other_models(document, models);
+  options.warnings = warnings;
   if (!options.platform.empty()) {
     evaluate_on_cluster(simulator, document.plan, options);
     return;

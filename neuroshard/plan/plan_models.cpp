@@ -114,4 +114,17 @@ std::vector<std::string> model_warnings(const CostModels& models, const Task& ta
   return lines;
 }
 
+ModelsOfPlan models_of_plan(const PlanDocument& document, const std::vector<std::string>& names,
+                            const std::string& file) {
+  ModelsOfPlan found;
+  found.models = load_models_of_plan(document.model, document.task.topology, names, file);
+  found.warnings = model_warnings(found.models, document.task);
+  if (names.empty()) {
+    for (std::string& line : changed_models(document.model, found.models)) {
+      found.warnings.push_back(std::move(line));
+    }
+  }
+  return found;
+}
+
 }  // namespace neuroshard

@@ -29,4 +29,15 @@ namespace neuroshard {
 /// models that nobody asked for, and a task outside of what a model was trained on.
 [[nodiscard]] std::vector<std::string> model_warnings(const CostModels& models, const Task& task);
 
+struct ModelsOfPlan {
+  CostModels models{};
+  std::vector<std::string> warnings{};  ///< a line each
+};
+
+/// The models by which a plan is priced or evaluated, as load_models_of_plan finds them, with all
+/// that is to be said of them.
+[[nodiscard]] ModelsOfPlan models_of_plan(const PlanDocument& document,
+                                          const std::vector<std::string>& names,
+                                          const std::string& file);
+
 }  // namespace neuroshard

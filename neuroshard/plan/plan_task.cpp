@@ -148,16 +148,12 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                       const std::string& file) {
   require_valid(document, file);
   PricedPlan priced;
-  priced.models = load_models_of_plan(document.model, document.task.topology, request.models, file);
+  ModelsOfPlan found = models_of_plan(document, request.models, file);
+  priced.models = std::move(found.models);
+  priced.warnings = std::move(found.warnings);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
   if (request.lower_bound) priced.lower_bound_ms = lower_bound_ms(simulator);
   priced.member_ranges = simulator.member_ranges(document.plan);
-  priced.warnings = model_warnings(priced.models, document.task);
-  if (request.models.empty()) {
-    for (std::string& line : changed_models(document.model, priced.models)) {
-      priced.warnings.push_back(std::move(line));
-    }
-  }
   priced.document = document;
   priced.document.predicted = simulator.cost(document.plan);
   priced.document.model = models_json(priced.models);

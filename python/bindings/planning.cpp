@@ -22,6 +22,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
 
 namespace neuroshard::python {
@@ -29,35 +30,6 @@ namespace neuroshard::python {
 namespace {
 
 using Names = std::vector<std::string>;
-
-/// A task with the models that price its plans.
-struct Priced {
-  CostModels models;
-  Simulator simulator;
-
-  Priced(const Task& task, const Names& names)
-      : models(load_cost_models(names, task.topology)),
-        simulator(task, models.compute, models.communication) {}
-
-  [[nodiscard]] Json model_list_json() const {
-    return Json::Object{
-        {"compute", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
-        {"communication",
-         to_json(ModelReference{models.communication->name(), models.communication_sha256})}};
-  }
-
-  /// Why predictions are extrapolations, one sentence per model and reason.
-  [[nodiscard]] Names warnings() const {
-    Names found;
-    for (const std::string& reason : models.compute->outside_range(simulator.task())) {
-      found.push_back(models.compute->name() + ": " + reason);
-    }
-    for (const std::string& reason : models.communication->outside_range(simulator.task())) {
-      found.push_back(models.communication->name() + ": " + reason);
-    }
-    return found;
-  }
-};
 
 using TextAndWarnings = std::pair<std::string, Names>;
 
@@ -150,19 +122,19 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
 TextAndWarnings evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
                          int num_threads, std::uint64_t seed) {
   const PlanDocument document = valid_plan(text);
-  const Priced priced(document.task, models);
-  Names warnings = priced.warnings();
+  auto [own, warnings] = models_of_plan(document, models, "plan");
+  const Simulator simulator(document.task, own.compute, own.communication);
   // Before threads are pinned to cores, which the process then seems to have fewer of.
-  const std::string difference = measurement_difference(priced.simulator.compute());
+  const std::string difference = measurement_difference(simulator.compute());
   if (!difference.empty()) {
-    warnings.push_back(priced.simulator.compute().name() + ": measured on " + difference);
+    warnings.push_back(simulator.compute().name() + ": measured on " + difference);
   }
   ComputeBenchmarkOptions settings;
   settings.arena_bytes = arena_bytes;
   settings.num_threads = num_threads;
   settings.data_type = arena_data_type(document.task);
   const std::unique_ptr<ComputeBackend> backend = cpu_backend(settings, 1).make();
-  const SimulatedPlan simulated{&priced.simulator, &document.plan};
+  const SimulatedPlan simulated{&simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
   return {to_line(to_json(evaluation)), warnings};
 }

@@ -256,9 +256,9 @@ def evaluate(
     >>> found.measured.devices[0].compute_ms > 0
     True
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
-    names = names_of(models, "models") or [ref["name"] for ref in given.model.values()]
-    text, reasons = _core.evaluate(plan_text(given), names, arena_bytes, num_threads, seed)
+    text, reasons = _core.evaluate(
+        plan_text(plan), names_of(models, "models"), arena_bytes, num_threads, seed
+    )
     _warn(reasons)
     found = json.loads(text)
     return Evaluation(
