@@ -25,8 +25,8 @@ struct Loop {
   std::size_t count;
   const std::function<void(std::size_t, int)>& body;
   std::atomic<std::size_t> next{0};
-  std::mutex error_mutex;
-  std::exception_ptr first_error;
+  std::mutex error_mutex{};
+  std::exception_ptr first_error{};
 
   void work(int worker) {
     try {
