@@ -1,8 +1,8 @@
 #!/bin/bash
 # Builds the Python package's wheel in a configured build folder, where the library is compiled
 # already, and installs it into a virtual environment:
-#   scripts/python_env.sh dev              build/python: the package, NumPy, pytest, mypy
-#   scripts/python_env.sh dev --torchrec   also build/torchrec: with PyTorch, FBGEMM, TorchRec (CPU)
+#   scripts/python_env.sh release              build/python: the package, NumPy, pytest, mypy
+#   scripts/python_env.sh release --torchrec   also build/torchrec: with PyTorch, FBGEMM, TorchRec (CPU)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1 kind=${2-}

@@ -16,7 +16,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing_backends::ExactBackend;
+using testing_backends::ExactDevice;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
@@ -40,22 +40,22 @@ std::vector<std::unique_ptr<Planner>> one_planner() {
   return planners;
 }
 
-/// Remembers what was measured, and how often measuring began.
-class CountingBackend final : public ComputeBackend {
+/// A device that outlives its backend, and counts how often a sequence of sets began.
+class CountingDevice final : public MeasuringDevice {
  public:
-  CountingBackend(ExactBackend& exact, int& groups) : exact_(exact), groups_(groups) {}
-  void measure(const std::function<std::optional<PieceSet>()>& next, int in_flight,
-               std::int64_t batch_size, Optimizer optimizer,
-               const std::function<void(const PieceSetResult&)>& on_done) override {
-    ++groups_;
-    exact_.measure(next, in_flight, batch_size, optimizer, on_done);
+  CountingDevice(ExactDevice& exact, int& groups) : exact_(exact), groups_(groups) {}
+  void forget_tables() override { ++groups_; }
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
+                                       Optimizer optimizer) override {
+    return exact_.prepare(set, batch_size, optimizer);
   }
-  std::unique_ptr<PreparedSet> prepare_set(PieceSet, std::int64_t, Optimizer) override {
-    return nullptr;
-  }
+  [[nodiscard]] int max_in_flight() const override { return exact_.max_in_flight(); }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override { return exact_.repetitions(); }
 
  private:
-  ExactBackend& exact_;
+  ExactDevice& exact_;
   int& groups_;
 };
 
@@ -64,11 +64,11 @@ class ComparisonRunTest : public testing::Test {
   ComparisonRunOptions measured() {
     ComparisonRunOptions options;
     options.measuring = ComputeBackendFactory{
-        {}, [this] { return std::make_unique<CountingBackend>(exact_, groups_); }};
+        {}, [this] { return one_device(std::make_unique<CountingDevice>(exact_, groups_)); }};
     return options;
   }
 
-  ExactBackend exact_;
+  ExactDevice exact_;
   int groups_ = 0;
   CostModels models_ = analytic_models();
 };
