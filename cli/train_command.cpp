@@ -1,6 +1,7 @@
 // `neuroshard train`: trains cost models on measured costs.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -54,9 +55,16 @@ void add_training_options(CLI::App& command, Options& options) {
   command.add_option("--threads", options.threads, "0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
-  command.add_option("--name", options.name, "Name of the model");
+  command.add_option("--name", options.name, "Name that the file records; default the file's own");
   command.add_flag("--json", options.json, "Print the result as JSON");
   command.add_option("-o,--output", options.output, "Model to write (.safetensors)")->required();
+}
+
+/// Unless told otherwise, a model is called what its file is.
+template <typename Options>
+std::string name_of(const Options& options) {
+  return options.name.empty() ? std::filesystem::path(options.output).stem().string()
+                              : options.name;
 }
 
 void run(const TrainComputeOptions& options) {
@@ -69,7 +77,7 @@ void run(const TrainComputeOptions& options) {
   if (options.epochs > 0) training.loop.epochs = options.epochs;
   training.seed = options.seed;
   training.num_threads = options.threads;
-  training.name = options.name;
+  training.name = name_of(options);
   require_writable(options.output);
   const ComputeDataset dataset =
       load_compute_dataset(options.costs, feature_schema_of(architecture));
@@ -134,7 +142,7 @@ void run(const TrainCommunicationOptions& options) {
   if (options.epochs > 0) training.loop.epochs = options.epochs;
   training.seed = options.seed;
   training.num_threads = options.threads;
-  training.name = options.name;
+  training.name = name_of(options);
   require_writable(options.output);
   const CommunicationDataset dataset = load_communication_dataset(options.costs);
   const CommunicationDataset held_out = load_communication_dataset(options.held_out, &dataset);

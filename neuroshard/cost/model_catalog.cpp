@@ -78,7 +78,8 @@ void add_file(CostModels& models, const std::string& path, const Topology& topol
                 "topology.interconnect");
     return;
   }
-  auto model = compute_model_from(file, path);
+  // Named after its file, whatever it was called when it was written: that name finds it again.
+  auto model = compute_model_from(file, path, std::filesystem::path(path).stem());
   std::string sha256 = model->info().model_sha256;
   set_compute(models, std::move(model), std::move(sha256));
 }

@@ -92,10 +92,14 @@ std::vector<std::string> changed_models(const Json& made_with, const CostModels&
   std::vector<std::string> lines;
   const auto compare = [&](const char* kind, const std::string& name, const std::string& sha256) {
     const std::optional<ModelReference> expected = model_reference(made_with, kind);
-    if (!expected || expected->sha256.empty() || expected->sha256 == sha256) return;
+    if (!expected || expected->name.empty()) return;
+    // Models from data sheets have no file, and are what they are called.
+    const bool is_the_same =
+        expected->sha256.empty() ? expected->name == name : expected->sha256 == sha256;
+    if (is_the_same) return;
     lines.push_back(fmt::format(
-        "{}: not the {} model that the plan was made with, {}; give that one with --model FILE",
-        name, kind == std::string_view("compute") ? "computation" : kind, described(*expected)));
+        "{}: not the {} model that the plan was made with, {}; give that one with --model", name,
+        kind == std::string_view("compute") ? "computation" : kind, described(*expected)));
   };
   compare("compute", models.compute->name(), models.compute_sha256);
   compare("communication", models.communication->name(), models.communication_sha256);

@@ -21,7 +21,8 @@ namespace neuroshard {
                                              const std::vector<std::string>& names,
                                              const std::string& file);
 
-/// A line for each model whose file is not the one that `made_with` names: its content has changed.
+/// A line for each model that is not the one that `made_with` names, by its file's hash, or by its
+/// name if it has no file.
 [[nodiscard]] std::vector<std::string> changed_models(const Json& made_with,
                                                       const CostModels& models);
 

@@ -286,5 +286,55 @@ TEST(Cli, ModelListAndShow) {
   EXPECT_THAT(expect_success({"model", "show", "analytic-pcie4"}), HasSubstr("communication"));
 }
 
+TEST(Cli, PlanATaskFileOnOtherDevices) {
+  const CliFolder folder;
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "--devices", "4",
+                                 "--local-devices", "2", "--memory", "4MiB", "--optimizer",
+                                 "rowwise_adagrad", "-o", plan} +
+                       kModels);
+  const Topology topology = read_plan(plan).task.topology;
+  EXPECT_EQ(topology.world_size, 4);
+  EXPECT_EQ(topology.local_world_size, 2);
+  EXPECT_THAT(topology.memory_bytes, testing::Each(std::int64_t{4} << 20));
+  EXPECT_EQ(read_plan(plan).task.optimizer, Optimizer::rowwise_adagrad);
+}
+
+TEST(Cli, PlanLikeMakesThePlanAgain) {
+  const CliFolder folder;
+  const std::string first = folder.file("first.json");
+  const std::string again = folder.file("again.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "--seed", "5", "--steps",
+                                 "500", "--pessimism", "0.25", "--baselines", "-o", first} +
+                       kModels);
+  (void)expect_success({"plan", "--like", first, "-o", again});
+  const PlanDocument one = read_plan(first);
+  const PlanDocument other = read_plan(again);
+  EXPECT_EQ(other.plan.shards, one.plan.shards);
+  EXPECT_EQ(other.predicted->cost_ms, one.predicted->cost_ms);
+  EXPECT_EQ(*other.search.find("options"), *one.search.find("options"));
+  EXPECT_EQ(*one.search.find("options")->find("pessimism"), Json(0.25));
+  for (const Arguments& option : {Arguments{"--seed", "5"}, Arguments{"--workload", "dlrm-2021"},
+                                  Arguments{"--threads", "1"}}) {
+    expect_refusal(folder, Arguments{"plan", "--like", first} + option,
+                   "--like: expected only --model, --json and -o with it, got " + option[0]);
+  }
+  expect_refusal(folder, {"plan", "--like", first, "--model", "analytic-a100-80gb"},
+                 "not the computation model that the plan was made with");
+}
+
+TEST(Cli, PriceByThePlansModelsOrOthers) {
+  const CliFolder folder;
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+  EXPECT_EQ(parse_plan(expect_success({"price", plan, "--json"}), "stdout").predicted->cost_ms,
+            read_plan(plan).predicted->cost_ms);
+  const std::string dearer = folder.file("dearer.json");
+  EXPECT_THAT(expect_success({"price", plan, "--model", "analytic-cpu", "-o", dearer}),
+              testing::AllOf(HasSubstr("computation:   analytic-cpu"), HasSubstr("lower bound: "),
+                             HasSubstr("written to " + dearer)));
+  EXPECT_GT(read_plan(dearer).predicted->cost_ms, read_plan(plan).predicted->cost_ms);
+}
+
 }  // namespace
 }  // namespace neuroshard

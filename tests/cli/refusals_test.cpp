@@ -103,14 +103,14 @@ TEST(CliRefusals, NamesOfPlan) {
        {{"plan", "--workload", "dlrm-2021", "--memory", "4GiB"}, "--devices"}});
 }
 
-TEST(CliRefusals, OptionsThatATaskFileLeavesNoRoomFor) {
+TEST(CliRefusals, SettingsThatATaskCannotHave) {
   const CliFolder folder;
-  const std::string task = folder.write("task.json", kTask);
-  for (const Arguments& option :
-       {Arguments{"--devices", "4"}, Arguments{"--memory", "4GiB"}, Arguments{"--batch-size", "64"},
-        Arguments{"--local-devices", "1"}, Arguments{"--optimizer", "sgd"}}) {
-    expect_refusal(folder, Arguments{"plan", task} + option + kModels, option[0]);
-  }
+  const Arguments plan{"plan", folder.write("task.json", kTask)};
+  expect_refusal(folder, plan + Arguments{"--batch-size", "64"} + kModels,
+                 "batch_size: expected 1024, for which table \"ad\" gives its reuse histogram");
+  expect_refusal(folder, plan + Arguments{"--local-devices", "3"} + kModels, "local_world_size");
+  expect_refusal(folder, plan + Arguments{"--workload", "mlperf-dlrm-dcnv2"} + kModels,
+                 "expected a task file or --workload, got both");
 }
 
 TEST(CliRefusals, NumbersOfOtherCommands) {

@@ -115,7 +115,7 @@ TEST_F(ComparisonRunTest, GoesOnFromItsJournal) {
 
 /// A file of samples of single tables of dlrm-2021.
 std::string controls_file(const TemporaryFolder& folder, std::int64_t batch_size) {
-  const Table& table = find_workload("dlrm-2021", 0).tables.front();
+  const Table table = find_workload("dlrm-2021", 0).tables.front();
   ComputeCostsHeader header;
   header.batch_size = batch_size;
   MeasuredTable& measured = header.tables.emplace_back();
@@ -128,7 +128,7 @@ std::string controls_file(const TemporaryFolder& folder, std::int64_t batch_size
   const std::string path = folder.file(fmt::format("controls-{}.jsonl", batch_size));
   ComputeCostsWriter writer(path, header);
   ComputeCostSample sample;
-  sample.shards = {{0, 64}};
+  sample.pieces = {{0, 64}};
   sample.forward_ms = sample.backward_ms = 32.0;  // half of what they take now
   writer.append(sample);
   return path;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/checksum.h"
@@ -142,11 +141,12 @@ std::shared_ptr<const NeuralComputeModel> read_compute_model(const std::string& 
 }
 
 std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& file,
-                                                             const std::string& path) {
+                                                             const std::string& path,
+                                                             const std::string& name) {
   file.expect("kind", "compute");
   ComputeModelInfo info;
-  (void)file.metadata("name");  // what it was called when it was written
-  info.name = std::filesystem::path(path).stem();
+  info.name = file.metadata("name");
+  if (!name.empty()) info.name = name;
   info.hardware = file.metadata("hardware");
   info.operator_info = file.metadata("operator");
   info.data_sha256 = file.metadata("training_data_sha256");
