@@ -39,9 +39,11 @@ struct EvaluateOptions {
   bool json = false;
   BackendOptions measuring;
   std::vector<std::string> warnings;  ///< of the models, printed once there is a result
+  std::vector<std::string> notes;     ///< likewise
 };
 
 void print(const EvaluateOptions& options, const Json& json, const std::string& text) {
+  print_notes(options.notes);
   print_warnings(options.warnings);
   fmt::print("{}", options.json ? to_line(json) + "\n" : text);
 }
@@ -103,9 +105,10 @@ void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
 void run(EvaluateOptions& options) {
   const PlanDocument document = read_plan(options.plan);
   require_valid(document, options.plan);
-  const auto [models, warnings] = models_of_plan(document, options.models, options.plan);
+  const auto [models, warnings, notes] = models_of_plan(document, options.models, options.plan);
   const Simulator simulator(document.task, models.compute, models.communication);
   options.warnings = warnings;
+  options.notes = notes;
   if (!options.platform.empty()) {
     evaluate_on_cluster(simulator, document.plan, options);
     return;

@@ -52,6 +52,7 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
 void run(const CLI::App& command, PlanOptions& options) {
   const PlannedTask result = planned(command, options);
   if (!options.output.empty()) write_plan(result.document, options.output);
+  print_notes(result.notes);
   print_warnings(result.warnings);
   if (options.json) {
     fmt::print("{}", plan_text(result.document));

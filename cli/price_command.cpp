@@ -25,6 +25,7 @@ struct PriceOptions {
 void run(const PriceOptions& options) {
   const PricedPlan priced = price_plan(read_plan(options.plan), {options.models}, options.plan);
   if (!options.output.empty()) write_plan(priced.document, options.output);
+  print_notes(priced.notes);
   print_warnings(priced.warnings);
   if (options.json) {
     fmt::print("{}", plan_text(priced.document));

@@ -11,6 +11,10 @@ void print_warnings(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) fmt::print(stderr, "neuroshard: warning: {}\n", line);
 }
 
+void print_notes(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) fmt::print(stderr, "neuroshard: note: {}\n", line);
+}
+
 void warn_of_measurement_difference(const ComputeCostModel& model, const std::string& difference) {
   if (!difference.empty()) print_warnings({model.name() + ": measured on " + difference});
 }

@@ -10,6 +10,7 @@ namespace neuroshard::cli {
 
 /// A line each.
 void print_warnings(const std::vector<std::string>& lines);
+void print_notes(const std::vector<std::string>& lines);
 
 /// A line if the model was measured elsewhere, or of another operator, than what runs here:
 /// `difference` as measurement_difference gives it before threads are pinned to cores.

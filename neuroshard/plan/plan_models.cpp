@@ -4,12 +4,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/compute/analytic_compute.h"
+#include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
@@ -48,19 +49,8 @@ void take_communication(CostModels& models, const CostModels& loaded) {
   models.communication_file = loaded.communication_file;
 }
 
-/// The default model is of one machine, which is seldom the user's.
-std::string default_model_warning(const CostModels& models) {
-  std::vector<std::string> gpus;
-  for (const ModelEntry& entry : list_models()) {
-    if (entry.is_estimate && entry.kind == "compute" && entry.name != "analytic-cpu") {
-      gpus.push_back(entry.name);
-    }
-  }
-  return fmt::format(
-      "no computation model was named: costs are those of \"{}\", measured on a CPU with 2 cores; "
-      "for GPUs name an estimate from data sheets: {}",
-      models.compute->name(), fmt::join(gpus, ", "));
-}
+/// From here on a device is more likely a GPU than a host with this much memory for tables.
+constexpr std::int64_t kLikelyGpuBytes = std::int64_t{32} << 30;
 
 }  // namespace
 
@@ -108,7 +98,6 @@ std::vector<std::string> changed_models(const Json& made_with, const CostModels&
 
 std::vector<std::string> model_warnings(const CostModels& models, const Task& task) {
   std::vector<std::string> lines;
-  if (models.compute_is_default) lines.push_back(default_model_warning(models));
   for (const std::string& reason : models.compute->outside_range(task)) {
     lines.push_back(models.compute->name() + ": " + reason);
   }
@@ -118,11 +107,28 @@ std::vector<std::string> model_warnings(const CostModels& models, const Task& ta
   return lines;
 }
 
+std::vector<std::string> model_notes(const CostModels& models, const Topology& topology) {
+  const std::int64_t largest =
+      *std::max_element(topology.memory_bytes.begin(), topology.memory_bytes.end());
+  if (!models.compute_is_default || largest < kLikelyGpuBytes) return {};
+  std::vector<std::string> gpus;
+  for (const ModelEntry& entry : list_models()) {
+    if (entry.is_estimate && entry.kind == "compute" && entry.name != "analytic-cpu") {
+      gpus.push_back(entry.name);
+    }
+  }
+  return {fmt::format(
+      "no computation model was named for devices of {}: costs are those of \"{}\", measured on a "
+      "CPU with 2 cores; for GPUs name an estimate from data sheets: {}",
+      format_bytes(static_cast<double>(largest)), models.compute->name(), fmt::join(gpus, ", "))};
+}
+
 ModelsOfPlan models_of_plan(const PlanDocument& document, const std::vector<std::string>& names,
                             const std::string& file) {
   ModelsOfPlan found;
   found.models = load_models_of_plan(document.model, document.task.topology, names, file);
   found.warnings = model_warnings(found.models, document.task);
+  found.notes = model_notes(found.models, document.task.topology);
   if (names.empty()) {
     for (std::string& line : changed_models(document.model, found.models)) {
       found.warnings.push_back(std::move(line));

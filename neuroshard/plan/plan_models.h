@@ -27,12 +27,18 @@ namespace neuroshard {
                                                       const CostModels& models);
 
 /// What makes the predictions of these models for the task say less than they seem to, a line each:
-/// models that nobody asked for, and a task outside of what a model was trained on.
+/// what of it lies outside of what a model was trained on.
 [[nodiscard]] std::vector<std::string> model_warnings(const CostModels& models, const Task& task);
+
+/// What was chosen for the user that the user may want to choose, a line each: a default model, of
+/// a CPU, for devices that look like GPUs.
+[[nodiscard]] std::vector<std::string> model_notes(const CostModels& models,
+                                                   const Topology& topology);
 
 struct ModelsOfPlan {
   CostModels models{};
   std::vector<std::string> warnings{};  ///< a line each
+  std::vector<std::string> notes{};     ///< likewise
 };
 
 /// The models by which a plan is priced or evaluated, as load_models_of_plan finds them, with all

@@ -113,6 +113,7 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   if (request.lower_bound) planned.lower_bound_ms = lower_bound_ms(simulator);
   planned.member_ranges = simulator.member_ranges(found.plan);
   planned.warnings = model_warnings(models, task);
+  planned.notes = model_notes(models, task.topology);
   if (request.baselines) {
     for (const std::unique_ptr<Planner>& baseline : make_baselines()) {
       planned.baselines.push_back(outcome_of(*baseline, simulator, request.options));
@@ -151,6 +152,7 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   ModelsOfPlan found = models_of_plan(document, request.models, file);
   priced.models = std::move(found.models);
   priced.warnings = std::move(found.warnings);
+  priced.notes = std::move(found.notes);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
   if (request.lower_bound) priced.lower_bound_ms = lower_bound_ms(simulator);
   priced.member_ranges = simulator.member_ranges(document.plan);

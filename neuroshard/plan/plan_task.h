@@ -32,7 +32,8 @@ struct PricedPlan {
   /// Per device: how far the networks of the computation model are apart; of a model that is one
   /// network, without spread.
   std::vector<MemberRange> member_ranges{};
-  std::vector<std::string> warnings{};  ///< a line each, for the user's eyes
+  std::vector<std::string> warnings{};  ///< a line each: what makes the prediction say less
+  std::vector<std::string> notes{};     ///< a line each: what was chosen for the user
 };
 
 struct PlannedTask : PricedPlan {

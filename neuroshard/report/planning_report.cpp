@@ -15,17 +15,29 @@ std::string label(const std::string& name, bool is_estimate, bool is_simulated) 
   return is_simulated ? name + " (of simulated all-to-alls)" : name;
 }
 
+/// Which models nobody asked for.
+std::string defaults_text(const CostModels& models) {
+  if (!models.compute_is_default && !models.communication_is_default) return "";
+  const char* which = !models.communication_is_default ? "computation model is the default"
+                      : !models.compute_is_default     ? "communication model is the default"
+                                                       : "models are defaults";
+  return fmt::format("the {}; --model names another, neuroshard model list shows them\n", which);
+}
+
 std::string heading(const PricedPlan& priced) {
   const Task& task = priced.document.task;
   const ComputeCostModel& compute = *priced.models.compute;
   const CommunicationCostModel& communication = *priced.models.communication;
   return fmt::format(
-      "{} tables on {} devices, batch {}, {}\n"
+      "{} on {}, batch {}, {}\n"
       "computation:   {}\n"
-      "communication: {}\n\n",
-      task.tables.size(), task.topology.world_size, task.batch_size, to_string(task.optimizer),
+      "communication: {}\n"
+      "{}\n",
+      format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
+      format_count(task.topology.world_size, "device"), task.batch_size, to_string(task.optimizer),
       label(compute.name(), compute.is_estimate(), false),
-      label(communication.name(), communication.is_estimate(), communication.is_simulated()));
+      label(communication.name(), communication.is_estimate(), communication.is_simulated()),
+      defaults_text(priced.models));
 }
 
 std::string placement(const PricedPlan& priced) {

@@ -35,7 +35,7 @@ Json time_limit_json(double seconds) {
 
 ImprovementSchedule schedule_from_json(const JsonReader& reader) {
   const auto schedule = improvement_schedule_from_string(reader.text());
-  if (!schedule) reader.fail("\"thorough\" or \"brief\"");
+  if (!schedule) reader.fail("thorough or brief");
   return *schedule;
 }
 

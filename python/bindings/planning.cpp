@@ -1,10 +1,12 @@
 // Bindings of search, baselines and evaluate.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,7 +33,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-using TextAndWarnings = std::pair<std::string, Names>;
+/// A document, and the warnings and notes that come with it.
+using Answer = std::tuple<std::string, Names, Names>;
 
 PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_limit_seconds,
                                std::int64_t steps, const std::string& improvement) {
@@ -47,16 +50,16 @@ PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_
 }
 
 /// `request` as plan_request.h says.
-TextAndWarnings plan(const std::string& text, const std::string& request) {
+Answer plan(const std::string& text, const std::string& request) {
   const Task task = parse_task(text, "task");
   const Json json = parse_json(request, "request");
   PlannedTask planned = plan_task(task, plan_request_from_json(JsonReader(json, "plan")));
-  return {plan_text(planned.document), std::move(planned.warnings)};
+  return {plan_text(planned.document), std::move(planned.warnings), std::move(planned.notes)};
 }
 
-TextAndWarnings plan_again(const std::string& text, const Names& models) {
+Answer plan_again(const std::string& text, const Names& models) {
   PlannedTask planned = plan_like(parse_plan(text, "plan"), models, "plan");
-  return {plan_text(planned.document), std::move(planned.warnings)};
+  return {plan_text(planned.document), std::move(planned.warnings), std::move(planned.notes)};
 }
 
 /// The document's plan; throws as `neuroshard evaluate` does if it breaks a rule.
@@ -66,9 +69,9 @@ PlanDocument valid_plan(const std::string& text) {
   return document;
 }
 
-TextAndWarnings price(const std::string& text, const Names& models, bool lower_bound) {
+Answer price(const std::string& text, const Names& models, bool lower_bound) {
   PricedPlan priced = price_plan(parse_plan(text, "plan"), {models, lower_bound}, "plan");
-  return {plan_text(priced.document), std::move(priced.warnings)};
+  return {plan_text(priced.document), std::move(priced.warnings), std::move(priced.notes)};
 }
 
 /// Tasks by name; a journal that is continued must agree on both.
@@ -119,10 +122,10 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
                                      {.reference = request.reference, .platform = ""}));
 }
 
-TextAndWarnings evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
-                         int num_threads, std::uint64_t seed) {
+Answer evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
+                int num_threads, std::uint64_t seed) {
   const PlanDocument document = valid_plan(text);
-  auto [own, warnings] = models_of_plan(document, models, "plan");
+  auto [own, warnings, notes] = models_of_plan(document, models, "plan");
   const Simulator simulator(document.task, own.compute, own.communication);
   // Before threads are pinned to cores, which the process then seems to have fewer of.
   const std::string difference = measurement_difference(simulator.compute());
@@ -136,7 +139,7 @@ TextAndWarnings evaluate(const std::string& text, const Names& models, std::int6
   const std::unique_ptr<ComputeBackend> backend = cpu_backend(settings, 1).make();
   const SimulatedPlan simulated{&simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
-  return {to_line(to_json(evaluation)), warnings};
+  return {to_line(to_json(evaluation)), warnings, notes};
 }
 
 }  // namespace

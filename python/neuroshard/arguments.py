@@ -48,7 +48,7 @@ def bytes_of(value: Any, place: str) -> Any:
 
 
 def seconds_of(value: str | float, place: str) -> float:
-    """Seconds, given as a number or as a time such as "500ms"; InputError unless above 0."""
+    """Seconds, given as a number or as a time such as "500ms"; infinity is no limit."""
     if isinstance(value, str):
         return _core.parse_seconds(value, place)
     seconds = math.nan
@@ -57,9 +57,9 @@ def seconds_of(value: str | float, place: str) -> float:
             seconds = float(value)
         except (TypeError, ValueError, OverflowError):
             pass
-    if not 0 < seconds < math.inf:
+    if not seconds > 0:
         raise InputError(
-            f'{place}: expected seconds above 0 or a time such as "500ms", got {shown(value)}'
+            f'{place}: expected above 0, in seconds or as a time such as "500ms", got {shown(value)}'
         )
     return seconds
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 import os
 import subprocess
 import tempfile
@@ -18,7 +20,13 @@ from .executable import EXECUTABLE
 from .types import Plan, PlanCost, PlanLike, Table, TaskLike, plan_text, task_text, tasks_of
 
 
-def _warn(reasons: Sequence[str]) -> None:
+#: What was chosen for the user that the user may want to choose.
+_log = logging.getLogger("neuroshard")
+
+
+def _tell(reasons: Sequence[str], notes: Sequence[str]) -> None:
+    for note in notes:
+        _log.warning(note)
     for reason in reasons:
         warnings.warn(reason, ExtrapolationWarning, stacklevel=3)
 
@@ -41,7 +49,7 @@ def plan(
     """The plan of lowest predicted cost that the algorithm finds.
 
     `models` are names of `list_models()` or files, at most one for computation and one for
-    communication; what is not named is a default, with a warning. `num_threads` 0 is one per core;
+    communication; for what is not named there are defaults. `num_threads` 0 is one per core;
     the plan does not depend on it. `steps` are the neighbors that each chain of the improvement
     tries; 0: as many as follow from the time limit. `improvement` is "thorough" or "brief".
     `pessimism`, from 0 to 1, improves by the mean to the highest of the model's networks; the
@@ -55,13 +63,14 @@ def plan(
     >>> plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
     <Plan: 1 table in ... on 2 devices, batch size 65536, predicted cost ... ms>
     """
+    seconds = seconds_of(time_limit_seconds, "time_limit_seconds")
     request = {
         "models": names_of(models, "models"),
         "algorithm": algorithm,
         "options": {
             "seed": seed,
             "threads": num_threads,
-            "time_limit": f"{seconds_of(time_limit_seconds, 'time_limit_seconds')!r}s",
+            "time_limit": f"{seconds!r}s" if math.isfinite(seconds) else None,
             "steps": steps,
             "improvement": improvement,
             "pessimism": pessimism,
@@ -70,8 +79,8 @@ def plan(
         "lower_bound": lower_bound,
         "baselines": baselines,
     }
-    text, reasons = _core.plan(task_text(task), to_text(request, "plan"))
-    _warn(reasons)
+    text, reasons, notes = _core.plan(task_text(task), to_text(request, "plan"))
+    _tell(reasons, notes)
     return Plan.from_text(text)
 
 
@@ -81,8 +90,8 @@ def plan_like(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
     `models` say where its model files are now, if they have moved. Raises InputError if a model's
     content has changed, or the plan does not record how it was made.
     """
-    text, reasons = _core.plan_like(plan_text(plan), names_of(models, "models"))
-    _warn(reasons)
+    text, reasons, notes = _core.plan_like(plan_text(plan), names_of(models, "models"))
+    _tell(reasons, notes)
     return Plan.from_text(text)
 
 
@@ -98,8 +107,8 @@ def price(
     >>> price(halves, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
     <PlanCost: ... ms, device ... of 2 is the slowest>
     """
-    text, reasons = _core.price(plan_text(plan), names_of(models, "models"), lower_bound)
-    _warn(reasons)
+    text, reasons, notes = _core.price(plan_text(plan), names_of(models, "models"), lower_bound)
+    _tell(reasons, notes)
     return Plan.from_text(text)
 
 
@@ -256,10 +265,10 @@ def evaluate(
     >>> found.measured.devices[0].compute_ms > 0
     True
     """
-    text, reasons = _core.evaluate(
+    text, reasons, notes = _core.evaluate(
         plan_text(plan), names_of(models, "models"), arena_bytes, num_threads, seed
     )
-    _warn(reasons)
+    _tell(reasons, notes)
     found = json.loads(text)
     return Evaluation(
         predicted=_cost(found, "predicted"),
@@ -310,10 +319,10 @@ class SimulatedIteration:
 
 
 def evaluate_on_cluster(
-    plan: Plan | Mapping[str, Any],
+    plan: PlanLike,
     platform: str | os.PathLike[str],
     *,
-    models: Sequence[str] = (),
+    models: str | Sequence[str] = (),
 ) -> SimulatedIteration:
     """Simulates the plan's all-to-alls on a cluster: a preset (`ethernet-25g`, ...) or a SimGrid
     platform file (.xml).
@@ -321,13 +330,13 @@ def evaluate_on_cluster(
     `models` default to those that the plan was made with. Runs the package's executable, as SimGrid
     simulates once per process.
     """
-    given = plan if isinstance(plan, Plan) else Plan.from_text(to_text(plan))
+    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "plan.json")
         given.write(file)
         command = [os.fspath(EXECUTABLE), "evaluate", file, "--json"]
         command += ["--platform", os.fspath(platform)]
-        for model in models:
+        for model in names_of(models, "models"):
             command += ["--model", model]
         run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:

@@ -19,7 +19,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 
 const std::vector<std::string> kEstimates{"analytic-a100-40gb", "analytic-a100-nvswitch"};
 
@@ -98,10 +97,14 @@ TEST(PlanTask, ALimitThatIsNoneIsRecordedToo) {
 }
 
 TEST(PlanTask, SaysWhichDefaultWasTaken) {
-  const PlannedTask planned = plan_task(make_task(), make_request({"analytic-a100-nvswitch"}));
-  ASSERT_THAT(planned.warnings, Not(IsEmpty()));
-  EXPECT_THAT(planned.warnings.front(), HasSubstr("no computation model was named"));
-  EXPECT_THAT(planned.warnings.front(), HasSubstr("analytic-h100-sxm"));
+  const PlanRequest request = make_request({"analytic-a100-nvswitch"});
+  EXPECT_THAT(plan_task(make_task(), request).notes, IsEmpty());
+  Task task = make_task();
+  task.topology.memory_bytes.assign(4, std::int64_t{80} << 30);
+  const std::vector<std::string> notes = plan_task(task, request).notes;
+  EXPECT_THAT(notes,
+              ElementsAre(HasSubstr("no computation model was named for devices of 80.00 GiB")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("analytic-h100-sxm")));
 }
 
 TEST(PlanTask, RefusesAnUnknownAlgorithm) {

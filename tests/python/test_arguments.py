@@ -207,7 +207,7 @@ def test_times(value, seconds):
 
 
 @pytest.mark.parametrize(
-    "value", [0, -1.0, math.nan, math.inf, "1", "0s", "", "soon", None, [1], True]
+    "value", [0, -1.0, math.nan, "1", "0s", "", "soon", None, [1], True]
 )
 def test_times_that_mean_nothing(value):
     assert refusal(seconds_of, value, "time_limit").startswith("time_limit: expected ")

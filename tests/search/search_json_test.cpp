@@ -85,7 +85,7 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("time_limit", 1.0),
             "plan.json: options.time_limit: expected a string, got 1.0");
   EXPECT_EQ(refusal("improvement", "short"),
-            "plan.json: options.improvement: expected \"thorough\" or \"brief\", got \"short\"");
+            "plan.json: options.improvement: expected thorough or brief, got \"short\"");
   EXPECT_EQ(refusal("pessimism", 1.25),
             "plan.json: options.pessimism: expected a number from 0 to 1, got 1.25");
   EXPECT_EQ(refusal("least_gain", -0.5),
