@@ -7,8 +7,10 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/task_options.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_files.h"
+#include "neuroshard/io/task_io.h"
 #include "neuroshard/report/workload_report.h"
 #include "neuroshard/workload/generate/task_generator.h"
 #include "neuroshard/workload/workload_catalog.h"
@@ -45,7 +47,7 @@ struct TasksOptions {
   std::string name;
   std::uint64_t workload_seed = 0;
   int count = 100;
-  std::string tables = "10:60";
+  std::string tables;
   std::string memory = "4GiB";
   std::string fill;
   std::string optimizer;
@@ -56,7 +58,11 @@ struct TasksOptions {
 void generate(TasksOptions& options) {
   TaskGeneratorOptions& generator = options.generator;
   const Workload workload = find_workload(options.name, options.workload_seed);
-  std::tie(generator.min_tables, generator.max_tables) = parse_range(options.tables, "--tables");
+  if (options.tables.empty()) {
+    set_default_tables(generator, workload);
+  } else {
+    std::tie(generator.min_tables, generator.max_tables) = parse_range(options.tables, "--tables");
+  }
   generator.memory_bytes = parse_bytes(options.memory, "--memory");
   if (!options.fill.empty()) {
     std::tie(generator.min_fill, generator.max_fill) = parse_shares(options.fill, "--fill");
@@ -82,8 +88,8 @@ void add_tasks(CLI::App& workload) {
   command->add_option("--count", options->count, "Tasks to write")
       ->capture_default_str()
       ->check(integer_between(1, 10'000'000));
-  command->add_option("--tables", options->tables, "Tables of a task, as MIN:MAX")
-      ->capture_default_str();
+  command->add_option("--tables", options->tables,
+                      "Tables of a task, as MIN:MAX; default 10:60, or all where there are fewer");
   command->add_option("--max-dim", options->generator.max_dim, "Largest dimension, a power of two")
       ->check(integer_between(kColumnGranularity, kMaxEmbeddingDim))
       ->capture_default_str();
@@ -116,6 +122,37 @@ void add_tasks(CLI::App& workload) {
   command->callback([options] { generate(*options); });
 }
 
+struct ExportOptions {
+  TaskOptions task;  ///< `workload` and the settings
+  std::string output;
+};
+
+void export_task(ExportOptions& options) {
+  if (options.task.devices == 0) options.task.devices = 8;
+  if (options.task.memory.empty()) options.task.memory = "80GiB";
+  const Task task = task_of(options.task);
+  write_task(task, options.output);
+  fmt::print("{} on {} written to {}\n",
+             format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
+             format_count(task.topology.world_size, "device"), options.output);
+}
+
+void add_export(CLI::App& workload) {
+  auto options = std::make_shared<ExportOptions>();
+  CLI::App* command = workload.add_subcommand(
+      "export",
+      "Write all tables of a workload as a task, on 8 devices of 80GiB unless told "
+      "otherwise");
+  command->add_option("name", options->task.workload, "Workload")->required();
+  command
+      ->add_option("--workload-seed", options->task.workload_seed, "Seed of a generated workload")
+      ->check(seed())
+      ->capture_default_str();
+  add_task_settings(*command, options->task);
+  command->add_option("-o,--output", options->output, "Task to write (.json)")->required();
+  command->callback([options] { export_task(*options); });
+}
+
 }  // namespace
 
 void add_workload_command(CLI::App& app) {
@@ -139,6 +176,7 @@ void add_workload_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print the result, with every table, as JSON");
   command->callback([options] { show(*options); });
 
+  add_export(*workload);
   add_tasks(*workload);
 }
 

@@ -286,6 +286,25 @@ TEST(Cli, ModelListAndShow) {
   EXPECT_THAT(expect_success({"model", "show", "analytic-pcie4"}), HasSubstr("communication"));
 }
 
+TEST(Cli, WorkloadExportWritesATask) {
+  const CliFolder folder;
+  const std::string task = folder.file("task.json");
+  EXPECT_EQ(expect_success({"workload", "export", "mlperf-dlrm-dcnv2", "-o", task}),
+            "26 tables on 8 devices written to " + task + "\n");
+  EXPECT_EQ(read_task(task).topology.memory_bytes.front(), std::int64_t{80} << 30);
+  (void)expect_success({"workload", "export", "mlperf-dlrm-dcnv2", "--devices", "4", "--memory",
+                        "1GiB", "--batch-size", "512", "-o", task});
+  EXPECT_EQ(read_task(task).topology.world_size, 4);
+  EXPECT_EQ(read_task(task).batch_size, 512);
+}
+
+TEST(Cli, WorkloadTasksOfAWorkloadOfFewTables) {
+  const CliFolder folder;
+  (void)expect_success({"workload", "tasks", "mlperf-dlrm-dcnv2", "--count", "3", "--memory",
+                        "64GiB", "-o", folder.file("tasks")});
+  EXPECT_LE(read_task(folder.file("tasks/task-0.json")).tables.size(), 26U);
+}
+
 TEST(Cli, PlanATaskFileOnOtherDevices) {
   const CliFolder folder;
   const std::string plan = folder.file("plan.json");

@@ -167,6 +167,16 @@ Draw draw_fitting(const Workload& workload, const TaskGeneratorOptions& options,
 
 }  // namespace
 
+void set_default_tables(TaskGeneratorOptions& options, const Workload& workload) {
+  const auto available = static_cast<int>(
+      std::count_if(workload.tables.begin(), workload.tables.end(), [&](const Table& table) {
+        return options.max_pooling_factor == 0.0 ||
+               table.pooling_factor <= options.max_pooling_factor;
+      }));
+  options.min_tables = std::min(TaskGeneratorOptions{}.min_tables, available);
+  options.max_tables = std::min(TaskGeneratorOptions{}.max_tables, available);
+}
+
 Task generate_task(const Workload& all_tables, const TaskGeneratorOptions& options,
                    std::uint64_t index) {
   const Workload workload = pool_of(all_tables, options);

@@ -27,6 +27,10 @@ struct TaskGeneratorOptions {
   std::uint64_t seed = 0;
 };
 
+/// Sets `min_tables` and `max_tables` to their defaults, or to all tables that tasks are drawn from
+/// (those of at most `max_pooling_factor`) where the workload has fewer.
+void set_default_tables(TaskGeneratorOptions& options, const Workload& workload);
+
 /// Task number `index` >= 0, the same whatever other tasks are generated: the number of tables is
 /// uniform in [min_tables, max_tables], the tables are drawn without replacement, and each gets a
 /// dimension that is uniform among 4, 8, ..., max_dim. Tables and dimensions are drawn again while
