@@ -77,6 +77,12 @@ const Json& models_of_search(const PlanDocument& document) {
   return models == nullptr ? document.model : *models;
 }
 
+bool was_stopped_by_clock(const PlanDocument& document) {
+  const Json* statistics = document.search.find("statistics");
+  const Json* stopped = statistics == nullptr ? nullptr : statistics->find("stopped_by_clock");
+  return stopped != nullptr && *stopped == Json(true);
+}
+
 /// How the plan was found, which its price does not change, and the lower bound of its new price.
 Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool has_bound) {
   Json search = Json::Object{};
@@ -126,7 +132,9 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
 
 PlannedTask plan_like(const PlanDocument& document, const std::vector<std::string>& names,
                       const std::string& file) {
-  const PlanRequest request = plan_request_of(document, file);
+  PlanRequest request = plan_request_of(document, file);
+  // As much work as was done then, however long it takes here.
+  request.options.stop_by_clock = false;
   const std::unique_ptr<Planner> planner = find_planner(request.algorithm);
   const Json& made_with = models_of_search(document);
   const CostModels models = load_models_of_plan(made_with, document.task.topology, names, file);
@@ -139,8 +147,9 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
   if (planned.document.plan.shards != before.shards) {
     const Json* made_by = document.search.find("version");
     planned.warnings.push_back(fmt::format(
-        "{}: this is another plan than the one in the file, which version {} made", file,
-        made_by != nullptr && made_by->text() != nullptr ? *made_by->text() : "unknown"));
+        "{}: this is another plan than the one in the file, which version {} made{}", file,
+        made_by != nullptr && made_by->text() != nullptr ? *made_by->text() : "unknown",
+        was_stopped_by_clock(document) ? ", and the clock stopped" : ""));
   }
   return planned;
 }

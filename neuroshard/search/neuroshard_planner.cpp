@@ -33,7 +33,7 @@ Simulator pessimist(const Simulator& simulator, double pessimism) {
 /// Steps are played whatever time they take.
 std::optional<std::chrono::steady_clock::time_point> deadline_of(
     const PlannerOptions& options, std::chrono::steady_clock::time_point start) {
-  if (options.steps > 0) return std::nullopt;
+  if (options.steps > 0 || !options.stop_by_clock) return std::nullopt;
   const std::chrono::duration<double> limit(std::min(options.time_limit_seconds, kMostSeconds));
   return start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(limit);
 }
@@ -75,6 +75,7 @@ PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
   ThreadPool pool(options.num_threads);
   PlanningResult improved =
       improve_plan(pessimist(simulator, options.pessimism), result.plan, improvement, budget, pool);
+  result.stats.stopped_by_clock = budget.deadline && Clock::now() >= *budget.deadline;
   improved.predicted = simulator.cost(improved.plan);
   const double least_gain_ms = options.least_gain * longest_compute_ms(result.predicted);
   if (improved.predicted.cost_ms < result.predicted.cost_ms - least_gain_ms) {

@@ -42,6 +42,10 @@ struct PlannerOptions {
   /// model's error, and measured they are as often losses (docs/results.md).
   double least_gain = 0.01;
 
+  /// If false, the time limit says how much work is done, and the clock stops nothing: for making a
+  /// plan again on a slower machine. Not an option of the user's.
+  bool stop_by_clock = true;
+
   friend bool operator==(const PlannerOptions&, const PlannerOptions&) = default;
 };
 

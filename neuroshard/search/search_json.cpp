@@ -130,7 +130,9 @@ Json to_json(const SearchStats& stats) {
   for (const ImprovementRoundStats& round : stats.rounds) {
     rounds.push_back(round_json(static_cast<std::int64_t>(rounds.size()), round));
   }
-  return Json::Object{{"levels", std::move(levels)}, {"rounds", std::move(rounds)}};
+  return Json::Object{{"levels", std::move(levels)},
+                      {"rounds", std::move(rounds)},
+                      {"stopped_by_clock", stats.stopped_by_clock}};
 }
 
 }  // namespace neuroshard

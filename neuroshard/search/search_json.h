@@ -17,8 +17,9 @@ namespace neuroshard {
 /// which names file and option, for one that is unknown, or of a value that means nothing.
 [[nodiscard]] PlannerOptions planner_options_from_json(const JsonReader& reader);
 
-/// "levels" and "rounds" with an object each, whose fields are those of the structs of
-/// search_stats.h and their number. No times: the same search always gives the same bytes.
+/// "stopped_by_clock", and "levels" and "rounds" with an object each, whose fields are those of the
+/// structs of search_stats.h and their number. No times: the same search always gives the same
+/// bytes.
 [[nodiscard]] Json to_json(const SearchStats& stats);
 
 }  // namespace neuroshard

@@ -63,6 +63,8 @@ struct SearchStats {
   std::int64_t pieces_encoded = 0;    ///< by the levels, and by each chain, which starts anew
   std::vector<BeamLevelStats> levels;
   std::vector<ImprovementRoundStats> rounds;
+  /// The time limit was over when the improvement ended: with more time the plan may be another.
+  bool stopped_by_clock = false;
   double wall_ms = 0.0;
 };
 

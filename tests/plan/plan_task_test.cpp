@@ -128,6 +128,25 @@ TEST(PlanLike, MakesThePlanAgain) {
   }
 }
 
+TEST(PlanLike, DoesTheWorkOfATimeLimitWhateverTheClockSays) {
+  PlanRequest request = make_request();
+  request.options.steps = 0;
+  request.options.time_limit_seconds = 0.1;
+  request.options.stop_by_clock = false;
+  const PlanDocument document = reread(plan_task(make_task(), request).document);
+  const PlannedTask again = plan_like(document, {}, "plan.json");
+  EXPECT_EQ(again.document.plan.shards, document.plan.shards);
+  EXPECT_EQ(*again.document.search.find("statistics"), *document.search.find("statistics"));
+  EXPECT_FALSE(again.stats.stopped_by_clock);
+}
+
+TEST(PlanTask, SaysThatTheClockStoppedIt) {
+  PlanRequest request = make_request();
+  request.options.steps = 0;
+  request.options.time_limit_seconds = 1e-6;
+  EXPECT_TRUE(plan_task(make_task(), request).stats.stopped_by_clock);
+}
+
 TEST(PlanLike, FindsAModelFileWhereItWasOrWhereItIsNow) {
   const TemporaryFolder folder;
   const std::string path = write_model(folder, "mine", 1);

@@ -136,7 +136,7 @@ TEST(SearchJson, StatisticsHaveLevelsAndRounds) {
       R"({"kind": "large_neighbourhood", "best_cost_ms": 1.25, "steps": 50, "steps_accepted": 4, )"
       R"("plans_priced": 3, "head_evaluations": 4, "pieces_encoded": 3}]}, )"
       R"({"round": 1, "cost_before_ms": 1.25, "cost_after_ms": 1.25, "best_chain": null, )"
-      R"("chains": []}]})");
+      R"("chains": []}], "stopped_by_clock": false})");
 }
 
 }  // namespace
