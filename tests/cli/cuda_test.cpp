@@ -42,10 +42,10 @@ TEST(Cuda, OptionsOfTheOtherBackendAreRefused) {
   const CliFolder folder;
   const std::string output = folder.file("c.jsonl");
   expect_refusal(folder, {"collect", "compute", "--gpus", "0", "-o", output},
-                 "--gpus: expected it with --backend cuda");
+                 "--gpus needs --backend cuda, got cpu");
   expect_refusal(folder,
                  {"collect", "compute", "--backend", "cuda", "--threads", "2", "-o", output},
-                 "--threads: expected it with --backend cpu");
+                 "--threads needs --backend cpu, got cuda");
   expect_refusal(folder, {"collect", "compute", "--backend", "opencl", "-o", output}, "--backend");
 }
 
