@@ -83,7 +83,7 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
   network.head_output = file.vector(prefix + "head_output", network.head.outputs);
   if (loads) network.linear = file.vector(prefix + "linear", inputs);
   network.offset = file.vector(prefix + "offset", 1)[0];
-  if (loads) {  // what makes its costs positive and never fall when a piece is added
+  if (loads) {  // which keeps costs positive and never lets them fall when a piece is added
     for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
       file.expect_no_negative(prefix + name);
     }
@@ -145,7 +145,7 @@ std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& fi
                                                              const std::string& path) {
   file.expect("kind", "compute");
   ComputeModelInfo info;
-  (void)file.metadata("name");  // what it was called when it was written
+  (void)file.metadata("name");  // its name when it was written
   info.name = std::filesystem::path(path).stem();
   info.hardware = file.metadata("hardware");
   info.operator_info = file.metadata("operator");

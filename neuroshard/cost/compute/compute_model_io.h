@@ -13,7 +13,7 @@ namespace neuroshard {
 /// "file: place: expected ..., got ..." for a file that is not a whole computation model of a
 /// schema and architecture that this build has.
 [[nodiscard]] std::shared_ptr<const NeuralComputeModel> read_compute_model(const std::string& path);
-/// The same of a file that is already open; `path` is its path.
+/// The same for a file that is already open; `path` is its path.
 [[nodiscard]] std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& file,
                                                                            const std::string& path);
 

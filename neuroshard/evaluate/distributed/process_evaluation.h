@@ -28,7 +28,7 @@ struct ProcessEvaluation {
   std::string difference;       ///< as measurement_difference
 };
 
-/// What `oversubscribed` means for the reader.
+/// Explains `oversubscribed` to the user.
 inline constexpr const char* kOversubscribed =
     "more processes than cores: they share them, and what is measured is longer than devices of "
     "their own would take";
