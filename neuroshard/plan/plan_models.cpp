@@ -1,4 +1,4 @@
-// Models by the reference that a plan keeps of them.
+// Finds models by the reference that a plan keeps of them.
 #include "neuroshard/plan/plan_models.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ std::string findable(const ModelReference& model, const std::string& place) {
                    "no such file; where it is now, say with --model FILE");
 }
 
-/// Of one kind: takes over what `loaded` has.
+/// Copies the computation or the communication model of `loaded`.
 void take_compute(CostModels& models, const CostModels& loaded) {
   models.compute = loaded.compute;
   models.compute_sha256 = loaded.compute_sha256;
@@ -48,7 +48,7 @@ void take_communication(CostModels& models, const CostModels& loaded) {
   models.communication_file = loaded.communication_file;
 }
 
-/// The default model is of one machine, which is seldom the user's.
+/// The default model was measured on one machine, which is seldom the user's.
 std::string default_model_warning(const CostModels& models) {
   std::vector<std::string> gpus;
   for (const ModelEntry& entry : list_models()) {

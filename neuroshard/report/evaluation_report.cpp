@@ -27,7 +27,7 @@ std::string mark_of(std::size_t device, const CriticalPath& path) {
   return mark;
 }
 
-/// Each phase as predicted and as it was; `how` heads the columns of what no model predicted.
+/// Each phase as predicted and as it was; `how` heads the columns of measured or simulated values.
 std::string iterations_table(const PlanCost& predicted, const PlanIterations& actual,
                              std::string_view how) {
   TextTable table;
