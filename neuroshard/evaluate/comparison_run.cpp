@@ -71,7 +71,7 @@ ComparisonRun::ComparisonRun(std::vector<std::unique_ptr<Planner>> planners,
     : planners_(std::move(planners)), options_(std::move(options)) {
   if (options_.controls.empty()) return;
   if (!options_.measuring) {
-    throw InputError("controls", "plans that are measured with them", "none");
+    throw InputError("controls needs measured plans");
   }
   const std::vector<ComputeCosts> costs = read_costs(options_.controls);
   control_tables_ = find_workload(workload_of(options_.controls, costs), 0);

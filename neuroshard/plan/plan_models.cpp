@@ -32,7 +32,7 @@ std::string findable(const ModelReference& model, const std::string& place) {
   if (!model.file.empty() && is_there(model.file)) return model.file;
   if (model.file.empty() || !find_model_file(model.name).empty()) return model.name;
   throw InputError(place, fmt::format("the file of the model, {}", described(model)),
-                   "no such file; where it is now, say with --model FILE");
+                   "no such file: give its present path with --model FILE");
 }
 
 /// Copies the computation or the communication model of `loaded`.

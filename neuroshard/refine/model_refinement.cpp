@@ -55,7 +55,7 @@ bool is_complete(const std::string& path, const GivenPieceSets& given) {
     const auto id = static_cast<std::size_t>(sample.info.id.value_or(-1));
     if (id >= given.sets.size() || sample.pieces != given.sets[id]) {
       throw InputError(fmt::format("{}: sample {}", path, sample.info.id.value_or(-1)),
-                       "the pieces that this run's plans have", "others");
+                       "the pieces of this run's plans", "others");
     }
   }
   return costs.samples.size() + costs.skipped.size() == given.sets.size();

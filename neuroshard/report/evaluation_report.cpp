@@ -83,7 +83,7 @@ std::string evaluation_text(const PlanEvaluation& evaluation) {
   return table.to_string() +
          fmt::format(
              "\npredicted and measured: computation; total: with communication as predicted; "
-             "+-: half the width of the 95% interval of what was measured\n"
+             "+-: half the width of the 95% interval of the measurement\n"
              "computation: mean error {:.1f}%, {}\n"
              "plan cost: predicted {:.3f} ms, with measured computation {:.3f} ms (prediction "
              "{})\n",

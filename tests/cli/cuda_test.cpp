@@ -1,5 +1,5 @@
 // `--backend cuda` and `nccl` on a machine without a GPU, or in a build without CUDA: one line that
-// says what is missing, exit code 3, no file.
+// names the missing part, exit code 3, no file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

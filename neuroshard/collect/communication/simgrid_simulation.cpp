@@ -137,8 +137,8 @@ void require_survival(const SimulationOptions& options, std::vector<char*> argum
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw InputError(options.platform, "a platform with a way between all hosts",
-                     "one that SimGrid gives up on");
+    throw InputError(options.platform, "a platform with a route between all hosts",
+                     "one that SimGrid rejects");
   }
 }
 
