@@ -1,4 +1,4 @@
-// The head's loop without what is done once for each state, compiled once per instruction set.
+// The head's loop without the work done once for each state, compiled once per instruction set.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "bench/head_ceiling.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h

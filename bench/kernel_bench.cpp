@@ -1,4 +1,4 @@
-// The kernels that the search spends its time in, with the shipped models, and the machine's
+// The kernels in which the search spends its time, with the shipped models, and the machine's
 // ceiling for the innermost.
 #include <benchmark/benchmark.h>
 
@@ -20,7 +20,7 @@
 namespace neuroshard {
 namespace {
 
-/// So many states stay in the first-level cache.
+/// This number of states stays in the first-level cache.
 constexpr int kStates = 32;
 
 /// A state for each of 32 devices, of one piece each, as the search keeps them.
@@ -74,7 +74,7 @@ void head_alone(benchmark::State& state) {
 }
 BENCHMARK(head_alone);
 
-/// The same of the pessimist, who looks at every member of the ensemble.
+/// The same for the pessimistic model, which evaluates every member of the ensemble.
 void head_pessimist(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);
   heads_one_by_one(state, *simulator, PessimisticComputeModel(simulator->shared_compute(), 0.5));
@@ -119,7 +119,8 @@ void state_update(benchmark::State& state) {
 }
 BENCHMARK(state_update);
 
-/// A piece added to a state and the head of the result, as the greedy does for every piece.
+/// A piece added to a state and the head of the result, as the greedy algorithm does for every
+/// piece.
 void add_and_cost(benchmark::State& state) {
   const auto simulator = bench::make_simulator(60, 4);
   const ComputeCostModel& model = simulator->compute();
@@ -168,7 +169,7 @@ void transfer(benchmark::State& state) {
 }
 BENCHMARK(transfer)->Arg(4)->Arg(8)->Arg(128);
 
-/// A transfer that is looked at without its all-to-alls, and undone: most steps of the improvement.
+/// A transfer that is judged without its all-to-alls, and undone: most steps of the improvement.
 void neighbour(benchmark::State& state) {
   const auto devices = static_cast<int>(state.range(0));
   const auto simulator = bench::make_simulator(15 * devices, devices);

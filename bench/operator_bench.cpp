@@ -1,5 +1,5 @@
-// Throughput of the fused embedding operator beside the machine's own random-gather ceiling,
-// measured in the same case so that a noisy neighbour slows both.
+// Throughput of the fused embedding operator next to the machine's own random-gather ceiling,
+// measured in the same run so that a noisy neighbour slows both.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -80,7 +80,7 @@ std::uint64_t gather(const std::byte* rows, std::int64_t row_bytes,
 
 /// Changes one word of every cache line of the rows, and of their optimizer states unless that is
 /// null, nothing else: no update of these rows can be faster. Two threads may meet in a row, which
-/// is why the words are atomic; relaxed, they cost what others do.
+/// is why the words are atomic; relaxed, they cost no more than others.
 void update(std::byte* rows, std::int64_t row_bytes, float* states,
             std::span<const std::int64_t> indices, std::size_t distance) {
   const auto touch = [](void* at) {

@@ -7,8 +7,8 @@
 
 namespace neuroshard::bench {
 
-/// `num_tables` tables of dlrm-2021, taken round and round, with the dimensions of the paper's
-/// tasks in turn, on devices that have half as much memory again as they need; shipped models.
+/// `num_tables` tables of dlrm-2021, repeated cyclically, with the dimensions of the paper's tasks
+/// in cyclic order, on devices with 1.5 times the memory that they need; shipped models.
 [[nodiscard]] std::unique_ptr<Simulator> make_simulator(int num_tables, int num_devices);
 
 }  // namespace neuroshard::bench

@@ -135,12 +135,12 @@ void run(CollectCommunicationOptions& options) {
   std::int64_t measured = 0;
   if (options.backend == "simgrid") {
     if (options.platform.empty()) {
-      throw InputError("--platform", "what to simulate", "nothing");
+      throw InputError("--backend simgrid needs --platform");
     }
     measured = simulate_communication_costs(collection, options.platform);
   } else {
     if (!options.platform.empty()) {
-      throw InputError("--platform", "it with --backend simgrid", "--backend " + options.backend);
+      throw InputError("--platform needs --backend simgrid, got " + options.backend);
     }
     const std::optional<std::int64_t> of_all = collect_among_processes(
         collection, options.backend == "nccl" ? MessageMemory::gpu : MessageMemory::host);

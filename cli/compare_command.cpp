@@ -43,7 +43,7 @@ void run(const CompareOptions& options) {
   const CostModels models = load_cost_models(options.run.models, tasks.front().task.topology);
   const std::string& platform = options.setting.platform;
   if (!platform.empty()) {
-    if (!options.run.measure) throw InputError("--platform", "--measure with it", "no --measure");
+    if (!options.run.measure) throw InputError("--platform needs --measure");
     require_one_cluster(tasks);
   }
   const ComparisonRunOptions run_options = comparison_run_options(options.run);

@@ -39,7 +39,7 @@ ComparisonRunOptions comparison_run_options(const ComparisonOptions& options) {
   run.controls = options.controls;
   if (!options.measure) {
     if (!options.controls.empty()) {
-      throw InputError("--controls", "--measure with it", "no --measure");
+      throw InputError("--controls needs --measure");
     }
     return run;
   }

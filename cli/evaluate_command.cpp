@@ -94,7 +94,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
 void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
                          const EvaluateOptions& options) {
   if (started_by_mpirun()) {
-    throw InputError("--platform", "one process, which simulates all devices", "mpirun");
+    throw InputError("--platform needs one process, which simulates all devices, got mpirun");
   }
   const PlanCost predicted = simulator.cost(plan);
   const PlanIterations simulated = simulate_plan(simulator.task(), predicted, options.platform);

@@ -12,7 +12,7 @@ CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options) {
           ->capture_default_str();
   command
       .add_option("--gpus", options.gpus,
-                  "With cuda: numbers of the devices, which measure in parallel; default all, or "
+                  "With cuda: ids of the devices, which measure in parallel; default all, or "
                   "under mpirun the process's share of its host's")
       ->delimiter(',')
       ->check(integer_between(0, 1023));
@@ -27,7 +27,7 @@ CLI::Option* add_thread_option(CLI::App& command, BackendOptions& options) {
 
 CudaBackendOptions cuda_options(const BackendOptions& options) {
   if (options.cpu.num_threads != 0) {
-    throw InputError("--threads", "it with --backend cpu", "--backend cuda");
+    throw InputError("--threads needs --backend cpu, got cuda");
   }
   CudaBackendOptions cuda;
   cuda.devices = options.gpus;
@@ -39,7 +39,7 @@ CudaBackendOptions cuda_options(const BackendOptions& options) {
 
 ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight) {
   if (options.on_gpus()) return cuda_backend(cuda_options(options));
-  if (!options.gpus.empty()) throw InputError("--gpus", "it with --backend cuda", "--backend cpu");
+  if (!options.gpus.empty()) throw InputError("--gpus needs --backend cuda, got cpu");
   ComputeBenchmarkOptions cpu = options.cpu;
   if (options.quantile) cpu.repetitions.quantile = *options.quantile;
   return cpu_backend(cpu, in_flight);

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     print_error(error.what());
     return error.exit_code();
   } catch (const std::bad_alloc&) {
-    print_error("memory: expected more than this machine has free");
+    print_error("out of memory");
     return 3;
   } catch (const std::system_error& error) {
     const bool on_stdout = std::ferror(stdout) != 0;  // where printing throws

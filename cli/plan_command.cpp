@@ -28,14 +28,14 @@ struct PlanOptions {
   std::string output;
 };
 
-/// Throws if anything but what --like takes with it was given: all else comes from the plan.
+/// Throws if an option was given that does not go with --like: it comes from the plan.
 void refuse_with_like(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     const std::string name = option->get_name();
     const bool goes_with_it = name == "--like" || name == "--model" || name == "--output" ||
                               name == "--json" || name == "--help";
     if (option->count() > 0 && !goes_with_it) {
-      throw InputError("--like", "only --model, --json and -o with it", name);
+      throw InputError("--like excludes " + name + ": only --model, --json and -o go with it");
     }
   }
 }

@@ -49,12 +49,13 @@ TaskSettings settings_of(const TaskOptions& options) {
 Task task_of(const TaskOptions& options) {
   const bool from_file = !options.file.empty();
   if (from_file == !options.workload.empty()) {
-    throw InputError("plan", "a task file or --workload", from_file ? "both" : "neither");
+    throw InputError(std::string("plan needs a task file or --workload, got ") +
+                     (from_file ? "both" : "neither"));
   }
   const TaskSettings settings = settings_of(options);
   if (from_file) return with_settings(read_task(options.file), settings);
-  if (!settings.devices) throw InputError("--devices", "the number of devices", "nothing");
-  if (!settings.memory_bytes) throw InputError("--memory", "a size such as 80GiB", "nothing");
+  if (!settings.devices) throw InputError("--workload needs --devices");
+  if (!settings.memory_bytes) throw InputError("--workload needs --memory");
   return neuroshard::task_of(find_workload(options.workload, options.workload_seed), settings);
 }
 

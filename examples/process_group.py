@@ -16,7 +16,7 @@ import torch.distributed.optim  # noqa: F401
 
 
 def let_go(error: BaseException | None) -> None:
-    """Empties the frames that failed, and those of what made them fail."""
+    """Clears the frames of a failure and of its causes."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

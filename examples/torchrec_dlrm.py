@@ -61,7 +61,7 @@ class ConcatDLRM(nn.Module):
 
     def forward(self, dense: torch.Tensor, sparse: KeyedJaggedTensor) -> torch.Tensor:
         """One logit per sample."""
-        # By name: in which order a sharded collection gives them depends on the plan.
+        # By name: the order in which a sharded collection returns them depends on the plan.
         pooled = KeyedTensor.regroup([self.tables(sparse)], [sparse.keys()])[0]
         return self.last(self.top(torch.cat([self.bottom(dense), pooled], dim=1)))
 
@@ -96,7 +96,7 @@ def load_tables(name: str, max_rows: int, num_tables: int, seed: int) -> list[Ta
             table.num_embeddings = min(table.num_embeddings, max_rows)
             table.embedding_dim = dims[int(torch.randint(4, (1,), generator=generator))]
     for table in tables:
-        # Access classes are of all rows; of fewer, each keeps its share of the lookups.
+        # Access classes describe all rows; with fewer rows, each keeps its share of the lookups.
         distribution = table.index_distribution or {}
         classes = distribution.get("access_classes")
         if classes:
@@ -185,8 +185,8 @@ def make_planner(name: str, tables: list[Table], batch_size: int, memory: int, m
         ),
         "batch_size": batch_size,
         "storage_reservation": FixedPercentageStorageReservation(percentage=0.0),
-        # What both may do: whole tables, or columns of at least 32 as TorchRec's users have them.
-        # Fused kernels only: data-parallel tables would have another optimizer.
+        # The choices of both: whole tables, or columns of at least 32, as TorchRec's users have
+        # them. Fused kernels only: data-parallel tables would have another optimizer.
         "constraints": {
             table.name: ParameterConstraints(
                 pooling_factors=[table.pooling_factor],
@@ -212,7 +212,7 @@ def make_planner(name: str, tables: list[Table], batch_size: int, memory: int, m
 
 
 class GivenPlan:
-    """A planner that knows its plan already."""
+    """A planner that returns a given plan."""
 
     def __init__(self, plan) -> None:
         self._plan = plan

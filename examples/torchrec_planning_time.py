@@ -50,7 +50,7 @@ def make_problem(num_tables: int, min_partition: int) -> tuple[EmbeddingBagColle
 
 
 def seconds_of(planner, collection: EmbeddingBagCollection, limit: int) -> float | None:
-    """What planning takes; None if it takes longer than the limit."""
+    """The time of planning; None if it takes longer than the limit."""
 
     def give_up(*_):
         raise TimeoutError

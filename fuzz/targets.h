@@ -1,5 +1,5 @@
-// What each fuzzer feeds its bytes to. A target may only refuse input by InputError, in one
-// printable line; what it accepts must survive being written and read again. Anything else aborts.
+// The target of each fuzzer. A target may only refuse input by InputError, in one printable line;
+// accepted input must survive being written and read again. Anything else aborts.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline void require(bool ok, std::string_view what) {
   std::abort();
 }
 
-/// Runs a parser and what checks its result; an InputError must be fit to print.
+/// Runs a parser and the check of its result; an InputError must be printable.
 template <typename Body>
 void accept_or_refuse(const Body& body) {
   try {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that what the documents refer to exists: relative links, their anchors, and paths of files.
+"""Checks the references of the documents: relative links, their anchors, and paths of files.
 
     scripts/check_documents.py             prints each broken reference; exit code 1 if there are any
     scripts/check_documents.py FILE...     of these documents alone

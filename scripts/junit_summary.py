@@ -1,4 +1,4 @@
-"""Prints what a JUnit file of CTest or pytest counts, "PASSED FAILED SKIPPED", and on stderr each
+"""Prints the counts of a JUnit file of CTest or pytest, "PASSED FAILED SKIPPED", and on stderr each
 skipped test with its reason: junit_summary.py FILE"""
 
 import sys
@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 
 def reason_in(output: str) -> str:
-    """What a GoogleTest says after GTEST_SKIP: the line after "file:line: Skipped"."""
+    """The reason that a GoogleTest gives for GTEST_SKIP: the line after "file:line: Skipped"."""
     lines = [line.strip() for line in output.splitlines()]
     for place, said in zip(lines, lines[1:], strict=False):
         if place.endswith(": Skipped") and said:

@@ -34,7 +34,7 @@ RUNS = 15
 
 
 class Timer:
-    """Device time of passes that find the caches full of something else."""
+    """Device time of passes that find other data in the caches."""
 
     def __init__(self):
         l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
@@ -51,7 +51,7 @@ class Timer:
 
 
 def medians(timer, forward, backward):
-    """(forward, backward) in ms; `forward` gives what `backward` takes."""
+    """(forward, backward) in ms; `forward` returns the argument of `backward`."""
     events = []
     for _ in range(WARM_UPS + RUNS):
         output, forward_events = timer.run(forward)

@@ -1,5 +1,5 @@
 // Throughput of the CUDA operator on the workloads' tables at batch 65,536: the times of forward
-// and backward beside the floor that bytes set, and the share of the device's copy bandwidth
+// and backward, the lower bound from the bytes moved, and the share of the device's copy bandwidth
 // reached.
 //
 //   cuda_throughput                 measures, prints the table
@@ -82,7 +82,7 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-/// Bytes that a pass must move at the least, and that it moves if no row is found in a cache.
+/// Bytes that a pass must move at least, and bytes that it moves if no row is found in a cache.
 struct Bytes {
   double floor = 0.0;
   double looked_up = 0.0;
@@ -105,7 +105,8 @@ PassBytes bytes_of(const Case& measured) {
     bytes.forward.floor += distinct * row + batch + pooled;
     bytes.forward.looked_up += reuse.num_indices * row + batch + pooled;
     // Rows are read and written once each, however often they are looked up; a gradient is read at
-    // least once, and otherwise for each lookup of its bag. The sort is ours, not the problem's.
+    // least once, and otherwise for each lookup of its bag. The sort is part of this operator, not
+    // of the problem.
     const double state = measured.optimizer == Optimizer::rowwise_adagrad ? 8.0 : 0.0;
     bytes.backward.floor += distinct * (2.0 * row + state) + batch + pooled;
     bytes.backward.looked_up +=

@@ -1,6 +1,7 @@
-// Plans the tables of a small recommendation model over four A100s of one host, prints who gets
-// what, and writes the plan. Computation is an estimate from data sheets, the all-to-alls are a
-// learned model's; a model of your own hardware takes their place by its file's name.
+// Plans the tables of a small recommendation model over four A100s of one host, prints each
+// device's tables, and writes the plan. Computation is an estimate from data sheets, the
+// all-to-alls are a learned model's; a model of your own hardware takes their place by its file's
+// name.
 #include <neuroshard/neuroshard.h>
 
 #include <cstdio>

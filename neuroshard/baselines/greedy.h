@@ -9,7 +9,7 @@
 namespace neuroshard {
 
 /// Takes whole tables by falling quantity and puts each on the device with the lowest sum of it
-/// among those that have room. Throws InfeasibleError if none has: it does not go back.
+/// among those that have room. Throws InfeasibleError if none has: it does not backtrack.
 class GreedyBaseline : public Planner {
  public:
   using Quantity = std::function<double(const Table& table, Optimizer optimizer)>;

@@ -1,4 +1,5 @@
-// What the baselines share: devices by load with memory respected, refusals, and the final price.
+// Parts that the baselines share: devices by load with memory respected, refusals, and the final
+// price.
 #pragma once
 
 #include <chrono>

@@ -6,8 +6,8 @@
 namespace neuroshard {
 
 /// "random": each whole table on a device drawn from those that have room for it. Large tables are
-/// drawn first, and a draw that gets stuck is repeated, so that a tight memory is met more often;
-/// where memory is ample this is the uniform distribution over all placements.
+/// drawn first, and a draw that gets stuck is repeated, so that it more often finds a placement in
+/// tight memory; where memory is ample this is the uniform distribution over all placements.
 class RandomBaseline : public Planner {
  public:
   explicit RandomBaseline(int max_tries = 100) : max_tries_(max_tries) {}
@@ -17,7 +17,7 @@ class RandomBaseline : public Planner {
                                     const PlannerOptions& options) const override;
 
  private:
-  int max_tries_;  ///< draws of a whole placement before it gives up
+  int max_tries_;  ///< largest number of draws of a whole placement
 };
 
 }  // namespace neuroshard

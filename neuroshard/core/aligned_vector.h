@@ -1,4 +1,4 @@
-// A vector that begins a cache line.
+// A vector whose memory begins at a cache line.
 #pragma once
 
 #include <cstddef>

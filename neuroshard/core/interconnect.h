@@ -1,4 +1,4 @@
-// What connects the devices of a cluster: the links in a host, the cards between hosts, presets.
+// The interconnect of a cluster's devices: the links in a host, the cards between hosts, presets.
 #pragma once
 
 #include <span>
@@ -9,21 +9,21 @@ namespace neuroshard {
 
 /// Hosts of several devices. In a host, each device has a link to and one from a switch that never
 /// blocks. Between hosts, traffic passes network cards ("cards" for short), each with a link out
-/// and one in, and a fabric that never blocks. Rates are per direction, in 1e9 bytes/s. A rate that
-/// was measured or fitted is what messages reach already: its share is 1.
+/// and one in, and a fabric that never blocks. Rates are per direction, in 1e9 bytes/s. A measured
+/// or fitted rate is an effective one already: its share is 1.
 struct Interconnect {
   std::string name{};                  ///< what `Topology::interconnect` gives
   int devices_per_host = 1;            ///< the most that a host of this kind has
   double intra_host_gb_per_s = 0.0;    ///< line rate of a device's link to the others of its host
   double intra_host_latency_ms = 0.0;  ///< of a message in the host
-  double intra_host_share = 1.0;       ///< of the line rate, what large messages reach
+  double intra_host_share = 1.0;       ///< of the line rate that large messages reach
   int devices_per_card = 1;            ///< consecutive devices of a host share a card
   double card_gb_per_s = 0.0;          ///< line rate of a card
   double card_share = 1.0;             ///< as intra_host_share
   double inter_host_latency_ms = 0.0;  ///< of a message between hosts
   std::string source{};                ///< where the numbers are from
 
-  /// What large messages reach.
+  /// Rates that large messages reach.
   [[nodiscard]] double effective_intra_host_gb_per_s() const {
     return intra_host_gb_per_s * intra_host_share;
   }
@@ -41,8 +41,8 @@ void validate(const Interconnect& interconnect);
 /// The presets, from data sheets; the only table of them.
 [[nodiscard]] std::span<const Interconnect> interconnects();
 
-/// The preset of this name. Throws InputError listing the names; `place` is what the name was given
-/// as, `alternative` what else may be given there, e.g. "or a file".
+/// The preset of this name. Throws InputError listing the names; `place` is the option or field
+/// that gave the name, `alternative` another choice there, e.g. "or a file".
 [[nodiscard]] const Interconnect& find_interconnect(std::string_view name,
                                                     const std::string& place = "interconnect",
                                                     std::string_view alternative = "");

@@ -61,14 +61,14 @@ void run_on_core(const cpu_set_t& cores, int number) {
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(core, &only);
-    sched_setaffinity(0, sizeof(only), &only);  // a wish: timing is worse without it, nothing else
+    sched_setaffinity(0, sizeof(only), &only);  // best effort: without it only timing is worse
     return;
   }
 }
 
 /// Waits for a condition for the time that putting a thread to sleep and waking it may take, some
-/// tens of microseconds, more on a virtual machine. For timing: a loop of a millisecond would
-/// otherwise be as long as the system pleases.
+/// tens of microseconds, more on a virtual machine. For timing: the duration of a loop of a
+/// millisecond would otherwise depend on the scheduler.
 template <typename F>
 void spin_until(const F& condition) {
   constexpr auto kLongest = std::chrono::microseconds(200);

@@ -1,4 +1,4 @@
-// A piece of a table: what is placed on a device, and what is measured.
+// A piece of a table: the unit that is placed on a device and measured.
 #pragma once
 
 #include <compare>
@@ -35,7 +35,7 @@ inline constexpr std::int64_t kColumnGranularity = 4;
                                         : least / kColumnGranularity * kColumnGranularity;
 }
 
-/// True if a piece of so many columns may be cut in two.
+/// True if a piece of `num_columns` columns may be cut in two.
 [[nodiscard]] constexpr bool can_cut(const Table& table, std::int64_t num_columns) {
   return can_cut(table.embedding_dim) && num_columns >= 2 * narrowest_cut(table);
 }

@@ -54,8 +54,8 @@ struct Table {
   DataType data_type = DataType::fp32;
   std::optional<ReuseHistogram> reuse_histogram{};
   std::optional<IndexDistribution> index_distribution{};
-  /// No piece of the table is narrower; a table of fewer than twice so many columns stays whole.
-  /// 0: whatever cuts at multiples of 4 columns leave.
+  /// No piece of the table is narrower; a table of fewer than twice as many columns stays whole. 0:
+  /// any width that cuts at multiples of 4 columns leave.
   std::int64_t min_shard_columns = 0;
   /// Memory that every piece takes beyond weights and optimizer state (its indices, for example),
   /// and that each of its columns takes (the pooled output, for example).

@@ -1,4 +1,4 @@
-// The version of this library, recorded with what it makes.
+// The version of this library, recorded in the files that it writes.
 #pragma once
 
 #include <string_view>

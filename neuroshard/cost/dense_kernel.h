@@ -1,4 +1,4 @@
-// A dense layer on a few rows: what small networks are evaluated with, millions of times.
+// A dense layer on a few rows, for small networks that are evaluated millions of times.
 #pragma once
 
 #include <cstddef>

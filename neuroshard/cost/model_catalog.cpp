@@ -109,7 +109,7 @@ void for_each_model_file(const Visit& visit) {
 }
 
 /// The first shipped communication model that knows this cluster. Files that are no models of this
-/// build are not looked at twice here: they fail where somebody asks for them by name.
+/// build are skipped here: they fail where they are asked for by name.
 std::optional<CommunicationModelFile> find_trained_cluster(const std::string& name) {
   std::optional<CommunicationModelFile> found;
   for_each_model_file([&](const std::string& path) {

@@ -19,7 +19,7 @@ struct CostModels {
   std::string communication_sha256{};  ///< likewise
   std::string compute_file{};          ///< absolute path, if it was asked for by a path, not a name
   std::string communication_file{};    ///< likewise
-  bool compute_is_default = false;     ///< nobody asked for this one
+  bool compute_is_default = false;     ///< the user did not ask for it
   bool communication_is_default = false;
 };
 
@@ -31,10 +31,10 @@ struct ModelEntry {
   std::string origin{};  ///< file, or the source of the preset's numbers
 };
 
-/// The model used where none is asked for: measured on the machine that this project ships data of.
+/// The default model: measured on the machine that this project ships data of.
 inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";
 
-/// Before the name of a preset, that of the model that is computed from it.
+/// Prefix of the name of a model that is computed from a preset.
 inline constexpr std::string_view kAnalyticPrefix = "analytic-";
 
 /// Folders with shipped models, in the order in which they are searched: those in
@@ -50,8 +50,8 @@ inline constexpr std::string_view kAnalyticPrefix = "analytic-";
 /// else NAME.safetensors in one of the folders; empty if there is none.
 [[nodiscard]] std::string find_model_file(const std::string& name);
 
-/// A model by name or file: of a file its kind, and the file as its origin. Throws InputError for
-/// an unknown name and for a broken file.
+/// A model by name or file; of a file, `kind` is the model's and `origin` the file. Throws
+/// InputError for an unknown name and for a broken file.
 [[nodiscard]] ModelEntry find_model(const std::string& name);
 
 /// Loads models by name or file; each knows whether it is for computation or communication. The
@@ -61,9 +61,9 @@ inline constexpr std::string_view kAnalyticPrefix = "analytic-";
 [[nodiscard]] CostModels load_named_models(const std::vector<std::string>& names,
                                            const Topology& topology);
 
-/// Adds the models that are missing: the default computation model, and of communication the
-/// interconnect that the topology names, or "ethernet-25g" for hosts of one device and "pcie4" for
-/// hosts of several.
+/// Adds the models that are missing: the default computation model, and for communication that of
+/// the interconnect that the topology names, or "ethernet-25g" for hosts of one device and "pcie4"
+/// for hosts of several.
 void add_default_models(CostModels& models, const Topology& topology);
 
 /// Both: the models that are named, and defaults for those that are not.

@@ -37,7 +37,7 @@ Json model_json(const ModelEntry& entry) {
     json.set(field, file.metadata(field));
   }
   if (file.kind() == "communication") {
-    (void)communication_model_from(file, entry.origin);  // refuses what is not a whole model
+    (void)communication_model_from(file, entry.origin);  // throws for an incomplete model
     json.set("clusters", file.json("clusters"));
   } else {
     json.set("networks", compute_model_from(file, entry.origin)->members().size());

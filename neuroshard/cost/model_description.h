@@ -1,4 +1,4 @@
-// What is known of cost models, as JSON (docs/formats.md, "Answers of commands").
+// Descriptions of cost models as JSON (docs/formats.md, "Answers of commands").
 #pragma once
 
 #include "neuroshard/cost/model_catalog.h"
@@ -12,7 +12,7 @@ namespace neuroshard {
 /// "neuroshard/models/1": all models that can be asked for by name.
 [[nodiscard]] Json model_list_json();
 
-/// "neuroshard/model-description/1": what the model's file says of it, or the preset's source.
+/// "neuroshard/model-description/1": the metadata of the model's file, or the preset's source.
 /// Throws InputError for a broken file.
 [[nodiscard]] Json model_json(const ModelEntry& entry);
 

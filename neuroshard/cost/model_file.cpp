@@ -14,7 +14,7 @@ namespace neuroshard {
 
 namespace {
 
-/// Row-major (as files have it) from column-major, or back with the sides exchanged.
+/// Row-major (as files have it) from column-major, or back with rows and columns exchanged.
 std::vector<float> transposed(const std::vector<float>& values, int rows, int columns) {
   std::vector<float> result(values.size());
   for (int row = 0; row < rows; ++row) {

@@ -1,4 +1,4 @@
-// Model files of every kind: what their readers and writers have in common.
+// Model files of every kind: the parts that their readers and writers share.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class ModelFile {
   [[nodiscard]] Json json(const std::string& key) const;
   /// An entry that is a JSON object of numbers.
   [[nodiscard]] std::map<std::string, double> numbers(const std::string& key) const;
-  /// What errors call an entry.
+  /// The name of an entry in errors.
   [[nodiscard]] std::string place(const std::string& key) const;
 
   [[nodiscard]] bool has(const std::string& name) const { return file_.tensors.contains(name); }

@@ -56,7 +56,7 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
                             std::span<const double> columns) const {
   const std::size_t world_size = task_.topology.world_size;
   assert(compute_ms.size() == world_size && columns.size() == world_size);
-  // One allocation for all that is only needed here; the search calls this from many threads.
+  // One allocation for all temporaries; the search calls this from many threads.
   std::vector<double> scratch(3 * world_size);
   const std::span<double> backward_ms(scratch.data(), world_size);
   const std::span<double> start_ms(scratch.data() + world_size, world_size);

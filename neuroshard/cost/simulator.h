@@ -13,12 +13,12 @@
 
 namespace neuroshard {
 
-/// What the computation model's members predict of one device [ms].
+/// Range of the predictions of the computation model's members for one device [ms].
 struct MemberRange {
   double least_ms = 0.0;
   double most_ms = 0.0;
 
-  /// Relative to the middle; 0 of a model that has no members, or of a device without pieces.
+  /// Relative to the middle; 0 for a model without members and for a device without pieces.
   [[nodiscard]] double spread() const {
     return most_ms > least_ms ? 2.0 * (most_ms - least_ms) / (most_ms + least_ms) : 0.0;
   }
@@ -55,7 +55,7 @@ class Simulator {
   /// As `cost`, with computation costs [ms] known from elsewhere, e.g. measured.
   [[nodiscard]] PlanCost cost(const ShardingPlan& plan, std::span<const double> compute_ms) const;
 
-  /// How far the computation model's members are apart, for each device.
+  /// The range of the members' predictions for each device.
   [[nodiscard]] std::vector<MemberRange> member_ranges(const ShardingPlan& plan) const;
 
  private:

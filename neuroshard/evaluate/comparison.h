@@ -1,4 +1,4 @@
-// Many planners on many tasks: predicted, and if asked measured, cost of every plan.
+// Many planners on many tasks: the predicted and, on request, the measured cost of every plan.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +49,11 @@ struct ComparisonSummary {
   std::optional<int> measured_wins;
   /// Mean over its solved tasks of |predicted / measured - 1|.
   std::optional<double> mean_gap;
-  /// The same of the measured cost less the machine's drift, over tasks measured with controls.
+  /// The same with the measured cost without the machine's drift, over tasks measured with
+  /// controls.
   std::optional<double> mean_gap_less_drift;
-  /// Cost, measured if it was, over that of the reference's plan for the same task: over the tasks
-  /// that both solved.
+  /// Mean ratio of the cost (measured, if it was) to that of the reference's plan for the same
+  /// task, over the tasks that both solved.
   std::optional<double> mean_ratio;
   std::optional<double> worst_ratio;
 };
@@ -62,10 +63,10 @@ struct ComparisonTask {
   std::shared_ptr<const Simulator> simulator;
 };
 
-/// Runs every planner on every task; the entries of each task. `backend` may be null: nothing is
-/// measured then, else the plans of all tasks, which must agree in batch size and optimizer, take
-/// turns, with the controls among them. Plans that break a rule are a defect of the planner and
-/// throw std::logic_error.
+/// Runs every planner on every task; the entries of each task. If `backend` is null, nothing is
+/// measured; else the plans of all tasks, which must agree in batch size and optimizer, are
+/// measured together, alternating, with the controls among them. Plans that break a rule are a
+/// defect of the planner and throw std::logic_error.
 [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
     const PlannerOptions& options, ComputeBackend* backend,

@@ -22,7 +22,7 @@ inline constexpr std::string_view kComparisonFormat = "neuroshard/comparison/1";
 /// Throws InputError for fields missing, unknown or out of range.
 [[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
 
-/// What a comparison's numbers refer to.
+/// The reference and the cluster of a comparison.
 struct ComparisonSetting {
   std::string reference;  ///< algorithm that ratios are to
   std::string platform;   ///< cluster on which measured plans' all-to-alls were simulated; or empty

@@ -19,7 +19,7 @@ Json header_of(const Json& comparison) {
 }  // namespace
 
 ComparisonJournal::ComparisonJournal(const std::string& path, const Json& comparison) {
-  // The writer comes first: it refuses the file of another comparison before any line is judged.
+  // The writer comes first: it refuses the file of another comparison before any line is read.
   writer_.emplace(path, header_of(comparison), [](const JsonReader& header) {
     header.expect_format(kFormat);
     header.allow_fields({"format", "comparison"});

@@ -14,8 +14,8 @@
 namespace neuroshard {
 
 /// The first line names everything that the results depend on, given by the caller; every other one
-/// is {"index": number of the task, "entries": [...]}. So a continued run measures what is missing
-/// and refuses a file of another comparison.
+/// is {"index": number of the task, "entries": [...]}. So a continued run measures the tasks that
+/// are missing and refuses a file of another comparison.
 class ComparisonJournal {
  public:
   /// Reads what an earlier run left, if there is a file. Throws InputError if it is malformed or of

@@ -18,8 +18,8 @@ namespace neuroshard {
 
 namespace {
 
-/// Tasks whose plans are measured together: the more, the less time is spent on filling the caches
-/// with other things between two passes; a run that is killed loses as many.
+/// Tasks whose plans are measured together: the more, the less time is spent on flushing the caches
+/// between two passes; a run that is killed loses the tasks of a group.
 constexpr std::size_t kTasksTogether = 12;
 
 /// Samples measured again with each group of tasks: their median ratio is then within 1 to 2 %
@@ -32,7 +32,7 @@ std::vector<ComputeCosts> read_costs(const std::vector<std::string>& files) {
   return costs;
 }
 
-/// The workload that the files say they were measured on.
+/// The workload that the files name as the one measured.
 std::string workload_of(const std::vector<std::string>& files,
                         const std::vector<ComputeCosts>& costs) {
   std::string workload;
@@ -71,7 +71,7 @@ ComparisonRun::ComparisonRun(std::vector<std::unique_ptr<Planner>> planners,
     : planners_(std::move(planners)), options_(std::move(options)) {
   if (options_.controls.empty()) return;
   if (!options_.measuring) {
-    throw InputError("controls", "plans that are measured with them", "none");
+    throw InputError("controls needs measured plans");
   }
   const std::vector<ComputeCosts> costs = read_costs(options_.controls);
   control_tables_ = find_workload(workload_of(options_.controls, costs), 0);

@@ -27,7 +27,7 @@ namespace neuroshard {
 struct NamedTask {
   std::string name;
   Task task;
-  Json identity;  ///< what a run that goes on must agree on: where the task came from
+  Json identity;  ///< origin of the task, which must be the same when a run is continued
 };
 
 /// The tasks of these files, named after them and identified by name and content. Throws InputError
@@ -36,7 +36,7 @@ struct NamedTask {
 
 struct ComparisonRunOptions {
   PlannerOptions planner;
-  /// What measures the computation of every plan; nothing: costs are only predicted.
+  /// Measures the computation of every plan; without it, costs are only predicted.
   std::optional<ComputeBackendFactory> measuring;
   std::string backend;  ///< its name in the journal; empty: this machine's CPU
   /// With `measuring`: files of computation costs measured earlier (.jsonl[.gz]) of one workload,
@@ -50,11 +50,11 @@ struct ComparisonProgress {
   double seconds_left = 0.0;  ///< an estimate
 };
 
-/// Runs planners on tasks, and measures their plans if asked for.
+/// Runs planners on tasks, and measures their plans on request.
 class ComparisonRun {
  public:
-  /// Throws InputError for controls without anything that measures, and for files of controls that
-  /// cannot be read, are of several workloads, or do not say of which.
+  /// Throws InputError for controls without `measuring`, and for files of controls that cannot be
+  /// read, are of several workloads, or do not name their workload.
   ComparisonRun(std::vector<std::unique_ptr<Planner>> planners, ComparisonRunOptions options);
 
   /// The entries of all tasks, in their order. `models` are one pair for all tasks, or one for
@@ -68,7 +68,7 @@ class ComparisonRun {
       const std::function<void(const ComparisonProgress&)>& on_progress = {});
 
  private:
-  /// What a journal's results depend on.
+  /// Everything that a journal's results depend on.
   [[nodiscard]] Json comparison_json(const CostModels& models,
                                      const std::vector<NamedTask>& tasks) const;
   /// The open tasks from `open[first]` on that are planned, and measured, together.
@@ -80,7 +80,7 @@ class ComparisonRun {
       std::span<const CostModels> models);
   /// Samples to measure with these tasks' plans; none if no files of them were given.
   [[nodiscard]] std::vector<SpeedControl> controls(const Task& task, std::size_t group) const;
-  /// Memory is only taken, and given time to settle, once there is something to measure.
+  /// The backend takes memory, and time to settle, only once there is something to measure.
   [[nodiscard]] ComputeBackend* backend();
 
   std::vector<std::unique_ptr<Planner>> planners_;

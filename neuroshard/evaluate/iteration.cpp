@@ -1,4 +1,4 @@
-// Whom an iteration waits for.
+// The critical path of an iteration.
 #include "neuroshard/evaluate/iteration.h"
 
 #include <algorithm>

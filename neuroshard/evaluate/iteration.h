@@ -29,7 +29,7 @@ struct PlanIterations {
   double interval = 0.0;  ///< relative half-width of the 95 % interval of the cost
 };
 
-/// Whom the others wait for, and who ends last.
+/// The device that the others wait for, and the one that ends last.
 struct CriticalPath {
   std::size_t last_to_enter = 0;  ///< device that enters the forward all-to-all last
   std::size_t last_to_end = 0;    ///< device that ends last

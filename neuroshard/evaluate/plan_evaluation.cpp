@@ -19,7 +19,7 @@ namespace neuroshard {
 
 namespace {
 
-/// Sets that alternate; each keeps its batch in memory meanwhile.
+/// Sets that are measured together, alternating; each keeps its batch in memory meanwhile.
 constexpr int kSetsInFlight = 160;
 
 }  // namespace
@@ -91,7 +91,7 @@ std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) 
   return result;
 }
 
-/// What is measured: one of the plans' sets, or of the controls.
+/// A set to measure: one of the plans' or of the controls.
 struct MeasuredItem {
   bool is_control = false;
   std::size_t number = 0;
@@ -157,7 +157,7 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     if (next_item == order.size()) return std::nullopt;
     const MeasuredItem item = order[next_item];
     const auto id = static_cast<std::int64_t>(next_item++);
-    // Batches and places of its own: sets that have pieces in common must not find rows cached.
+    // Each set has its own batches and memory: sets that share pieces must not find rows cached.
     if (item.is_control) {
       const SpeedControl& control = controls[item.number];
       const Random random = Random::for_stream(seed, item.number + holdings.size());

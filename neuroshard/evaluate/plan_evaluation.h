@@ -36,25 +36,27 @@ struct SimulatedPlan {
   const ShardingPlan* plan = nullptr;
 };
 
-/// Measures computation on this machine, as one device after the other would run it with the whole
-/// batch; the devices of all plans alternate, so that plans compared have met the same conditions.
-/// A set of pieces that occurs on several devices is measured once: it costs the same on each.
-/// The tasks must agree in batch size and optimizer, and so must the controls, which are measured
-/// among the plans' sets, to know what the machine's speed has changed by. `on_set` is called after
-/// each set, with the number done. Throws MachineError if the machine has no memory for one.
+/// Measures computation on this machine, one device's pieces after another's, each with the whole
+/// batch. The devices of all plans are measured together, alternating, so that compared plans meet
+/// the same conditions. A set of pieces that occurs on several devices is measured once: it costs
+/// the same on each. The tasks must agree in batch size and optimizer, and so must the controls,
+/// which are measured among the plans' sets and show by how much the machine's speed has changed.
+/// `on_set` is called after each set, with the number done. Throws MachineError if the machine has
+/// no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
     std::span<const SimulatedPlan> plans, ComputeBackend& backend, std::uint64_t seed,
     const std::function<void(int sets_done)>& on_set = {},
     std::span<const SpeedControl> controls = {});
 
-/// Why measuring here says little of the model: it was measured on another processor or number of
-/// cores, or with another operator or version of it; empty if it was not, or is an estimate.
+/// Why a measurement here says little about the model: the model was measured on another processor
+/// or number of cores, or with another operator or version of it. Empty if there is no such
+/// difference, or the model is an estimate.
 [[nodiscard]] std::string measurement_difference(const ComputeCostModel& model,
                                                  const BackendDescription& here);
 /// The same, on this machine's CPU.
 [[nodiscard]] std::string measurement_difference(const ComputeCostModel& model);
 
-/// What the arena must be filled with for the task's tables.
+/// The data type that the arena must hold for the task's tables.
 [[nodiscard]] DataType arena_data_type(const Task& task);
 
 }  // namespace neuroshard

@@ -18,14 +18,14 @@ namespace neuroshard {
 
 inline constexpr std::string_view kCommunicationCostsFormat = "neuroshard/communication-costs/1";
 
-/// The first line: what all samples of a file have in common.
+/// The first line: the properties that all samples of a file share.
 struct CommunicationCostsHeader {
   Json hardware = Json::Object{};  ///< object of any content
   int world_size = 1;              ///< topology.world_size
   int local_world_size = 1;        ///< topology.local_world_size: devices per host
   std::string interconnect;        ///< topology.interconnect; may be empty
   std::int64_t batch_size = 0;
-  DataType data_type = DataType::fp32;  ///< of what is sent
+  DataType data_type = DataType::fp32;  ///< of the messages
   std::optional<Json> sampling;  ///< seed and options of the collector: object of any content
 };
 

@@ -20,7 +20,7 @@ std::string gzip(const std::string& text) {
   z_stream stream{};
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, kGzipWindow, 9, Z_DEFAULT_STRATEGY) !=
       Z_OK) {
-    throw MachineError("zlib: expected memory to compress, got none");
+    throw MachineError("zlib: out of memory");
   }
   std::string result;
   std::string chunk(std::size_t{1} << 18, '\0');

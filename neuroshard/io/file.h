@@ -15,7 +15,7 @@ namespace neuroshard {
 
 /// A file being written. Its bytes go to a temporary file in the same folder, which takes the name
 /// `path` in `commit`; without a commit it is removed and an old file at `path` stays as it was.
-/// What is not a regular file (a pipe, /dev/stdout) is written directly. Every member function
+/// Anything but a regular file (a pipe, /dev/stdout) is written directly. Every member function
 /// throws InputError if the folder is missing or not writable or the disk is full, and MachineError
 /// if the device fails.
 class AtomicFile {

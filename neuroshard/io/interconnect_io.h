@@ -1,4 +1,4 @@
-// An interconnect's links as files of communication costs and of communication models have them.
+// An interconnect's links in files of communication costs and of communication models.
 #pragma once
 
 #include "neuroshard/core/interconnect.h"

@@ -33,8 +33,8 @@ struct ModelReference {
 };
 [[nodiscard]] Json to_json(const ModelReference& model);
 
-/// The entry "compute" or "communication" of such an object; nothing if it has none. What is not
-/// text in it counts as empty: the object may have any content.
+/// The entry "compute" or "communication" of such an object; nothing if it has none. Fields that
+/// are not text count as empty: the object may have any content.
 [[nodiscard]] std::optional<ModelReference> model_reference(const Json& models,
                                                             std::string_view kind);
 
@@ -42,7 +42,7 @@ struct ModelReference {
 /// the plan is valid for its task is another question: core's `violations`.
 [[nodiscard]] PlanDocument read_plan(const std::string& path);
 
-/// As `read_plan`; `file` is what errors call the text.
+/// As `read_plan`; `file` names the text in errors.
 [[nodiscard]] PlanDocument parse_plan(std::string_view text, const std::string& file);
 
 /// Writes the plan so that it reads back bit for bit. The task must be valid and every shard's

@@ -1,4 +1,4 @@
-// Named arrays of numbers in the public safetensors format, which models are stored in
+// Named arrays of numbers in the public safetensors format, in which models are stored
 // (https://github.com/huggingface/safetensors, docs/formats.md).
 #pragma once
 
@@ -36,7 +36,7 @@ enum class ChecksumPolicy { if_present, required };
 [[nodiscard]] TensorFile read_tensors(const std::string& path,
                                       ChecksumPolicy policy = ChecksumPolicy::required);
 
-/// As `read_tensors`; `file` is what errors call the bytes.
+/// As `read_tensors`; `file` names the bytes in errors.
 [[nodiscard]] TensorFile parse_tensors(std::string_view bytes, const std::string& file,
                                        ChecksumPolicy policy = ChecksumPolicy::required);
 

@@ -1,4 +1,4 @@
-// What the formats of measured costs have in common; used by io only.
+// Parts that the formats of measured costs share; used by io only.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ inline constexpr std::string_view kTaskFormat = "neuroshard/task/1";
 /// Throws InputError "file: place: expected ..., got ..." unless the file is a valid task.
 [[nodiscard]] Task read_task(const std::string& path);
 
-/// As `read_task`; `file` is what errors call the text.
+/// As `read_task`; `file` names the text in errors.
 [[nodiscard]] Task parse_task(std::string_view text, const std::string& file);
 
 /// Writes a valid task (InputError if it is not) so that it reads back bit for bit.

@@ -1,4 +1,4 @@
-// The paper's networks and the analytic formula next to a trained communication model.
+// The paper's networks and the analytic model next to a trained communication model.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace neuroshard {
 /// For `training_text`.
 [[nodiscard]] std::vector<RivalMetrics> rivals_of(const CommunicationBaselines& baselines);
 
-/// How many of the paper's networks were trained, and how long it took.
+/// The number of the paper's networks that were trained, and the time it took.
 [[nodiscard]] std::string published_networks_text(const CommunicationBaselines& baselines);
 
 /// Adds them to the object that `training_json` gives.

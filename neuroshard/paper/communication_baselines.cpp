@@ -21,7 +21,7 @@ using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
 const std::vector<int> kPublishedLayers{128, 64, 32, 16};
-/// What a set of networks cannot predict counts as this.
+/// Marks a time that a set of networks cannot predict.
 constexpr double kNoAnswer = std::numeric_limits<double>::quiet_NaN();
 
 /// The all-to-alls that share a network.
@@ -83,7 +83,7 @@ class PublishedNetwork {
       }
       return prediction_metrics(predicted, measured).mape;
     };
-    ThreadPool own(1);  // networks are trained side by side
+    ThreadPool own(1);  // networks are trained in parallel
     (void)run_training_loop(subject, options, random_, own, {});
   }
 

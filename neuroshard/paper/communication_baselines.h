@@ -1,4 +1,4 @@
-// What the published network and the analytic model make of the same all-to-alls.
+// The errors of the published networks and of the analytic model on the same all-to-alls.
 #pragma once
 
 #include <cstdint>

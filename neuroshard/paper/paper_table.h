@@ -22,7 +22,8 @@ struct PaperTableOptions {
   std::vector<int> devices{4, 8};
   std::vector<std::int64_t> max_dims{4, 8, 16, 32, 64, 128};  ///< largest dimensions
   int count = 100;                                            ///< tasks of a cell
-  /// What all cells' tasks have in common; tables, devices and largest dimension are each cell's.
+  /// Options that the tasks of all cells share; tables, devices and largest dimension differ
+  /// between cells.
   TaskGeneratorOptions tasks{.interconnect = "pcie4", .batch_size = 4096};
   std::vector<std::string> models;  ///< as of load_cost_models
   std::string folder;               ///< of results task by task: a run that was stopped goes on

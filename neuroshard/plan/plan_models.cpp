@@ -1,4 +1,4 @@
-// Models by the reference that a plan keeps of them.
+// Finds models by the reference that a plan keeps of them.
 #include "neuroshard/plan/plan_models.h"
 
 #include <fmt/format.h>
@@ -33,10 +33,10 @@ std::string findable(const ModelReference& model, const std::string& place) {
   if (!model.file.empty() && is_there(model.file)) return model.file;
   if (model.file.empty() || !find_model_file(model.name).empty()) return model.name;
   throw InputError(place, fmt::format("the file of the model, {}", described(model)),
-                   "no such file; where it is now, say with --model FILE");
+                   "no such file: give its present path with --model FILE");
 }
 
-/// Of one kind: takes over what `loaded` has.
+/// Copies the computation or the communication model of `loaded`.
 void take_compute(CostModels& models, const CostModels& loaded) {
   models.compute = loaded.compute;
   models.compute_sha256 = loaded.compute_sha256;

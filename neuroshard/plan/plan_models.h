@@ -1,5 +1,5 @@
-// The cost models of a plan: which ones it was made with, where they are now, and what to say of
-// them.
+// The cost models of a plan: those that it was made with, where they are now, and the warnings
+// about them.
 #pragma once
 
 #include <string>
@@ -13,10 +13,10 @@ namespace neuroshard {
 /// {"compute": {"name", "sha256", "file"}, "communication": {...}}, as in PlanDocument::model.
 [[nodiscard]] Json models_json(const CostModels& models);
 
-/// The models that are named, and for a kind of which none is named, the one that `made_with` (of
-/// the form of models_json) names: at the path where it was, or else by its name. A kind that
-/// neither names gets the default. `file` is what errors call the plan. Throws InputError saying
-/// which file to give if a model is not found.
+/// The models in `names`. For a kind without one, the model that `made_with` (of the form of
+/// models_json) refers to: at its recorded path, or else by its name. A kind that is in neither
+/// gets the default. `file` names the plan in errors. Throws InputError saying which file to give
+/// if a model is not found.
 [[nodiscard]] CostModels load_models_of_plan(const Json& made_with, const Topology& topology,
                                              const std::vector<std::string>& names,
                                              const std::string& file);
@@ -26,8 +26,8 @@ namespace neuroshard {
 [[nodiscard]] std::vector<std::string> changed_models(const Json& made_with,
                                                       const CostModels& models);
 
-/// What makes the predictions of these models for the task say less than they seem to, a line each:
-/// what of it lies outside of what a model was trained on.
+/// Reasons to trust these models' predictions for the task less, a line each: what of it is outside
+/// the range that a model was trained on.
 [[nodiscard]] std::vector<std::string> model_warnings(const CostModels& models, const Task& task);
 
 /// What was chosen for the user that the user may want to choose, a line each: a default model, of
@@ -42,7 +42,7 @@ struct ModelsOfPlan {
 };
 
 /// The models by which a plan is priced or evaluated, as load_models_of_plan finds them, with all
-/// that is to be said of them.
+/// warnings about them.
 [[nodiscard]] ModelsOfPlan models_of_plan(const PlanDocument& document,
                                           const std::vector<std::string>& names,
                                           const std::string& file);

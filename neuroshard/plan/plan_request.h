@@ -1,4 +1,5 @@
-// What is asked of the planner beside the task, and how a plan's document records it.
+// The request to the planner: models, algorithm and options next to the task, and their record in a
+// plan's document.
 #pragma once
 
 #include <string>
@@ -22,12 +23,12 @@ struct PlanRequest {
 };
 
 /// {"models": [...], "algorithm": ..., "options": {...}, "lower_bound": ..., "baselines": ...},
-/// each of which may be absent. Throws InputError naming the place of what it does not know.
+/// each of which may be absent. Throws InputError naming the place of an unknown field or value.
 [[nodiscard]] PlanRequest plan_request_from_json(const JsonReader& reader);
 
-/// The algorithm and options that a plan was made with, by its document's `search`; its models are
-/// not in it (plan_models.h). `file` is what errors call the document. Throws InputError if the
-/// document does not say, as those of other programs and of versions before 0.1 do not.
+/// The algorithm and options that a plan was made with, from its document's `search`; the models
+/// are elsewhere (plan_models.h). `file` names the document in errors. Throws InputError if the
+/// document does not record them, as documents of other programs and of versions before 0.1 do not.
 [[nodiscard]] PlanRequest plan_request_of(const PlanDocument& document, const std::string& file);
 
 }  // namespace neuroshard

@@ -71,7 +71,7 @@ Json search_json(const PlannedTask& planned, const Planner& planner, const PlanR
   return search;
 }
 
-/// The models that the plan was searched with: those it is priced by, unless it says others.
+/// The models of the plan's search: those that price it, unless the document records others.
 const Json& models_of_search(const PlanDocument& document) {
   const Json* models = document.search.find("model");
   return models == nullptr ? document.model : *models;
@@ -83,7 +83,7 @@ bool was_stopped_by_clock(const PlanDocument& document) {
   return stopped != nullptr && *stopped == Json(true);
 }
 
-/// How the plan was found, which its price does not change, and the lower bound of its new price.
+/// How the plan was found, which a new price does not change, and the new lower bound.
 Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool has_bound) {
   Json search = Json::Object{};
   for (const Json::Member& member : *found.search.object()) {

@@ -1,5 +1,5 @@
-// Where a plan is made: task and request in, a document with everything that made it out. The
-// command line, the Python package and C++ programs all call this.
+// Where a plan is made: from a task and a request to a document that records everything that made
+// it. The command line, the Python package and C++ programs all call this.
 #pragma once
 
 #include <optional>
@@ -27,10 +27,10 @@ struct AlgorithmOutcome {
 /// A plan with its price, and what a report of it needs.
 struct PricedPlan {
   PlanDocument document{};      ///< `predicted` is given
-  CostModels models{};          ///< that predicted
+  CostModels models{};          ///< used for the prediction
   double lower_bound_ms = 0.0;  ///< of every plan of the task (lower_bound.h); 0: not known
-  /// Per device: how far the networks of the computation model are apart; of a model that is one
-  /// network, without spread.
+  /// Per device: the range of the predictions of the computation model's networks; without spread
+  /// for a single network.
   std::vector<MemberRange> member_ranges{};
   std::vector<std::string> warnings{};  ///< a line each: what makes the prediction say less
   std::vector<std::string> notes{};     ///< a line each: what was chosen for the user
@@ -43,18 +43,18 @@ struct PlannedTask : PricedPlan {
 
 /// Task -> models -> simulator -> search -> bound -> warnings -> document. Throws InputError for an
 /// invalid task, an unknown algorithm or model, or options out of range; InfeasibleError, which
-/// says what would do, if the algorithm finds no plan.
+/// says what memory or devices would suffice, if the algorithm finds no plan.
 [[nodiscard]] PlannedTask plan_task(const Task& task, const PlanRequest& request = {});
 
 /// The same with models that are loaded already, and a planner of any kind; `request.models` and
-/// `request.algorithm` are not looked at.
+/// `request.algorithm` are ignored.
 [[nodiscard]] PlannedTask plan_task(const Task& task, const CostModels& models,
                                     const Planner& planner, const PlanRequest& request);
 
-/// Makes a plan again: its task, algorithm, options and models. `names` may say where its models
-/// are now; `file` is what errors call the document. Throws InputError if a model is not the one
-/// that the plan was made with, or the document does not record how it was made. Warns if the
-/// result is another plan, which a clock that stopped the search, or another version, can lead to.
+/// Makes a plan again: its task, algorithm, options and models. `names` may give the models'
+/// present names or paths; `file` names the document in errors. Throws InputError if a model is not
+/// the one that the plan was made with, or the document does not record how it was made. Warns if
+/// the result is another plan, which happens if a clock stopped the search or with another version.
 [[nodiscard]] PlannedTask plan_like(const PlanDocument& document,
                                     const std::vector<std::string>& names, const std::string& file);
 
@@ -64,9 +64,9 @@ struct PriceRequest {
 };
 
 /// Prices a plan by its own models, or those named in their place: costs, lower bound, warnings and
-/// the document's `model` are all of these models. How it was found stays in `search`, with the
-/// models of the search in `search.model` where they are others. `file` is what errors call the
-/// document. Throws InfeasibleError for a plan that is not valid, naming its first violation.
+/// the document's `model` are all of these models. The record of the search stays in `search`, with
+/// its models in `search.model` if they differ. `file` names the document in errors. Throws
+/// InfeasibleError for a plan that is not valid, naming its first violation.
 [[nodiscard]] PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                                     const std::string& file);
 

@@ -41,21 +41,21 @@ struct Control {
 };
 
 /// All given sets stand in the file: nothing is left to measure, on whatever machine that was.
-/// Throws InputError if the file's sets are others, as when another version of the search made the
-/// plans.
+/// Throws InputError if the file has other sets, for example because another version of the search
+/// made the plans.
 bool is_complete(const std::string& path, const GivenPieceSets& given) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return false;
   const ComputeCosts costs = read_compute_costs(path);
   if (costs.header.sampling != given.origin || costs.header.batch_size != given.batch_size ||
       costs.header.optimizer != given.optimizer) {
-    return false;  // collecting says what differs
+    return false;  // the collector reports the difference
   }
   for (const ComputeCostSample& sample : costs.samples) {
     const auto id = static_cast<std::size_t>(sample.info.id.value_or(-1));
     if (id >= given.sets.size() || sample.pieces != given.sets[id]) {
       throw InputError(fmt::format("{}: sample {}", path, sample.info.id.value_or(-1)),
-                       "the pieces that this run's plans have", "others");
+                       "the pieces of this run's plans", "others");
     }
   }
   return costs.samples.size() + costs.skipped.size() == given.sets.size();
@@ -97,7 +97,7 @@ class Refinement {
     return fmt::format("{}/round-{}.{}", options_.folder, round, ending);
   }
 
-  /// Trains on what was given and on what so many rounds have measured.
+  /// Trains on the given costs and on those measured in the first `rounds` rounds.
   ComputeTrainingResult train(std::size_t rounds, const std::vector<double>& drifts) {
     std::vector<std::string> files = options_.costs;
     for (std::size_t i = 0; i < rounds; ++i) files.push_back(file(static_cast<int>(i), "jsonl"));

@@ -1,6 +1,6 @@
-// Training on the search's own plans: an optimiser finds a model's errors first, so the sets of
-// pieces that it proposes are measured, added to the training data, and the model trained again,
-// until predicted and measured costs of new plans agree.
+// Training on the search's own plans. A search exploits a model's errors, so the sets of pieces in
+// its plans are measured and added to the training data, and the model is trained again, until
+// predicted and measured costs of new plans agree.
 #pragma once
 
 #include <cstdint>
@@ -23,30 +23,30 @@ namespace neuroshard {
 struct RefinementOptions {
   std::vector<std::string> costs;  ///< files of measured costs that training starts from
   Workload workload;               ///< tables of the tasks that plans are made for
-  /// Tables, dimensions, batch size, optimizer and interconnect of the tasks. Devices are taken
-  /// from `devices` in turns, and the memory of every second task is so little that its tables fill
-  /// `min_fill` to `max_fill` of it.
+  /// Tables, dimensions, batch size, optimizer and interconnect of the tasks. The numbers of
+  /// devices in `devices` alternate, and every second task has so little memory that its tables
+  /// fill `min_fill` to `max_fill` of it.
   TaskGeneratorOptions tasks{.interconnect = "pcie4", .batch_size = 4096};
   std::vector<int> devices{4, 8};
   int tasks_per_round = 24;
   int num_rounds = 4;       ///< at the most
   double tolerance = 0.05;  ///< ends when the mean gap of a round's plans is at most this
   int controls = 48;        ///< samples of `costs` that are measured again in each round
-  std::string folder;       ///< of what is measured and trained: a run that was stopped goes on
-  /// By `steps`, which must be above 0, and longer than any plan takes: plans must not depend on
-  /// the clock. Briefly improved, as there are many and nobody runs them, and however small the
-  /// gain: what the search is tempted by is what the model has to learn.
+  std::string folder;  ///< of the measured costs and trained models: a run that was stopped goes on
+  /// The budget is `steps`, which must be above 0, under a time limit that no plan reaches: plans
+  /// must not depend on the clock. The brief schedule suffices, as there are many plans that nobody
+  /// runs. Any gain counts, however small: the model must learn the plans that mislead the search.
   PlannerOptions planner{.time_limit_seconds = 86'400.0,
                          .steps = 30'000,
                          .improvement = ImprovementSchedule::brief,
                          .least_gain = 0.0};
   ComputeBenchmarkOptions benchmark;
-  /// What measures; nothing: this machine's CPU, as `benchmark` says.
+  /// The backend that measures; by default this machine's CPU with the options of `benchmark`.
   std::optional<ComputeBackendFactory> backend;
   ComputeTrainingOptions training;
 };
 
-/// What came of a round: plans of the model trained on all before, measured.
+/// The result of a round: measured plans of the model that was trained on all earlier rounds.
 struct RefinementRound {
   int round = 0;
   int plans = 0;
@@ -54,8 +54,8 @@ struct RefinementRound {
   double mean_gap = 0.0;      ///< of |predicted / measured - 1| of the plans' costs
   double bias = 0.0;          ///< mean of predicted / measured - 1
   PredictionMetrics devices;  ///< the plans' devices: predicted and measured computation
-  /// Median over the controls of the cost measured now over that in `costs`: what the machine's
-  /// speed has changed by. Training multiplies the costs of `costs` by it. 1 without controls.
+  /// Median over the controls of the ratio of the cost measured now to that in `costs`: the change
+  /// of the machine's speed. Training multiplies the costs of `costs` by it. 1 without controls.
   double drift = 1.0;
 };
 

@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// `file` is the plan's, `found` its violations: a line each, or one that says what is valid.
+/// `file` is the plan's, `found` its violations: a line each, or one line for a valid plan.
 [[nodiscard]] std::string check_text(const std::string& file, const PlanDocument& document,
                                      const std::vector<std::string>& found);
 

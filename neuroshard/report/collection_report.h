@@ -1,4 +1,4 @@
-// What came of collecting costs: a line of progress and one in the end.
+// Collections of costs as text: a line of progress and one in the end.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace neuroshard {
 
-/// "12 of 100 samples, 3.00 s left"; `what` is what is counted.
+/// "12 of 100 samples, 3.00 s left"; `what` names the things counted.
 [[nodiscard]] std::string collection_progress_text(const CollectionProgress& progress,
                                                    const std::string& what = "samples");
 
 /// "costs.jsonl: 1 sample measured".
 [[nodiscard]] std::string collected_text(const std::string& file, std::int64_t measured);
 
-/// How many samples the merged file has, and what was left out of it.
+/// The number of samples in the merged file, and of those left out.
 [[nodiscard]] std::string merged_text(const std::string& file, const MergedCosts& merged);
 
 }  // namespace neuroshard

@@ -15,7 +15,7 @@ namespace neuroshard {
 
 namespace {
 
-/// Columns that there is something for.
+/// Optional columns that have values.
 struct Columns {
   bool measured = false;
   bool controlled = false;  ///< with samples measured earlier
@@ -85,7 +85,7 @@ std::pair<double, double> range_of_drift(const std::vector<ComparisonEntry>& ent
   return {low, high};
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& entries,
                   const ComparisonSetting& setting) {
   std::string text;

@@ -1,4 +1,4 @@
-// A comparison's summaries as a table, with what its columns mean below it.
+// A comparison's summaries as a table, with the meaning of its columns below.
 #pragma once
 
 #include <string>

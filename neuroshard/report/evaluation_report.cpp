@@ -27,7 +27,7 @@ std::string mark_of(std::size_t device, const CriticalPath& path) {
   return mark;
 }
 
-/// Each phase as predicted and as it was; `how` heads the columns of what no model predicted.
+/// Each phase as predicted and as it was; `how` heads the columns of measured or simulated values.
 std::string iterations_table(const PlanCost& predicted, const PlanIterations& actual,
                              std::string_view how) {
   TextTable table;
@@ -83,7 +83,7 @@ std::string evaluation_text(const PlanEvaluation& evaluation) {
   return table.to_string() +
          fmt::format(
              "\npredicted and measured: computation; total: with communication as predicted; "
-             "+-: half the width of the 95% interval of what was measured\n"
+             "+-: half the width of the 95% interval of the measurement\n"
              "computation: mean error {:.1f}%, {}\n"
              "plan cost: predicted {:.3f} ms, with measured computation {:.3f} ms (prediction "
              "{})\n",

@@ -1,5 +1,5 @@
-// Cost models as a person wants to see them: which there are, what one was trained on, and how well
-// one predicts measured costs.
+// Cost models as text: the list, the training data of one, and how well one predicts measured
+// costs.
 #pragma once
 
 #include <span>
@@ -13,8 +13,7 @@ namespace neuroshard {
 
 [[nodiscard]] std::string models_table(const std::vector<ModelEntry>& models);
 
-/// Everything that the model's file says of it, one fact a line. Throws InputError for a broken
-/// file.
+/// All metadata of the model's file, one fact a line. Throws InputError for a broken file.
 [[nodiscard]] std::string model_text(const ModelEntry& entry);
 
 /// A line for each file that the model was tested on.

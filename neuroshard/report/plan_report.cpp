@@ -14,8 +14,8 @@ namespace neuroshard {
 
 namespace {
 
-/// Networks that differ by more than this do not agree: the models' own errors on measured costs
-/// are about 4 %.
+/// Networks that differ by more than this disagree: the models' own errors on measured costs are
+/// about 4 %.
 constexpr double kAgreement = 0.05;
 
 std::string memory_cell(std::int64_t used, std::int64_t capacity) {

@@ -1,4 +1,4 @@
-// A sharding plan as a person wants to see it.
+// A sharding plan as text.
 #pragma once
 
 #include <string>
@@ -11,23 +11,24 @@
 namespace neuroshard {
 
 /// Per device: pieces, columns, memory, computation, communication, total; the slowest is marked.
-/// With more than `max_devices` devices only the slowest ones are shown, and how many are not.
+/// With more than `max_devices` devices, only the slowest ones are shown, and the number of the
+/// others.
 [[nodiscard]] std::string plan_table(const Task& task, const ShardingPlan& plan,
                                      const PlanCost& cost, std::size_t max_devices = 64);
 
-/// Which tables were cut, into what widths, e.g. "t19: 64 + 64".
+/// The tables that were cut, with the widths of their pieces, e.g. "t19: 64 + 64".
 [[nodiscard]] std::string cuts_text(const Task& task, const ShardingPlan& plan,
                                     std::size_t max_tables = 20);
 
-/// How far the networks of an ensemble are apart on the device where they are furthest: how well
-/// the model knows this plan. Above a few per cent it says that they disagree. Empty for a model
-/// that is one network.
+/// The spread of an ensemble's networks on the device where it is largest: how certain the model is
+/// of this plan. Above a few per cent the text says that they disagree. Empty for a model that is
+/// one network.
 [[nodiscard]] std::string disagreement_text(int num_members,
                                             const std::vector<MemberRange>& ranges);
 
-/// What a lower bound on the cost of every plan (lower_bound_ms) says of a plan of cost `cost_ms`,
-/// and what it does not: memory is left aside, so there need not be a plan that cheap. Empty for a
-/// bound of 0, which is none.
+/// The lower bound on the cost of every plan (lower_bound_ms) next to a plan of cost `cost_ms`,
+/// with its limits: it ignores memory, so a plan that cheap need not exist. Empty for a bound of 0,
+/// which is none.
 [[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.

@@ -46,7 +46,7 @@ std::string placement(const PricedPlan& priced) {
                      cuts_text(document.task, document.plan));
 }
 
-/// How sure the cost is, from below and within the model.
+/// How certain the cost is: the lower bound, and the spread within the model.
 std::string confidence(const PricedPlan& priced) {
   return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms) +
          disagreement_text(priced.models.compute->num_members(), priced.member_ranges);

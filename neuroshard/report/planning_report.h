@@ -1,4 +1,4 @@
-// What a person sees of a plan that was made or priced.
+// The report of a plan that was made or priced.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace neuroshard {
 
-/// Task, models, cost per device, cuts, lower bound, how far the model's networks are apart, and if
-/// they were asked for, the baselines.
+/// Task, models, cost per device, cuts, lower bound, spread of the model's networks and, if they
+/// were requested, the baselines.
 [[nodiscard]] std::string planning_report(const PlannedTask& planned);
 
 /// The same of a plan that was only priced.

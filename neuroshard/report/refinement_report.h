@@ -1,4 +1,4 @@
-// What came of a refinement, round by round.
+// The results of a refinement, round by round.
 #pragma once
 
 #include <string>

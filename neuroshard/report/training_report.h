@@ -1,4 +1,4 @@
-// What came of training: metrics of a model on each part of the data.
+// The results of training: metrics of a model on each part of the data.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,8 @@ struct MetricsRow {
   PredictionMetrics metrics;
 };
 
-/// `counted` is what the numbers are taken over, e.g. "samples". Rows of nothing are left out.
+/// `counted` names the elements that metrics are computed over, e.g. "samples". Rows without any
+/// are left out.
 [[nodiscard]] std::string metrics_table(const std::string& counted,
                                         std::span<const MetricsRow> rows);
 

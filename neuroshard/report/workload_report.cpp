@@ -19,7 +19,7 @@ std::string hits_of(int bin) {
   return fmt::format("> {}", high / 2);
 }
 
-/// Bins that no row is in are left out.
+/// Empty bins are left out.
 std::string reuse_table(const AggregateStatistics& statistics) {
   TextTable table;
   for (const char* title : {"rows hit", "share of rows", "share of lookups"}) {

@@ -1,4 +1,4 @@
-// Workloads as a person wants to see them.
+// Workloads as text.
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@ namespace neuroshard {
 
 namespace {
 
-/// A table of so many columns is divided in every way; the price grows with the square.
+/// Widest table that is divided in every way [columns]; the time grows with the square.
 constexpr std::int64_t kWidestDivided = 1024;
 /// Divisions of all tables together that are tried: 100,000 tables of 128 columns have half.
 constexpr std::int64_t kMostDivisions = 100'000'000;

@@ -1,4 +1,4 @@
-// How far from the best? A bound that no plan of a task is predicted to cost less than.
+// How far from the best? A lower bound on the predicted cost of every plan of a task.
 #pragma once
 
 #include "neuroshard/cost/simulator.h"
@@ -20,8 +20,8 @@ namespace neuroshard {
 ///
 /// The larger of the two is returned; 0 if the model has no such structure. Price: one encoding per
 /// table and multiple of 4 columns, and the square of these multiples. Tables of more than 1,024
-/// columns, and the last of so many wide ones that the squares amount to some ten seconds, count
-/// with their communication only.
+/// columns, and the last of the wide ones where the squares would add up to more than some ten
+/// seconds, count with their communication only.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator);
 
 }  // namespace neuroshard

@@ -14,7 +14,7 @@ namespace neuroshard {
 
 namespace {
 
-/// A year: what is longer is as good as no limit.
+/// A year: a longer limit is as good as none.
 constexpr double kMostSeconds = 31'536'000.0;
 /// Share of the time limit that one thread of a machine like that of docs/results.md needs: on a
 /// slower or busier one it is still not the clock that ends the search.
@@ -30,7 +30,7 @@ Simulator pessimist(const Simulator& simulator, double pessimism) {
           std::make_shared<PessimisticComputeModel>(simulator.shared_compute(), pessimism)};
 }
 
-/// Steps are played whatever time they take.
+/// A budget of steps has no deadline.
 std::optional<std::chrono::steady_clock::time_point> deadline_of(
     const PlannerOptions& options, std::chrono::steady_clock::time_point start) {
   if (options.steps > 0 || !options.stop_by_clock) return std::nullopt;

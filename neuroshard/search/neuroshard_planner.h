@@ -1,4 +1,4 @@
-// The algorithm "neuroshard": the paper's search, and then improvement of its plan.
+// The algorithm "neuroshard": the paper's search, followed by improvement of its plan.
 #pragma once
 
 #include <optional>
@@ -18,17 +18,17 @@ struct NeuroShardOptions {
   std::optional<LocalSearchOptions> improvement;
 };
 
-/// What the improvement may do, without a deadline: `options.steps`, or if that is 0, what the time
-/// limit leaves after a beam search of this number of head evaluations. That is counted in nominal
-/// time, of which the limit has twice as much as one thread needs, so that it is seldom the clock
-/// that decides where the search ends.
+/// The budget of the improvement, without a deadline: `options.steps` or, if that is 0, what the
+/// time limit leaves after a beam search of this number of head evaluations. The budget is counted
+/// in nominal time, half of the time limit for one thread, so that the clock seldom decides where
+/// the search ends.
 [[nodiscard]] LocalSearchBudget improvement_budget(const PlannerOptions& options, int world_size,
                                                    std::int64_t head_evaluations);
 
-/// Never predicted to cost more than the beam search's plan, which is improved by a pessimist's
-/// predictions (PlannerOptions::pessimism) and replaced only for a gain worth it
-/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the
-/// machine as long as the time limit leaves time for all steps.
+/// The result is never predicted to cost more than the beam search's plan, which is improved by
+/// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
+/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the machine as
+/// long as the time limit leaves time for all steps.
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(std::move(options)) {}

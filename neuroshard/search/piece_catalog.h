@@ -33,7 +33,7 @@ class PieceCatalog {
   [[nodiscard]] std::int64_t bytes(PieceType type) const { return facts_[type].bytes; }
   /// Predicted cost of a device with this piece alone [ms].
   [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
-  /// What it adds to its device's state; state_size() elements.
+  /// Its contribution to its device's state; state_size() elements.
   [[nodiscard]] std::span<const double> contribution(PieceType type) const {
     return contributions_[static_cast<std::size_t>(type)];
   }

@@ -1,4 +1,4 @@
-// The names of a planner's options, and which of their values mean something.
+// The names of a planner's options, and the ranges of their values.
 #include "neuroshard/search/planner.h"
 
 #include <fmt/format.h>

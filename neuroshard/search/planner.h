@@ -14,7 +14,7 @@
 
 namespace neuroshard {
 
-/// What the rounds are like in which a plan is improved.
+/// The kind of rounds in which a plan is improved.
 enum class ImprovementSchedule {
   thorough,  ///< annealing and large neighbourhoods, in rounds of 60,000 steps of each chain
   brief,     ///< annealing alone, in rounds of 15,000 steps that begin less hot: better where there
@@ -28,11 +28,11 @@ enum class ImprovementSchedule {
 struct PlannerOptions {
   std::uint64_t seed = 0;  ///< used wherever chance plays a part
   int num_threads = 0;     ///< <= 0: one per core; the plan does not depend on it
-  /// For algorithms that improve a plan: above 0. The search before takes what it takes.
+  /// For algorithms that improve a plan: above 0. It does not limit the search before.
   double time_limit_seconds = 1.0;
   /// Neighbours that each chain of an improvement tries, however long that takes, in full rounds or
-  /// one that is shorter; 0: as many as follow from time limit and task alone, where the machine is
-  /// fast enough for them.
+  /// a single shorter one. 0: a number that follows from the time limit and the task alone, where
+  /// the machine is fast enough for it.
   std::int64_t steps = 0;
   ImprovementSchedule improvement = ImprovementSchedule::thorough;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
@@ -49,7 +49,7 @@ struct PlannerOptions {
   friend bool operator==(const PlannerOptions&, const PlannerOptions&) = default;
 };
 
-/// Throws InputError, which names the option, for values that mean nothing.
+/// Throws InputError, which names the option, for values out of range.
 void validate(const PlannerOptions& options);
 
 struct PlanningResult {

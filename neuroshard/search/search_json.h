@@ -14,7 +14,7 @@ namespace neuroshard {
 [[nodiscard]] Json to_json(const PlannerOptions& options);
 
 /// Reads back what `to_json` wrote, exactly; what is absent has its default. Throws InputError,
-/// which names file and option, for one that is unknown, or of a value that means nothing.
+/// which names file and option, for an unknown option or a value out of range.
 [[nodiscard]] PlannerOptions planner_options_from_json(const JsonReader& reader);
 
 /// "stopped_by_clock", and "levels" and "rounds" with an object each, whose fields are those of the

@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// One level of the beam search. The first (level 0) has the tables with the cuts only that memory
-/// makes necessary, every further level one cut more.
+/// One level of the beam search. In the first (level 0) tables have only the cuts that memory makes
+/// necessary; every further level has one cut more.
 struct BeamLevelStats {
   std::int64_t states_tried = 0;     ///< lists of pieces not met before, for which a placement was
                                      ///< sought
@@ -24,7 +24,7 @@ struct BeamLevelStats {
   friend bool operator==(const BeamLevelStats&, const BeamLevelStats&) = default;
 };
 
-/// How a chain of the improvement leaves a plan that no single neighbour improves.
+/// How a chain of the improvement leaves a local minimum.
 enum class ChainKind {
   annealing,            ///< by neighbours that are worse, at first often
   large_neighbourhood,  ///< by several pieces taken and given at a time
@@ -43,7 +43,7 @@ struct ChainStats {
   friend bool operator==(const ChainStats&, const ChainStats&) = default;
 };
 
-/// One round of the improvement. Costs are those that it improves by, the pessimist's
+/// One round of the improvement. Costs are those that it minimises: the pessimistic ones
 /// (PlannerOptions::pessimism).
 struct ImprovementRoundStats {
   double cost_before_ms = 0.0;

@@ -9,8 +9,8 @@
 
 namespace neuroshard {
 
-/// Rows of `state_size` doubles, of which element 2 begins a cache line: there a network's sums
-/// begin, and a vector that lies across two lines costs the time of two.
+/// Rows of `state_size` doubles, of which element 2 begins a cache line: a network's sums begin
+/// there, and loading a vector that crosses two lines takes twice as long.
 class StateRows {
  public:
   explicit StateRows(std::size_t state_size, std::size_t rows = 0)

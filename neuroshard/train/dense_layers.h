@@ -1,4 +1,4 @@
-// A stack of dense layers with ReLU and its gradients: what trainable networks are built of.
+// A stack of dense layers with ReLU and its gradients, of which trainable networks are built.
 #pragma once
 
 #include <Eigen/Core>
@@ -11,7 +11,7 @@ namespace neuroshard {
 /// Weights and bias of each layer, one after the other, so that optimizers need not know them.
 using Parameters = std::vector<Eigen::MatrixXf>;
 
-/// What a pass forward leaves for the pass back.
+/// The values of a forward pass that the backward pass needs.
 struct DenseActivations {
   std::vector<Eigen::MatrixXf> inputs;  ///< of each layer
   Eigen::MatrixXf output;               ///< of the last
@@ -20,7 +20,8 @@ struct DenseActivations {
 /// Layers number first .. first + sizes - 1 of a list of parameters.
 class DenseLayers {
  public:
-  /// Appends layers with so many outputs each, initialised after He et al. 2015, to `parameters`.
+  /// Appends one layer per element of `sizes`, its number of outputs, initialised after He et al.
+  /// 2015, to `parameters`.
   DenseLayers(int num_inputs, const std::vector<int>& outputs, bool relu_at_end, Random& random,
               Parameters& parameters);
 

@@ -1,4 +1,4 @@
-// A dense layer's work beside its product.
+// The element-wise work of a dense layer.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "neuroshard/train/layer_kernel.cpp"
 #include <hwy/foreach_target.h>  // must come before highway.h
@@ -30,7 +30,7 @@ void add_and_rectify(float* HWY_RESTRICT columns, const float* HWY_RESTRICT bias
   }
 }
 
-/// A choice without a branch: which units are active is a matter of chance.
+/// Selects without a branch: which units are active cannot be predicted.
 void keep_active(const float* HWY_RESTRICT activation, std::size_t stride,
                  float* HWY_RESTRICT gradient, std::size_t rows, std::size_t count) {
   const hn::ScalableTag<float> d;

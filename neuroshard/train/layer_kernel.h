@@ -1,4 +1,5 @@
-// What a dense layer does to each value beside its product, compiled once per instruction set.
+// The element-wise work of a dense layer, around its matrix product, compiled once per instruction
+// set.
 #pragma once
 
 #include <Eigen/Core>

@@ -1,5 +1,5 @@
 // Products of matrices, compiled for several instruction sets and chosen at run time: Eigen itself
-// only uses what the compiler was told the machine has.
+// only uses the instruction set that it was compiled for.
 #pragma once
 
 #include <Eigen/Core>

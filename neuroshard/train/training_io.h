@@ -24,7 +24,7 @@ namespace neuroshard {
 [[nodiscard]] Json training_json(const CommunicationTrainingResult& result,
                                  const std::string& model);
 
-/// "neuroshard/model-test/1"; `model` is what the user called it.
+/// "neuroshard/model-test/1"; `model` is the name or path that the user gave.
 [[nodiscard]] Json model_tests_json(const std::string& model, std::span<const FileTest> tests);
 
 }  // namespace neuroshard

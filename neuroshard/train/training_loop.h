@@ -28,7 +28,7 @@ struct EpochStats {
   double seconds = 0.0;  ///< since training began
 };
 
-/// What is trained, as the loop sees it.
+/// The network and its data, as the loop needs them.
 struct TrainingSubject {
   Parameters* parameters = nullptr;
   std::vector<int> samples;  ///< to train on
@@ -46,8 +46,8 @@ struct TrainingLoopResult {
 };
 
 /// Trains, and leaves the parameters of the epoch with the best validation MAPE. Bit-reproducible
-/// on one machine, on any number of threads. Throws InputError if the validation error is no number
-/// in every epoch.
+/// on one machine, on any number of threads. Throws InputError if the validation error is NaN in
+/// every epoch.
 TrainingLoopResult run_training_loop(const TrainingSubject& subject,
                                      const TrainingLoopOptions& options, Random& random,
                                      ThreadPool& pool,

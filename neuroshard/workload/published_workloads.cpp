@@ -1,4 +1,4 @@
-// Reading the compiled-in facts. They are part of the build, so their form is taken for granted.
+// Reading the compiled-in facts. They are part of the build, so their form is not checked.
 #include "neuroshard/workload/published_workloads.h"
 
 #include <algorithm>

@@ -76,7 +76,7 @@ class PythonDevice final : public MeasuringDevice {
     try {
       return std::make_unique<PythonSet>(device_.attr("prepare")(to_pairs(set.pieces), random()));
     } catch (const nb::python_error& error) {
-      // PyTorch has no type of its own for host memory that is not there.
+      // PyTorch has no exception type for a lack of host memory.
       const nb::object known = nb::module_::import_("neuroshard.errors").attr("NeuroShardError");
       if (!error.matches(PyExc_MemoryError) && !error.matches(PyExc_RuntimeError) &&
           !error.matches(known)) {

@@ -20,7 +20,7 @@ namespace neuroshard::python {
 
 namespace {
 
-/// What errors call a text that comes from Python.
+/// The name in errors of a text that comes from Python.
 constexpr const char* kTask = "task";
 constexpr const char* kPlan = "plan";
 

@@ -1,4 +1,4 @@
-// What the parts of the extension module share.
+// Declarations that the parts of the extension module share.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -11,7 +11,7 @@ namespace nb = nanobind;
 void bind_files(nb::module_& module);
 /// Plans found, priced, compared and measured.
 void bind_planning(nb::module_& module);
-/// What `python -m neuroshard.collect` shares with `neuroshard collect compute`.
+/// The parts that `python -m neuroshard.collect` shares with `neuroshard collect compute`.
 void bind_collecting(nb::module_& module);
 
 /// Runs `work`, which must not touch Python, while other Python threads run.

@@ -85,7 +85,7 @@ std::vector<NamedTask> named_tasks(const std::vector<std::pair<std::string, std:
   return named;
 }
 
-/// What a comparison is asked for, besides its tasks and models.
+/// Options of a comparison, besides its tasks and models.
 struct ComparisonRequest {
   Names algorithms;          ///< none: all
   std::int64_t arena_bytes;  ///< 0: nothing is measured

@@ -1,4 +1,4 @@
-"""What callers may give, brought into one form: names, sizes, times, and values as JSON text."""
+"""Callers' arguments brought into one form: names, sizes, times, and values as JSON text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from . import _core
 from .errors import InputError
 
-#: Deeper values are reported as such; it is how a value that contains itself looks, too.
+#: Deeper values are reported as such; a value that contains itself is found this way, too.
 _MOST_LEVELS = 100
 
 
 def type_of(value: Any) -> str:
-    """The name of a value's type, as errors say what they got."""
+    """The name of a value's type, for the "got ..." of errors."""
     return "None" if value is None else type(value).__name__
 
 
@@ -36,7 +36,7 @@ def names_of(value: str | os.PathLike[str] | Iterable[str], place: str) -> list[
 
 
 def bytes_of(value: Any, place: str) -> Any:
-    """Sizes such as "2GiB", one or a list of them, as bytes; numbers stay what they are."""
+    """Sizes such as "2GiB", one or a list of them, as bytes; numbers are returned unchanged."""
     if isinstance(value, str):
         return _core.parse_bytes(value, place)
     if isinstance(value, (list, tuple)) and any(isinstance(size, str) for size in value):
@@ -84,14 +84,14 @@ def one_of(kind: type, value: Any, place: str) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as an error shows it: numbers whole, of anything else its type."""
+    """A value as an error shows it: a number itself, of anything else its type."""
     return repr(value) if isinstance(value, (bool, int, float)) else type_of(value)
 
 
 def to_text(value: Any, place: str) -> str:
-    """JSON of a value; NumPy's scalars and arrays, and whatever else has `tolist`, are welcome.
+    """JSON of a value; NumPy's scalars and arrays, and anything else with `tolist`, are accepted.
 
-    InputError names what cannot stand there by where it is in `value`, after `place`.
+    InputError names the place in `value`, after `place`, of anything that JSON cannot hold.
     """
     try:
         text = json.dumps(value, default=_plain, allow_nan=False)
@@ -101,13 +101,13 @@ def to_text(value: Any, place: str) -> str:
         if not fault:
             return text
     except (TypeError, ValueError, RuntimeError) as error:
-        # The encoder does not say where it was: only now is it worth looking.
+        # The encoder does not give the place, so it is searched for only after a failure.
         fault = _fault(value, "", 0) or f"expected numbers, text, lists and dicts, got {error}"
     raise InputError(f"{place}: {fault}")
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has of a value that is not a dict, a list, a number or text itself."""
+    """The JSON equivalent of a value that is not a dict, a list, a number or text itself."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "to_dict"):

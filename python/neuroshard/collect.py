@@ -43,7 +43,7 @@ def parse_range(text: str) -> tuple[int, int]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Options as of `neuroshard collect compute`."""
+    """The options of `neuroshard collect compute`."""
     result = argparse.ArgumentParser(
         prog="python -m neuroshard.collect",
         description="Measure forward and backward time of FBGEMM's table-batched embedding",
@@ -59,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tables", type=parse_range, default=(1, 15), help="pieces in a sample, MIN:MAX")
     add("--dims", type=int, nargs="+", default=[], help="columns; all multiples of 4 to 128 if none")
     add("--held-out", type=float, default=0.1, help="share of tables and samples kept for testing")
-    add("--memory", type=parse_bytes, default=4 << 30, help="what a sample's pieces lie in")
+    add("--memory", type=parse_bytes, default=4 << 30, help="memory of a sample's pieces")
     add("--in-flight", type=int, default=1, help="samples that alternate")
     add("--quantile", type=float, default=0.25, help="of a sample's repetitions")
     add("--threads", type=int, default=0, help="on a CPU; 0: as many as PyTorch takes")
@@ -86,8 +86,8 @@ class PreparedSet:
 
 
 class Device:
-    """Where FBGEMM runs: prepares sets and disturbs caches for the loop that measures, which is
-    the library's (collect/compute/measure_sets.h)."""
+    """The device that runs FBGEMM: prepares sets and disturbs caches for the library's loop that
+    measures (collect/compute/measure_sets.h)."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class Device:
 
 
 def hardware_of(device: str) -> dict[str, Any]:
-    """The machine, as it stands in the header of a file."""
+    """The machine's description for the header of a file."""
     import torch
 
     if torch.device(device).type == "cpu":
@@ -152,7 +152,7 @@ def hardware_of(device: str) -> dict[str, Any]:
 
 
 def collect(options: argparse.Namespace) -> int:
-    """Measures what the file does not have yet; the number of samples measured."""
+    """Measures the samples that the file does not have yet; returns their number."""
     check_versions("neuroshard.collect", ("torch", "fbgemm-gpu"))
     import torch
 
@@ -207,7 +207,7 @@ def collect(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit code as of the executable."""
+    """Returns the exit code, the same as the executable's."""
     options = parser().parse_args(arguments)
     try:
         measured = collect(options)

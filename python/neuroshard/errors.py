@@ -8,7 +8,7 @@ class NeuroShardError(Exception):
 
 
 class InputError(NeuroShardError, ValueError):
-    """Bad input, in one line: place, what was expected, what was found."""
+    """Bad input, in one line: the place, the expected and the actual value."""
 
     exit_code = 2
 
@@ -26,4 +26,4 @@ class MachineError(NeuroShardError, RuntimeError):
 
 
 class ExtrapolationWarning(UserWarning):
-    """A cost model is asked for what it was not trained on."""
+    """A cost model is used outside of the data that it was trained on."""

@@ -7,7 +7,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parent
 _MODELS = "NEUROSHARD_MODELS"
 
-#: The executable `neuroshard`, all of whose subcommands work from here.
+#: The executable `neuroshard`; all of its subcommands work from here.
 EXECUTABLE = _PACKAGE / "bin" / "neuroshard"
 
 #: The folder of the shipped models.

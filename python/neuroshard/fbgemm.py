@@ -22,7 +22,7 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
 
 from .errors import InputError, MachineError
 
-#: As it stands in the header of measured costs.
+#: Its description in the header of measured costs.
 OPERATOR_NAME = "fbgemm-split-tbe"
 OPERATOR_VERSION = getattr(fbgemm_gpu, "__version__", "unknown")
 
@@ -33,7 +33,7 @@ _OPTIMIZERS = {
 _PRECISIONS = {"fp32": SparseType.FP32, "fp16": SparseType.FP16}
 _DTYPES = {"fp32": torch.float32, "fp16": torch.float16}
 
-#: Small enough that weights and optimizer state stay what they are however long it runs.
+#: Small enough that weights and optimizer state hardly change, however long it runs.
 _LEARNING_RATE = 1e-7
 
 
@@ -67,7 +67,7 @@ class Arena:
             raise MachineError(f"memory: expected {memory_bytes} bytes, got {error}") from error
 
     def place(self, buffer: torch.Tensor, size: int, seed: int) -> torch.Tensor:
-        """A part of a buffer at a place of its own, at a multiple of 64 elements."""
+        """A separate part of a buffer, at a multiple of 64 elements."""
         room = (buffer.numel() - size) // 64
         if room < 0:
             raise MachineError(f"memory: expected room for {size} values, got {buffer.numel()}")
@@ -126,7 +126,7 @@ class Operator:
         self._gradient = torch.full(
             (1, 1), 1e-3, device=arena.device
         ).expand(self.batch_size, self.num_columns).contiguous()
-        # What a pass touches at most: each looked-up row, and the indices.
+        # Most bytes that a pass touches: each looked-up row, and the indices.
         width = arena.weights.element_size()
         self.bytes_touched = sum(
             min(piece.indices.numel(), piece.num_embeddings) * piece.num_columns * width
@@ -146,7 +146,7 @@ class Operator:
         self._output = None
 
     def time_ms(self, run: Callable[[], object]) -> float:
-        """What a pass takes, on a GPU until it is through."""
+        """Time of a pass [ms], on a GPU until it has finished."""
         if self.device.type == "cpu":
             start = time.perf_counter()
             run()

@@ -49,14 +49,15 @@ def plan(
     """The plan of lowest predicted cost that the algorithm finds.
 
     `models` are names of `list_models()` or files, at most one for computation and one for
-    communication; for what is not named there are defaults. `num_threads` 0 is one per core;
-    the plan does not depend on it. `steps` are the neighbors that each chain of the improvement
-    tries; 0: as many as follow from the time limit. `improvement` is "thorough" or "brief".
-    `pessimism`, from 0 to 1, improves by the mean to the highest of the model's networks; the
-    improved plan is taken if it gains at least `least_gain` of the longest computation. With
-    `baselines`, `plan.search["baselines"]` has what every baseline finds. Raises InfeasibleError,
-    which says what would do, if no plan fits into memory; InputError for a task that is none; and
-    warns (ExtrapolationWarning) where a model is used outside of its range.
+    communication; a kind that is not named gets the default. `num_threads` 0 is one
+    per core; the plan does not depend on it. `steps` is the number of neighbours that each chain of
+    the improvement tries; 0: a number that follows from the time limit. `improvement` is "thorough"
+    or "brief". `pessimism`, from 0 to 1, improves by the mean to the highest of the model's
+    networks; the improved plan is taken if it gains at least `least_gain` of the longest
+    computation. With `baselines`, `plan.search["baselines"]` has the result of every baseline.
+    Raises InfeasibleError, which says what memory or devices would do, if no plan fits into memory;
+    InputError for an invalid task; and warns (ExtrapolationWarning) where a model is used outside
+    of its range.
 
     >>> from neuroshard import Table, Task, Topology, plan
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -87,8 +88,8 @@ def plan(
 def plan_like(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
     """The plan made again: the same task, options and models, and so the same plan.
 
-    `models` say where its model files are now, if they have moved. Raises InputError if a model's
-    content has changed, or the plan does not record how it was made.
+    `models` gives the present paths of its model files, if they have moved. Raises InputError if a
+    model's content has changed, or the plan does not record how it was made.
     """
     text, reasons, notes = _core.plan_like(plan_text(plan), names_of(models, "models"))
     _tell(reasons, notes)
@@ -98,8 +99,8 @@ def plan_like(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
 def price(
     plan: PlanLike, *, models: str | Sequence[str] = (), lower_bound: bool = True
 ) -> Plan:
-    """The same plan with its predicted cost and lower bound by its own models, or, of each kind that
-    `models` name, by those.
+    """The same plan with its predicted cost and lower bound by its own models or, for each kind
+    that `models` names, by that model.
 
     >>> from neuroshard import Plan, Shard, Table, Task, Topology, price
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -150,7 +151,8 @@ class ComparisonSummary:
     measured_wins: int | None = None
     #: Mean of |predicted / measured - 1|.
     mean_gap: float | None = None
-    #: The same of the measured cost less the machine's drift, over tasks measured with controls.
+    #: The same with the measured cost without the machine's drift, over tasks measured with
+    #: controls.
     mean_gap_less_drift: float | None = None
     #: Cost over that of the reference's plan, over the tasks that both solved.
     mean_ratio: float | None = None
@@ -186,8 +188,8 @@ def compare(
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory. `controls` are files of costs measured earlier, some samples of which
-    are then measured again with the plans: how the machine's speed has changed. `journal` is a file
-    of results task by task (.jsonl), with which a run that was stopped goes on.
+    are measured again with the plans, to show how the machine's speed has changed. `journal` is a
+    file of results task by task (.jsonl), with which a run that was stopped goes on.
 
     >>> from neuroshard import Table, Task, Topology, compare
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -224,7 +226,7 @@ def compare(
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A plan's computation measured on this machine beside its prediction."""
+    """A plan's computation measured on this machine, with its prediction."""
 
     predicted: PlanCost
     #: Computation measured, communication as the model predicts it for the measured computation.
@@ -385,7 +387,7 @@ def list_models() -> list[Model]:
 
 
 def list_algorithms() -> list[str]:
-    """What `plan` and `compare` take for an algorithm, the search first.
+    """The names of algorithms for `plan` and `compare`, the search first.
 
     >>> from neuroshard import list_algorithms
     >>> list_algorithms()

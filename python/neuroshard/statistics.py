@@ -1,4 +1,4 @@
-"""How tables are used, from data: pooling factors and reuse histograms, streaming.
+"""Statistics of tables from data: pooling factors and reuse histograms, computed batch by batch.
 
 From batches of NumPy arrays, or as TorchRec has them (`KeyedJaggedTensor`):
 
@@ -10,9 +10,9 @@ or from files of the layout in which Meta's embedding lookup data set is public 
 
     tables = tables_of_lookups("fbgemm_t856_bs65536.pt.gz", embedding_dim=64)
 
-Needs NumPy; PyTorch only for its own objects and files. What is kept of a table is 17 counts; what
-is held at a time is one batch, of a file one table of a batch (but all of a file in the format of
-before PyTorch 1.6, which cannot be mapped).
+Needs NumPy; PyTorch only for its own objects and files. Of a table, 17 counts are kept. One batch
+is in memory at a time; of a file, one table of a batch (but all of a file in the format before
+PyTorch 1.6, which cannot be mapped).
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ def from_batches(
     values[offsets[i]:offsets[i + 1]], so there is one offset more than samples. It
     may also be a `KeyedJaggedTensor` of TorchRec. `features` gives the name or names of each
     table's features; of an EmbeddingBagCollection, `features_of(collection)`. `batch_size` is the batch
-    over all devices, for which the histograms are to hold: batches are joined until they have that
-    many samples, larger ones divided, and what remains at the end is left out. Raises InputError if
-    there are fewer samples than one batch.
+    over all devices, for which the histograms hold: batches are joined until they have that many
+    samples, larger ones divided, and the rest at the end is left out. Raises InputError if there
+    are fewer samples than one batch.
 
     >>> import numpy as np
     >>> from neuroshard import Table
@@ -252,7 +252,7 @@ def _load(path: str, shown: str) -> list[Any]:
             loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         except RuntimeError:  # files of before PyTorch 1.6 cannot be mapped
             loaded = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # torch.load raises what the damage happens to lead to
+    except Exception as error:  # which error torch.load raises depends on the damage
         reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
         raise InputError(
             f"{shown}: expected the tensors indices, offsets, lengths, got {reason}"
@@ -335,7 +335,7 @@ def from_lookups(
 ) -> list[TableStatistics]:
     """Statistics of every table of lookup files (.pt, .pt.gz), several batches of the same tables.
 
-    A file is one batch; `batch_size` divides it into smaller ones for which the histograms are to
+    A file is one batch; `batch_size` divides it into smaller ones, for which the histograms then
     hold. Needs PyTorch. Raises InputError for a file that is damaged, or holds anything but the
     three tensors.
     """

@@ -1,4 +1,5 @@
-"""Which PyTorch, FBGEMM and TorchRec belong together, and what to say where they do not."""
+"""The releases of PyTorch, FBGEMM and TorchRec that belong together, and errors where they do
+not."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from importlib import metadata
 
 from .errors import NeuroShardError
 
-#: The combination that everything here is tested with, as pip knows its parts.
+#: The combination that everything here is tested with, by the names of pip.
 TESTED = {"torch": "2.13.0", "torchrec": "1.8.0", "fbgemm-gpu": "1.8.0"}
 
 _RECIPE = "pip install torch==2.13.0 torchrec==1.8.0 fbgemm-gpu==1.8.0; without CUDA see docs/torchrec.md"
@@ -20,7 +21,7 @@ class VersionError(NeuroShardError, ImportError):
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of what is installed; FBGEMM under the name of its CUDA package."""
+    """Installed versions; FBGEMM's under the name of its CUDA package."""
     found = {}
     for package in ("torch", "torchrec", "fbgemm-gpu-cpu", "fbgemm-gpu"):
         try:
@@ -43,7 +44,8 @@ def companion_of(torch: str) -> str:
 
 
 def mismatch(found: Mapping[str, str], needed: Collection[str] = tuple(TESTED)) -> str:
-    """What is wrong with these versions of what is needed, with the right ones; empty if nothing is.
+    """The problem with these versions of the needed packages, and the right ones; empty if there is
+    none.
 
     FBGEMM is compiled against one PyTorch and must be its companion. TorchRec is Python code that
     may be one release older or younger.
@@ -70,7 +72,7 @@ def mismatch(found: Mapping[str, str], needed: Collection[str] = tuple(TESTED)) 
 
 
 def check_versions(place: str, needed: Collection[str] = tuple(TESTED)) -> None:
-    """Raises VersionError, beginning with `place`, unless what is needed belongs together."""
+    """Raises VersionError, beginning with `place`, unless the needed packages belong together."""
     reason = mismatch(installed_versions(), needed)
     if reason:
         raise VersionError(f"{place}: {reason}")

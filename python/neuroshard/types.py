@@ -18,8 +18,9 @@ REUSE_BINS = 17
 
 @dataclass
 class Table:
-    """One embedding table. How its rows are used is said by `reuse_histogram` (17 shares, for the
-    task's batch size) or by `index_distribution` (for any batch size), or by neither: uniformly."""
+    """One embedding table. The use of its rows is described by `reuse_histogram` (17 shares, for
+    the task's batch size) or by `index_distribution` (for any batch size), or is uniform if both
+    are missing."""
 
     name: str
     num_embeddings: int
@@ -36,7 +37,7 @@ class Table:
     num_features: int = 1
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as it stands in a task file."""
+        """The table as in a task file."""
         content = dict(self.__dict__)
         for name in ("reuse_histogram", "index_distribution"):
             if content[name] is None:
@@ -88,7 +89,7 @@ class Topology:
     interconnect: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The topology as it stands in a task file."""
+        """The topology as in a task file."""
         content = dict(self.__dict__)
         content["memory_bytes"] = bytes_of(self.memory_bytes, "memory_bytes")
         if self.local_world_size is None:
@@ -113,8 +114,8 @@ class Task:
     >>> Task.from_dict(task.to_dict()).topology.memory_bytes
     2147483648
 
-    Functions take a dict of the same fields, or the path of a task file, as well. What is wrong is
-    found when the task is used, and named by its place:
+    Functions take a dict of the same fields, or the path of a task file, as well. Errors are found
+    when the task is used, and name their place:
 
     >>> Task.from_dict({**task.to_dict(), "batch_size": 0})
     Traceback (most recent call last):
@@ -130,7 +131,7 @@ class Task:
     optimizer: str = "sgd"
 
     def to_dict(self) -> dict[str, Any]:
-        """The task as it stands in a task file."""
+        """The task as in a task file."""
         return _checked(
             {
                 "format": "neuroshard/task/1",
@@ -149,12 +150,12 @@ class Task:
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> Task:
-        """The task of a checked task file's content; InputError says what is wrong with another."""
+        """The task of a checked task file's content; InputError names the fault of any other."""
         return _task(json.loads(_core.check_task(task_text(fields))))
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Task:
-        """Reads a task file; InputError says where it is none."""
+        """Reads a task file; InputError names the place of a fault."""
         return _task(json.loads(_core.read_task(os.fsdecode(path))))
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -162,7 +163,7 @@ class Task:
         _core.write_task(task_text(self), os.fsdecode(path))
 
 
-#: What functions take for a task: itself, a dict with its fields, or the path of a task file.
+#: The forms of a task as an argument: a Task, a dict with its fields, or the path of a task file.
 TaskLike: TypeAlias = Task | Mapping[str, Any] | str | os.PathLike[str]
 
 
@@ -176,8 +177,8 @@ def _task(content: Mapping[str, Any]) -> Task:
 
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """The content of a task file whose tables and topology are of the right kinds; the rest is the
-    library's to judge."""
+    """The content of a task file whose tables and topology are of the right kinds; the library
+    checks the rest."""
     if "tables" in content:
         content["tables"] = list_of(Table, content["tables"], "tables")
     if "topology" in content:
@@ -233,7 +234,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class DeviceCost:
-    """What one device's part of an iteration costs, and what it holds."""
+    """The cost of one device's part of an iteration, and the memory and columns on the device."""
 
     compute_ms: float
     forward_comm_ms: float
@@ -292,7 +293,7 @@ class Plan:
     search: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as it stands in a plan file."""
+        """The plan as in a plan file."""
         content: dict[str, Any] = {
             "format": "neuroshard/plan/1",
             "task": one_of(Task, self.task, "task"),
@@ -334,7 +335,7 @@ class Plan:
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Plan:
-        """Reads a plan file; InputError says where it is none."""
+        """Reads a plan file; InputError names the place of a fault."""
         return Plan.from_text(_core.read_plan(os.fsdecode(path)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -346,7 +347,7 @@ class Plan:
         return _core.plan_violations(plan_text(self))
 
 
-#: What functions take for a plan: itself, a dict with its fields, or the path of a plan file.
+#: The forms of a plan as an argument: a Plan, a dict with its fields, or the path of a plan file.
 PlanLike: TypeAlias = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
 
@@ -372,7 +373,7 @@ def _part(value: Any, name: str) -> Any:
 
 
 def _counted(things: Any, name: str) -> str:
-    """How many there are: 1 table, 2 tables; just tables, if it cannot be said."""
+    """Number and noun: 1 table, 2 tables; just tables, if the number is unknown."""
     try:
         number = things if isinstance(things, int) else len(things)
     except TypeError:

@@ -73,7 +73,7 @@ for run in "${runs[@]}"; do
   fi
 done
 
-# A file that is being written stays; beside it lies what training takes.
+# A file that is being written stays; the file for training lies next to it.
 total=0
 printf '%-44s %8s %10s\n' file samples bytes | tee "$folder/files.txt"
 for run in "${runs[@]}"; do

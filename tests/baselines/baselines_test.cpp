@@ -1,4 +1,5 @@
-// The baselines: valid plans on any task, the same plan for the same seed, and what they balance.
+// The baselines: valid plans on any task, the same plan for the same seed, and the balance that
+// each aims at.
 #include "neuroshard/baselines/baselines.h"
 
 #include <gmock/gmock.h>

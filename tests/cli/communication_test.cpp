@@ -55,7 +55,7 @@ TEST(CliCommunication, SimulateTrainPlan) {
     (void)expect_success(simulate(files.back(), devices, 1, 30));
     EXPECT_EQ(read_communication_costs(files.back()).samples.size(), 30u);
   }
-  // A file is continued, and comes out as if it had been made at once.
+  // A continued file is equal to one that was made in a single run.
   const std::string twice = folder.file("twice.jsonl");
   (void)expect_success(simulate(twice, 3, 1, 10));
   (void)expect_success(simulate(twice, 3, 1, 30));
@@ -104,7 +104,7 @@ TEST(CliCommunication, MeasureUnderMpirun) {
   const CommunicationCosts costs = read_communication_costs(path);
   ASSERT_EQ(costs.samples.size(), 3u);
   for (const CommunicationCostSample& sample : costs.samples) {
-    // Nobody has all data before the last has started.
+    // No device has all data before the last one has started.
     const double last = std::max(sample.start_ms[0], sample.start_ms[1]);
     for (const std::size_t d : {0, 1}) {
       EXPECT_GT(sample.forward_ms[d], 0.0);
@@ -207,7 +207,7 @@ TEST(CliCommunication, EvaluateOnASimulatedCluster) {
                    "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/><host id=\"b\" speed=\"1Gf\"/>"
                    "</zone></platform>");
   expect_refusal(folder, {"evaluate", plan, "--platform", apart},
-                 "apart.xml: expected a platform with a way between all hosts");
+                 "apart.xml: expected a platform with a route between all hosts");
 }
 
 TEST(CliCommunication, MoreProcessesThanCoresAreSaidToBe) {
@@ -246,14 +246,14 @@ TEST(CliCommunication, AClusterOfTheUsersOwn) {
     collect[5] = platform;
     (void)expect_success(collect);
   }
-  // Backward, the longest message is as long as its link needs.
+  // Backward, the longest message takes the time of its link.
   const CommunicationCosts costs = read_communication_costs(files[0]);
   const CommunicationCostSample& sample = costs.samples[0];
   const auto most = static_cast<double>(std::max(sample.columns[0], sample.columns[1]));
   const double link_ms = most * 2048 * 4 / 500e3;
   EXPECT_NEAR(*std::max_element(sample.backward_ms.begin(), sample.backward_ms.end()), link_ms,
               0.05 * link_ms + 0.1);
-  // Whoever trains on it gets a model of its own.
+  // Training on it gives a model of these data.
   const std::string model = folder.file("own.safetensors");
   (void)expect_success(
       {"train", "communication", files[0], files[1], "--epochs", "20", "-o", model});

@@ -1,4 +1,4 @@
-// Machines whose CUDA driver cannot be worked with: one line that says why, exit code 3.
+// Machines with an unusable CUDA driver: one line that says why, exit code 3.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 namespace neuroshard::testing_cli {
 namespace {
 
-/// A machine with a driver that cannot be worked with (fake_cuda_driver.cpp).
+/// A machine with an unusable driver (fake_cuda_driver.cpp).
 class FakeDriver : public testing::Test {
  public:
   FakeDriver(const FakeDriver&) = delete;

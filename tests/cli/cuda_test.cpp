@@ -1,5 +1,5 @@
 // `--backend cuda` and `nccl` on a machine without a GPU, or in a build without CUDA: one line that
-// says what is missing, exit code 3, no file.
+// names the missing part, exit code 3, no file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,10 +42,10 @@ TEST(Cuda, OptionsOfTheOtherBackendAreRefused) {
   const CliFolder folder;
   const std::string output = folder.file("c.jsonl");
   expect_refusal(folder, {"collect", "compute", "--gpus", "0", "-o", output},
-                 "--gpus: expected it with --backend cuda");
+                 "--gpus needs --backend cuda, got cpu");
   expect_refusal(folder,
                  {"collect", "compute", "--backend", "cuda", "--threads", "2", "-o", output},
-                 "--threads: expected it with --backend cpu");
+                 "--threads needs --backend cpu, got cuda");
   expect_refusal(folder, {"collect", "compute", "--backend", "opencl", "-o", output}, "--backend");
 }
 

@@ -1,5 +1,5 @@
-// The documents say what is there: the command line's page is what --help prints, and what the
-// documents refer to exists.
+// The documents are up to date: the command line's page equals the output of --help, and everything
+// that they refer to exists.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

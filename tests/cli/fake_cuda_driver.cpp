@@ -1,5 +1,5 @@
 // A CUDA driver (libcuda.so.1) that answers what a test puts into its environment, in the numbers
-// of CUresult, so that what a machine may lack is said on machines that lack it or not:
+// of CUresult, so that messages on missing parts can be tested on any machine:
 //
 //   FAKE_DRIVER_VERSION   of CUDA, that it supports (13000 for 13.0)
 //   FAKE_DRIVER_START     what cuInit returns
@@ -35,7 +35,7 @@ int cuDeviceGetCount(int* count) {
   return 0;
 }
 
-/// Where the runtime finds all that it calls.
+/// The table in which the runtime finds the functions that it calls.
 int cuGetProcAddress_v2(const char* symbol, void** function, int, unsigned long long, int* status) {
   if (std::strcmp(symbol, "cuInit") == 0) {
     *function = reinterpret_cast<void*>(cuInit);

@@ -1,4 +1,4 @@
-// Every subcommand as it is meant to be used, on inputs small enough for seconds.
+// Every subcommand in its intended use, on inputs small enough for seconds.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,7 +132,7 @@ TEST(Cli, CompareGoesOnFromItsJournal) {
   write_file(journal, whole.substr(0, whole.size() - 20));
   (void)expect_success(command);
   EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), 4);
-  // A finished comparison is only printed: the very times of the run that made it.
+  // A finished comparison is only printed, with the times of the run that made it.
   const std::string finished = read_file(journal);
   EXPECT_EQ(expect_success(command), expect_success(command));
   EXPECT_EQ(read_file(journal), finished);
@@ -166,7 +166,7 @@ TEST(Cli, CompareMeasures) {
   EXPECT_THAT(table, HasSubstr("measured compute ms"));
 }
 
-TEST(Cli, CompareMeasuresOldSamplesBesideThePlans) {
+TEST(Cli, CompareMeasuresOldSamplesWithThePlans) {
   const CliFolder folder;
   const std::string costs = folder.file("costs.jsonl");
   (void)expect_success({"collect", "compute", "--samples", "3", "--batch-size", "16", "--tables",

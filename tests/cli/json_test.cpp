@@ -1,4 +1,4 @@
-// What commands answer with --json: an object that names its format.
+// The answers of commands with --json: an object that names its format.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -26,7 +26,7 @@ class ShapedHosts {
   }
   ~ShapedHosts() {
     for (int i = 0; i < num_hosts_; ++i) {
-      // The kernel takes its time over a namespace's links, and the next test wants their names.
+      // The kernel removes a namespace's links with a delay, and the next test uses their names.
       (void)run_program({"ip", "link", "del", link(i)});
       (void)run_program({"ip", "netns", "del", host(i)});
     }
@@ -35,7 +35,7 @@ class ShapedHosts {
   ShapedHosts(const ShapedHosts&) = delete;
   ShapedHosts& operator=(const ShapedHosts&) = delete;
 
-  /// Gives what every host sends to a queueing discipline of tc.
+  /// Sends every host's traffic through a queueing discipline of tc.
   void shape(const Arguments& discipline) {
     for (int i = 0; i < num_hosts_; ++i) {
       run(Arguments{"ip", "netns", "exec", host(i), "tc", "qdisc", "replace", "dev", "eth0",
@@ -44,10 +44,10 @@ class ShapedHosts {
     }
   }
 
-  /// What could not be set up here; empty if all could.
+  /// The part that could not be set up here; empty if all could.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
-  /// Whether that is for want of a right, or of a part of the kernel.
+  /// Whether the cause is a missing permission or a missing part of the kernel.
   [[nodiscard]] bool is_not_permitted() const {
     const auto reasons = {"not permitted", "denied", "qdisc kind is unknown", "Unknown device type",
                           "not supported"};
@@ -121,7 +121,7 @@ class ShapedHosts {
   std::string failure_;
 };
 
-/// Whether namespaces can be made at all; said before anything is tried.
+/// Whether namespaces can be made at all; checked before anything else.
 std::string missing_permission() {
   if (geteuid() != 0) return "not root";
   for (const char* tool : {"ip", "tc", "unshare", "hostname"}) {
@@ -156,7 +156,7 @@ TEST(CliCommunication, NoFasterBetweenHostsThanTheirLinks) {
   }
   ShapedHosts hosts(2);
   constexpr double kBytesPerMs = 25e3;  // 200 Mb/s
-  constexpr double kBurst = 262'144;    // what may pass at once
+  constexpr double kBurst = 262'144;    // bytes that may pass at once
   hosts.shape({"tbf", "rate", "200mbit", "burst", "256kb", "latency", "400ms"});
   if (hosts.is_not_permitted()) GTEST_SKIP() << "network namespaces: " << hosts.failure();
   ASSERT_EQ(hosts.failure(), "");
@@ -171,7 +171,7 @@ TEST(CliCommunication, NoFasterBetweenHostsThanTheirLinks) {
     const double least = (bytes(1 - device) - kBurst) / kBytesPerMs;
     EXPECT_GT(sample.forward_ms[device], least);
   }
-  // Whoever ends last has waited for a link, and for little else.
+  // The process that ends last has waited for a link, and for little else.
   const double busiest = (std::max(bytes(0), bytes(1)) - kBurst) / kBytesPerMs;
   for (const std::vector<double>& times : {sample.forward_ms, sample.backward_ms}) {
     const double slowest = std::max(times[0], times[1]);

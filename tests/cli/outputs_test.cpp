@@ -1,5 +1,5 @@
-// Where results go: whole or not at all; answers of "no" with their numbers; and a machine that
-// cannot.
+// Output files: whole or not at all; answers of "no" with their numbers; and failures of the
+// machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(CliOutputs, ATaskThatCannotFitIsAnAnswerInNumbers) {
   EXPECT_THAT(err, HasSubstr("would do"));
   expect_refusal(folder, Arguments{"plan", task, "--algorithm", "greedy-size"} + kModels,
                  "greedy-size: no device has room for the whole table", 1);
-  // To compare is to record the refusals.
+  // A comparison records the refusals.
   EXPECT_THAT(expect_success(Arguments{"compare", task, "--json"} + kModels),
               HasSubstr("no plan fits into memory"));
 }
@@ -136,7 +136,8 @@ TEST(CliOutputs, AMachineThatCannotIsExitCode3) {
   (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
   expect_refusal(folder, {"evaluate", plan, "--arena", "900TiB"},
                  "memory: expected 900.00 TiB free, got ", 3);
-  // What cannot start must not begin a file, which another arena could not continue.
+  // A run that cannot start must not begin a file, as a run with another arena could not continue
+  // it.
   expect_refusal(folder,
                  {"collect", "compute", "--samples", "1", "--arena", "900TiB", "-o",
                   folder.file("costs.jsonl")},

@@ -1,4 +1,4 @@
-// A process that dies in the middle of a measurement takes the others with it, and no data.
+// A process that dies in the middle of a measurement ends the others, and no data is lost.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using namespace testing_cli;
 using Clock = std::chrono::steady_clock;
 
-/// A program that runs beside the test; killed at the end of the test if it still does.
+/// A program that runs in parallel with the test; killed at the end of the test if it still runs.
 class RunningProgram {
  public:
   explicit RunningProgram(Arguments words) {
@@ -130,7 +130,7 @@ TEST(CliCommunication, AProcessThatDiesEndsTheOthersAndLosesNoSample) {
       return !is_running(processes.front()) && !is_running(processes.back());
     })) << "a process is left behind";
   }
-  // What was measured is there, and the file goes on from it.
+  // The measured samples are kept, and the file is continued from them.
   const std::size_t left = samples_in(path);
   EXPECT_GE(left, kept);
   const CommandResult more = run_program(collect(std::to_string(left + 2).c_str()));

@@ -96,11 +96,28 @@ TEST(CliRefusals, NamesOfPlan) {
         "--improvement: expected thorough or brief, got \"short\""},
        {plan_with("--model", "tpu"), "--model: expected a file or one of "},
        {plan_with("--model", "a100-80gb"), "--model: expected at most one computation model"},
-       {{"plan"}, "plan: expected a task file or --workload, got neither"},
+       {{"plan"}, "plan needs a task file or --workload, got neither"},
        {{"plan", "task.json", "--workload", "dlrm-2021"},
-        "plan: expected a task file or --workload, got both"},
-       {{"plan", "--workload", "dlrm-2021", "--devices", "4"}, "--memory"},
-       {{"plan", "--workload", "dlrm-2021", "--memory", "4GiB"}, "--devices"}});
+        "plan needs a task file or --workload, got both"},
+       {{"plan", "--workload", "dlrm-2021", "--devices", "4"}, "--workload needs --memory"},
+       {{"plan", "--workload", "dlrm-2021", "--memory", "4GiB"}, "--workload needs --devices"}});
+}
+
+TEST(CliRefusals, OptionsThatDoNotGoTogether) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string output = folder.file("output");
+  const Arguments communication{"collect", "communication", "--devices", "2", "-o", output};
+  for (const Refused& refused : std::vector<Refused>{
+           {{"plan", "--like", task, "--seed", "1"},
+            "--like excludes --seed: only --model, --json and -o go with it"},
+           {{"compare", task, "--platform", "pcie4"}, "--platform needs --measure"},
+           {communication + Arguments{"--backend", "simgrid"},
+            "--backend simgrid needs --platform"},
+           {communication + Arguments{"--backend", "mpi", "--platform", "pcie4"},
+            "--platform needs --backend simgrid, got mpi"}}) {
+    expect_refusal(folder, refused.arguments, refused.message);
+  }
 }
 
 TEST(CliRefusals, SettingsThatATaskCannotHave) {
@@ -265,7 +282,7 @@ TEST(CliRefusals, FilesThatAreNone) {
                  "expected a folder with task files (.json), got none in it");
   expect_refusal(folder, {"compare", too_long}, "File name too long");
   const Arguments controlled{"compare", folder.write("task.json", kTask), "--controls", missing};
-  expect_refusal(folder, controlled, "--controls: expected --measure with it, got no --measure");
+  expect_refusal(folder, controlled, "--controls needs --measure");
   expect_refusal(folder, controlled + Arguments{"--measure"},
                  missing + ": expected a readable file, got No such");
   expect_refusal(folder, {"plan", folder.file("line\nbreak")}, "expected a readable file");

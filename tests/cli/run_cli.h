@@ -66,7 +66,7 @@ inline std::string joined(const Arguments& arguments) {
   return text;
 }
 
-/// Runs what must succeed; returns stdout.
+/// Runs a command that must succeed; returns stdout.
 inline std::string expect_success(const Arguments& arguments) {
   const CommandResult result = run_cli(arguments);
   EXPECT_EQ(result.exit_code, 0) << joined(arguments) << '\n' << result.err;
@@ -111,8 +111,8 @@ class CliFolder {
   TemporaryFolder folder_;
 };
 
-/// Runs what must be refused: the exit code, one line on stderr that contains `message`, nothing on
-/// stdout, and no file made or changed.
+/// Runs a command that must be refused: checks the exit code, one line on stderr that contains
+/// `message`, nothing on stdout, and no file made or changed.
 inline void expect_refusal(const CliFolder& folder, const Arguments& arguments,
                            const std::string& message, int exit_code = 2) {
   SCOPED_TRACE(joined(arguments));

@@ -14,8 +14,8 @@
 
 namespace neuroshard::testing_cli {
 
-/// mpirun with these options of its own and so many processes of the executable. Leaks are Open
-/// MPI's own, and not looked for.
+/// mpirun with these options and `processes` processes of the executable. Leak checks are off, as
+/// Open MPI itself leaks.
 inline Arguments under_mpirun(int processes, const Arguments& arguments,
                               const Arguments& options = {"--oversubscribe"}) {
   Arguments words{"env", "LSAN_OPTIONS=detect_leaks=0", "mpirun", "--allow-run-as-root"};

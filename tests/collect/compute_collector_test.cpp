@@ -1,5 +1,5 @@
 // The collection from end to end: a file that can be interrupted anywhere and continued, and that
-// nothing but its own run touches.
+// no other run changes.
 #include "neuroshard/collect/compute/compute_collector.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::int64_t collect(const std::string& path, std::int64_t num_samples,
   return collect_compute_costs(sampling, tiny_benchmark(), num_samples, path, {});
 }
 
-/// What the file holds but the times, which differ from run to run.
+/// The content of the file without the times, which differ from run to run.
 Sequence sequence_of(const std::string& path) {
   Sequence sequence;
   for (const ComputeCostSample& sample : read_compute_costs(path).samples) {

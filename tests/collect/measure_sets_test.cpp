@@ -1,5 +1,5 @@
-// The loop that measures: what runs how often and in which order, when caches are disturbed, when
-// times are asked for, and what becomes of failures.
+// The loop that measures: the number and order of passes, when caches are disturbed, when times are
+// fetched, and how failures are reported.
 #include "neuroshard/collect/compute/measure_sets.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using testing_collection::Script;
 using testing_collection::ScriptedDevice;
 using testing_collection::Step;
 
-/// Sets 0 to count - 1 on scripted devices, and what came of them.
+/// Sets 0 to count - 1 on scripted devices, and their results.
 class Measurement {
  public:
   explicit Measurement(const Script& script, int num_devices = 1) {

@@ -1,4 +1,4 @@
-// Several processes that share a collection, and failures of what measures.
+// Several processes that share a collection, and failures of the backend.
 #include "neuroshard/collect/compute/process_group.h"
 
 #include <gmock/gmock.h>
@@ -93,7 +93,7 @@ TEST(ProcessGroup, ProcessesShareTheSamplesAndTheirFilesMerge) {
   EXPECT_EQ(merged.samples, 18);
   EXPECT_EQ(merged.skipped, 2);
   EXPECT_EQ(merged.repeated, 0);
-  // As one process would have done it, and what it would go on with.
+  // As one process would have measured it and would continue it.
   (void)collect_compute_costs(tiny_sampling(), fake(), 20, folder.file("alone.jsonl"), nullptr);
   EXPECT_EQ(read_compute_costs(folder.file("alone.jsonl")).samples,
             read_compute_costs(folder.file("merged.jsonl")).samples);

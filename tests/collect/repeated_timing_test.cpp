@@ -1,4 +1,4 @@
-// The interval of a quantile holds what it promises, and repetition stops when it may.
+// The interval of a quantile has the coverage that it promises, and repetition stops when it may.
 #include "neuroshard/collect/compute/repeated_timing.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A device whose clock is a script and that writes down what it is asked to do.
+// A device whose clock is a script, and which records the calls that it gets.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ enum class Action {
   ask  ///< for a time of a pass
 };
 
-/// What a device did.
+/// A step of a device.
 struct Step {
   Action action;
   std::int64_t id = -1;    ///< of the set; -1 for none

@@ -1,4 +1,4 @@
-// Which samples can be measured again, and what the machine's drift follows from.
+// The samples that can be measured again, and the computation of the machine's drift.
 #include "neuroshard/collect/compute/speed_controls.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Plans on a simulated cluster, beside what the shipped model of that cluster predicts for them.
+// Plans on a simulated cluster, against the predictions of that cluster's shipped model.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ ShardingPlan random_plan(const Task& task, double care, Random& random) {
   return plan;
 }
 
-/// Simulating many devices takes its time.
+/// Simulating many devices is slow.
 int num_plans(int world_size) { return world_size < 32 ? 50 : world_size < 64 ? 10 : 4; }
 
 class SimulatedPlans : public testing::TestWithParam<int> {};

@@ -1,4 +1,4 @@
-// The presets of interconnects: usable, named once, found by name; what is refused.
+// The presets of interconnects: usable, named once, found by name; invalid ones are refused.
 #include "neuroshard/core/interconnect.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The pool of threads: every index once, exceptions reach the caller, and the pool lives on.
+// The pool of threads: every index once, exceptions reach the caller, and the pool stays usable.
 #include "neuroshard/core/parallel.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The seeded generator: its sequence is fixed for ever, and what is drawn from it stays in bounds.
+// The seeded generator: its sequence never changes, and draws stay in bounds.
 #include "neuroshard/core/random.h"
 
 #include <gmock/gmock.h>

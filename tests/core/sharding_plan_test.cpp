@@ -61,7 +61,7 @@ TEST(Violations, Overlaps) {
               ElementsAre("table \"a\": columns from 4 are placed more than once"));
 }
 
-TEST(Violations, CutsBesideMultiplesOfFour) {
+TEST(Violations, CutsOffMultiplesOfFour) {
   EXPECT_THAT(found({{0, 0, 6, 0}, {0, 6, 10, 1}, {1, 0, 10, 0}}),
               ElementsAre("shards[0]: expected cuts of \"a\" at multiples of 4 columns, got 6 from "
                           "0",

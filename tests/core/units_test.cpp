@@ -1,4 +1,4 @@
-// Sizes and times: what people write is read exactly, and what makes no sense is refused in place.
+// Sizes and times: valid text is read exactly, and invalid text is refused with its place.
 #include "neuroshard/core/units.h"
 
 #include <gtest/gtest.h>

@@ -298,7 +298,7 @@ RC_GTEST_PROP(AnalyticCommunicationProperty, AgreesWithTheDefinitionPeerByPeer, 
   }
 }
 
-/// What lower bounds of plans and the improvement's early refusals stand on.
+/// Lower bounds of plans and the improvement's early refusals rely on this.
 RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsNeverAboveTheCost, ()) {
   const AnalyticCommunicationModel model(arbitrary_interconnect());
   const Case c = arbitrary_case();
@@ -326,7 +326,7 @@ RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsConvexAndNeverFalls, ()) 
   }
 }
 
-/// No floor could be higher: it is what a device costs that alone has columns.
+/// No floor could be higher: it is the cost of a device that alone has columns.
 RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsTheCostOfTheOnlySender, ()) {
   const AnalyticCommunicationModel model(arbitrary_interconnect());
   Case c = arbitrary_case();

@@ -22,7 +22,7 @@ inline DenseLayer random_communication_layer(int inputs, int outputs, Random& ra
   return layer;
 }
 
-/// Any parameters: what is tested with it holds whatever they are.
+/// Any parameters: the tested properties must hold for all of them.
 inline std::shared_ptr<const CommunicationNetwork> random_communication_network(
     std::uint64_t seed) {
   Random random(seed);

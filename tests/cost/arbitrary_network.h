@@ -43,8 +43,8 @@ inline std::vector<float> random_values(std::size_t count, double low, double hi
   return values;
 }
 
-/// What resource_loads demands: head, output, linear and offset at least 0. The published network
-/// may have any weights.
+/// The constraints of resource_loads: head, output, linear and offset at least 0. The published
+/// network may have any weights.
 inline ComputeNetwork random_network(ComputeArchitecture architecture, std::uint64_t seed,
                                      const NetworkSizes& sizes = {}) {
   Random random(seed);

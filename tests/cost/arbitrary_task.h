@@ -93,8 +93,8 @@ inline rc::Gen<Task> arbitrary_task(double slack) {
   });
 }
 
-/// The task with conditions on some of its tables: how narrow pieces may be, what they take
-/// beyond their rows, how many features look up in them.
+/// The task with conditions on some of its tables: the least width of pieces, their memory beyond
+/// their rows, the number of features that look up in them.
 inline Task with_conditions(Task task) {
   for (Table& table : task.tables) {
     table.min_shard_columns = *rc::gen::element<std::int64_t>(0, 0, 4, 6, 16, 32, 1000);
@@ -105,7 +105,7 @@ inline Task with_conditions(Task task) {
   return task;
 }
 
-/// A random plan that covers every column once; memory is not looked at.
+/// A random plan that covers every column once; memory is ignored.
 inline rc::Gen<ShardingPlan> arbitrary_plan(const Task& task) {
   return rc::gen::exec([&task] {
     ShardingPlan plan;

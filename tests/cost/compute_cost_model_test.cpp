@@ -1,5 +1,5 @@
-// What every computation cost model keeps: a piece added and priced in one go is one added and then
-// priced.
+// A property of every computation cost model: adding and pricing a piece in one call gives the same
+// as adding it and then pricing.
 #include "neuroshard/cost/compute/compute_cost_model.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Model files: what is written is read back bit for bit, and every kind of damage is refused in one
-// line that names the file and the place.
+// Model files: they are read back bit for bit, and every kind of damage is refused in one line that
+// names the file and the place.
 #include "neuroshard/cost/compute/compute_model_io.h"
 
 #include <fmt/format.h>

@@ -29,7 +29,7 @@ using Model = std::shared_ptr<const CommunicationCostModel>;
 /// What rounding in the last digits of a cost may amount to, as the search has it.
 constexpr double kRounding = 1e-9;
 
-/// What is known of a plan before its all-to-alls are priced.
+/// The input of the bound: a plan before its all-to-alls are priced.
 struct Case {
   Task task;
   std::vector<double> compute_ms;

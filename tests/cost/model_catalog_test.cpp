@@ -1,4 +1,4 @@
-// Models by name: files before presets, one of each kind, and refusals that list what there is.
+// Models by name: files before presets, one of each kind, and refusals that list the known names.
 #include "neuroshard/cost/model_catalog.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The learned communication model: what holds whatever its parameters are.
+// The learned communication model: properties that hold for any parameters.
 #include "neuroshard/cost/communication/neural_communication_model.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, NobodyEndsBeforeTheLastHasStarte
   model.backward(c.topology, 4096, c.columns, backward);
   for (int d = 0; d < world_size; ++d) {
     RC_ASSERT(backward[d] >= 0.0);
-    // The floor that lower bounds of plans stand on.
+    // The floor that lower bounds of plans rely on.
     RC_ASSERT(model.floor_ms(c.topology, 4096, c.columns[d]) <=
               (times[d] + backward[d]) * (1.0 + 1e-9));
   }
@@ -88,7 +88,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangeP
   }
 }
 
-TEST(NeuralCommunicationModel, OneDeviceHasNobodyToTalkTo) {
+TEST(NeuralCommunicationModel, OneDeviceHasNoPeers) {
   const NeuralCommunicationModel model(random_communication_network(1), two_clusters(), 0);
   const Topology topology{.world_size = 1};
   const std::vector<double> columns{64.0};

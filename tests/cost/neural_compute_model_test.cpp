@@ -1,5 +1,5 @@
 // The neural cost model: exact sums of contributions, costs that never fall with a further piece,
-// and honesty about what it was not trained on.
+// and warnings outside its training data.
 #include "neuroshard/cost/compute/neural_compute_model.h"
 
 #include <gmock/gmock.h>
@@ -142,8 +142,7 @@ RC_GTEST_PROP(NeuralComputeModelProperty, CostsWithAPieceAreCostsOfTheSum, ()) {
   }
 }
 
-/// Threads have their own room for what is between features and contribution; where in memory that
-/// lies must not matter.
+/// Each thread has its own scratch memory for encoding, whose address must not matter.
 TEST(NeuralComputeModel, AContributionDoesNotDependOnTheThread) {
   const NetworkSizes like_the_shipped{{128, 64, 16}, 32};
   for (const auto architecture :

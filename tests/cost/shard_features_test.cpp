@@ -1,4 +1,4 @@
-// Features of a piece: their names, what they grow with, and that no table makes them undefined.
+// Features of a piece: their names, their monotonicity, and that no table makes them undefined.
 #include "neuroshard/cost/compute/shard_features.h"
 
 #include <gmock/gmock.h>

@@ -45,7 +45,7 @@ class FusingCompute : public ComputeCostModel {
   std::vector<std::string> outside_range(const Task&) const override { return {}; }
 };
 
-/// Given times; writes down the starts that it is asked about.
+/// Given times; records the starts of each call.
 class ScriptedCommunication : public CommunicationCostModel {
  public:
   ScriptedCommunication(std::vector<double> backward_ms, std::vector<double> forward_ms)

@@ -1,4 +1,4 @@
-// Batches that a GPU's division of labour finds hard.
+// Batches that are hard to divide among a GPU's threads.
 #pragma once
 
 #include <vector>

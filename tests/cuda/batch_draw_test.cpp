@@ -1,5 +1,4 @@
-// Batches as the device draws them, drawn on the host: bags and rows have the distribution that the
-// table says.
+// Batches as the device draws them, drawn on the host: bags and rows have the table's distribution.
 #include "neuroshard/collect/compute/cuda/batch_draw.h"
 
 #include <gtest/gtest.h>

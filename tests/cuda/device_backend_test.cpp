@@ -1,4 +1,5 @@
-// Measuring on GPUs: sets without room fail alone; what is missing is said where there is none.
+// Measuring on GPUs: sets without room fail alone; without a device, the message names what is
+// missing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

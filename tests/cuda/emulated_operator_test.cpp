@@ -1,5 +1,5 @@
 // The kernels' code, run on the host, against the double-precision reference: random tables, and
-// those that a GPU's division of labour finds hard.
+// those that are hard to divide among a GPU's threads.
 #include "tests/cuda/emulated_operator.h"
 
 #include <gtest/gtest.h>

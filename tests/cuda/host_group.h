@@ -1,5 +1,5 @@
-// A group of threads on the host: a tile is whole, and what its threads do together happens one
-// after the other, in the order in which GPU threads combine it (device_group.cuh).
+// A group of threads on the host: a tile is whole, and the joint work of its threads is done
+// sequentially, in the order in which GPU threads combine it (device_group.cuh).
 #pragma once
 
 #include <Eigen/Core>
@@ -53,7 +53,7 @@ class HostGroup {
   void load_shared(Weights<T, E>& weights, const T* from) const {
     load(weights, from);
   }
-  /// Reads a byte: a place outside of what there is shows under AddressSanitizer.
+  /// Reads a byte, so that AddressSanitizer finds an address out of bounds.
   static void prefetch(const void* place) { (void)*static_cast<const volatile char*>(place); }
   template <class T, int E>
   void descend(T* to, const Weights<T, E>& weights, const Tile<E>& gradient, float rate) const {

@@ -1,4 +1,4 @@
-// Comparisons that are continued: nothing lost, nothing mixed up.
+// Comparisons that are continued: nothing is lost or mixed up.
 #include "neuroshard/evaluate/comparison_journal.h"
 
 #include <gmock/gmock.h>

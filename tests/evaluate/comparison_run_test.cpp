@@ -1,4 +1,4 @@
-// Whole comparisons: what is measured together, what a journal gives back, and controls.
+// Whole comparisons: plans measured together, results read back from a journal, and controls.
 #include "neuroshard/evaluate/comparison_run.h"
 
 #include <gmock/gmock.h>
@@ -155,7 +155,7 @@ TEST_F(ComparisonRunTest, RefusesControlsThatSayNothing) {
   ComparisonRunOptions predicted;
   predicted.controls = {controls_file(folder, 1024)};
   EXPECT_THAT(input_error([&] { ComparisonRun(one_planner(), predicted); }),
-              HasSubstr("controls: expected plans that are measured with them, got none"));
+              HasSubstr("controls needs measured plans"));
   ComparisonRunOptions options = measured();
   const std::string file = controls_file(folder, 512);
   std::string text = read_file(file);

@@ -1,4 +1,5 @@
-// Comparisons: who is compared on which tasks, means and wins by hand, and planners that cheat.
+// Comparisons: which planners are compared on which tasks, means and wins by hand, and planners
+// that cheat.
 #include "neuroshard/evaluate/comparison.h"
 
 #include <gmock/gmock.h>
@@ -114,7 +115,7 @@ TEST(Summarize, TheGapLessDriftIsOfThoseWithControls) {
   EXPECT_DOUBLE_EQ(*summarize(entries)[0].mean_gap_less_drift, (0.25 + 0.5) / 2.0);
 }
 
-TEST(Summarize, TasksThatNobodySolved) {
+TEST(Summarize, TasksThatNoPlannerSolved) {
   const auto summaries = summarize({unsolved("1", "a", 1.0), unsolved("1", "b", 3.0)});
   EXPECT_EQ(summaries[0].solved, 0);
   EXPECT_EQ(summaries[0].common, 0);

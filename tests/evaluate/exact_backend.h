@@ -26,7 +26,7 @@ class ExactDevice final : public MeasuringDevice {
   }
 
   std::vector<double> measured;  ///< columns of the sets, in order
-  double failing = -1.0;         ///< columns of a set that there is no memory for
+  double failing = -1.0;         ///< columns of a set that does not fit into memory
 
  private:
   class Prepared final : public PreparedSet {

@@ -1,4 +1,4 @@
-// Iterations: who is waited for, who ends last, and what their documents say.
+// Iterations: the device that the others wait for, the one that ends last, and their documents.
 #include "neuroshard/evaluate/iteration.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Evaluation of a plan: measured devices beside predicted ones, and the metrics over them.
+// Evaluation of a plan: measured against predicted devices, and the metrics over them.
 #include "neuroshard/evaluate/plan_evaluation.h"
 
 #include <gmock/gmock.h>

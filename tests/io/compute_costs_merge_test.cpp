@@ -1,4 +1,4 @@
-// Merging of cost files: everything once, in order, only of one collection.
+// Merging of cost files: every sample once, in order, from a single collection.
 #include "neuroshard/io/compute_costs_merge.h"
 
 #include <gmock/gmock.h>

@@ -15,7 +15,7 @@
 namespace neuroshard {
 namespace {
 
-/// While it lives no file can grow beyond `bytes`, which stands in for a full disk.
+/// While it lives no file can grow beyond `bytes`, to simulate a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -37,7 +37,7 @@ class FileSizeLimit {
   void (*previous_handler_)(int);
 };
 
-TEST(WriteFile, ReplacesAndLeavesNothingBeside) {
+TEST(WriteFile, ReplacesAndLeavesNoOtherFile) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a.json");
   write_file(path, "old");

@@ -1,4 +1,4 @@
-// The examples in docs/formats.md are what the readers accept.
+// The readers accept the examples in docs/formats.md.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

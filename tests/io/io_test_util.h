@@ -1,4 +1,4 @@
-// What the tests of io share: files that vanish, golden files, and malformed variants of a text.
+// Helpers of the tests of io: temporary files, golden files, and malformed variants of a text.
 #pragma once
 
 #include <gmock/gmock.h>

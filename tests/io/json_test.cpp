@@ -1,4 +1,4 @@
-// JSON: what is refused and where, and that values survive being written.
+// JSON: refusals with their places, and values that survive writing and reading.
 #include "neuroshard/io/json/json.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: small tasks."""
+"""Fixtures of the Python package's tests: small tasks."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What callers may give: names, sizes, times, paths; and faults by their place in it."""
+"""Callers' arguments: names, sizes, times, paths; and the places of faults in them."""
 
 import dataclasses
 import math

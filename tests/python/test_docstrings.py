@@ -1,4 +1,4 @@
-"""The examples in the package's docstrings give what they say."""
+"""The examples in the package's docstrings give the results shown."""
 
 import doctest
 import importlib

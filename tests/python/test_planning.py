@@ -206,7 +206,7 @@ def test_a_comparison_goes_on_from_its_journal(task, tmp_path):
 
 def test_controls_are_measured_with_the_plans(task, tmp_path):
     controls = tmp_path / "controls.jsonl"
-    with pytest.raises(InputError, match="controls: expected plans that are measured with them"):
+    with pytest.raises(InputError, match="controls needs measured plans"):
         neuroshard.compare([task], algorithms=["random"], controls=[controls])
     subprocess.run(
         [EXECUTABLE, "collect", "compute", "--samples", "2", "--tables", "1:2", "--dims", "4"]

@@ -135,7 +135,7 @@ TEST_F(ModelRefinementTest, RefusesTheSetsOfOtherPlans) {
   const std::string file = options_.folder + "/round-0.jsonl";
   write_file(file, with_replaced(read_file(file), R"("shards": [[)", "]", "0, 100"));
   EXPECT_THAT(input_error([&] { (void)refine(); }),
-              testing::HasSubstr("expected the pieces that this run's plans have, got others"));
+              testing::HasSubstr("expected the pieces of this run's plans, got others"));
 }
 
 TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {

@@ -1,4 +1,4 @@
-// A comparison's table: columns only where there is something for them, and what they mean.
+// A comparison's table: only columns with values, and their meaning.
 #include "neuroshard/report/comparison_report.h"
 
 #include <gmock/gmock.h>

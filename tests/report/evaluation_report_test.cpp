@@ -1,4 +1,4 @@
-// Tables of evaluations: units in every title, what is marked, and what is explained.
+// Tables of evaluations: units in every title, marks, and explanations.
 #include "neuroshard/report/evaluation_report.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ TEST(EvaluationText, ExplainsItsColumns) {
             "  <- slowest\n"
             "\n"
             "predicted and measured: computation; total: with communication as predicted; +-: half "
-            "the width of the 95% interval of what was measured\n"
+            "the width of the 95% interval of the measurement\n"
             "computation: mean error 6.2%, rank correlation (tau) 1.000\n"
             "plan cost: predicted 10.000 ms, with measured computation 11.000 ms (prediction "
             "-9.1%)\n");

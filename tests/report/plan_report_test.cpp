@@ -1,4 +1,4 @@
-// Reports of plans: the slowest device is marked, what is left out is said, cuts are spelled out.
+// Reports of plans: the slowest device is marked, omissions are mentioned, cuts are listed.
 #include "neuroshard/report/plan_report.h"
 
 #include <gmock/gmock.h>

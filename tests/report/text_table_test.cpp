@@ -1,4 +1,4 @@
-// Tables of text: columns line up, whatever is in them.
+// Tables of text: columns line up, whatever they contain.
 #include "neuroshard/report/text_table.h"
 
 #include <gtest/gtest.h>

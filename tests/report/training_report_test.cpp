@@ -1,4 +1,4 @@
-// Metrics as text: per cent and units, nothing about nothing, and plurals; and the lines of
+// Metrics as text: per cent and units, no lines for empty parts, and plurals; and the lines of
 // collections and refinements.
 #include "neuroshard/report/training_report.h"
 

@@ -1,5 +1,5 @@
 // The search: valid plans for any task, the same ones on any number of threads, priced by the
-// simulator, and never worse than what it starts from.
+// simulator, and never worse than its start.
 #include "neuroshard/search/beam/beam_search.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// The incremental state of a plan: equal to one built from scratch whatever was done and undone.
+// The incremental state of a plan: equal to one built from scratch after any changes and undos.
 #include "neuroshard/search/improve/column_assignment.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The greedy grid search against one that tries every limit from nothing.
+// The greedy grid search against one that tries every limit from scratch.
 #include "neuroshard/search/beam/greedy_grid_search.h"
 
 #include <gmock/gmock.h>
@@ -61,7 +61,7 @@ class NaiveSearch {
       if (device >= 0) continue;
       all_placed = false;
       placement.unplaced_bytes += has_memory(piece) ? 0 : catalog_.bytes(piece);
-      if (placement.unplaced_bytes == 0) return;  // only the limit is to blame
+      if (placement.unplaced_bytes == 0) return;  // only the limit prevents it
     }
     if (placement.unplaced_bytes > 0) {
       best_.unplaced_bytes = std::min(best_.unplaced_bytes, placement.unplaced_bytes);
@@ -149,7 +149,7 @@ void expect_same(const Placement& actual, const Placement& expected) {
 }
 
 RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
-  // Tight memory is where limits that fail are followed by ones that do not.
+  // In tight memory, limits that fail are followed by ones that do not.
   const Task task = *rc::gen::arbitrary<bool>()
                         ? task_of_any_tightness()
                         : *arbitrary_task(*rc::gen::element(0.67, 0.8, 0.9));
@@ -167,7 +167,7 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
     std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
     const Placement expected = naive.search(pieces);
     expect_same(search.search(pieces), expected);
-    // Nor does it matter if the beginning is taken over from another search.
+    // Nor does it matter if the beginning is reused from another search.
     const auto common = static_cast<std::size_t>(
         std::mismatch(pieces.begin(), pieces.end(), last_pieces.begin(), last_pieces.end()).first -
         pieces.begin());

@@ -1,4 +1,4 @@
-// Improvement of plans: valid, never worse, the same on any number of threads, and of use.
+// Improvement of plans: valid, never worse, the same on any number of threads, and effective.
 #include "neuroshard/search/improve/local_search.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ const std::array kChains{Chains{ChainKind::annealing, ChainKind::large_neighbour
                          Chains{ChainKind::annealing, ChainKind::annealing},
                          Chains{ChainKind::large_neighbourhood, ChainKind::large_neighbourhood}};
 
-/// Rounds of this many steps, and so many of them.
+/// A search of `num_rounds` rounds of `round_steps` steps.
 struct Search {
   LocalSearchOptions options;
   LocalSearchBudget budget;
@@ -221,8 +221,8 @@ TEST(LocalSearch, SpreadsWhatLiesOnOneDevice) {
 }
 
 TEST(LocalSearch, CutsUnevenlyWhereThatIsBest) {
-  // One table on two devices, one of which has room for a quarter of it.
-  // A batch so large that the cut pays: what is minimised counts a tenth of all devices' work.
+  // One table on two devices, one of which has room for a quarter of it. A batch so large that the
+  // cut pays: the objective includes a tenth of the mean device's work.
   Task task = one_host_task({make_table("a", 1'000'000, 64, 10.0)}, 2, std::int64_t{1} << 30);
   task.batch_size = 65'536;
   task.topology.memory_bytes[1] = 64'000'000;

@@ -1,4 +1,4 @@
-// The lower bound: below every plan there is, close to the best where that is known.
+// The lower bound: below every plan, and close to the best where that is known.
 #include "neuroshard/search/lower_bound.h"
 
 #include <gtest/gtest.h>

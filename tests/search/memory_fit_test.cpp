@@ -1,5 +1,5 @@
 // Fitting into memory: every plan found is valid, ample memory is always enough, and the remedies
-// that an error names really are ones.
+// that an error names work.
 #include "neuroshard/search/memory/memory_fit.h"
 
 #include <gmock/gmock.h>

@@ -128,7 +128,7 @@ std::optional<double> ratio_to_best(const Planner& planner, Random& random) {
   }
 }
 
-/// Ratios of so many tasks that have a plan, rising.
+/// Ratios of `count` tasks that have a plan, rising.
 std::vector<double> ratios_to_best(const Planner& planner, std::size_t count) {
   Random random(2023);
   std::vector<double> ratios;
@@ -156,7 +156,7 @@ TEST(Optimality, ThePapersSearchIsNearlyAsGoodAsCanBe) {
   const std::vector<double> ratios = ratios_to_best(BeamSearchPlanner(), kTasks);
   EXPECT_LT(ratios[kTasks / 2], 1.0001);
   EXPECT_LT(ratios[kTasks * 9 / 10], 1.03);
-  // Where memory leaves one way or two, the greedy's plan is any of them.
+  // Where memory leaves only one or two plans, the greedy algorithm finds any of them.
   EXPECT_LT(ratios.back(), 1.5);
 }
 

@@ -58,7 +58,7 @@ TEST(SearchJson, OptionsGoByTheirLongNames) {
             R"("pessimism": 0.5, "least_gain": 0.01, "seed": 0, "threads": 0})");
 }
 
-/// What is said of the default options with one field set to another value.
+/// The message about the default options with one field set to another value.
 std::string refusal(const char* field, const Json& value) {
   Json options = to_json(PlannerOptions{});
   options.set(field, value);

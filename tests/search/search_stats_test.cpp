@@ -1,4 +1,5 @@
-// Statistics of a search: levels and rounds add up to the totals, and say what became of the plan.
+// Statistics of a search: levels and rounds add up to the totals, and record the course of the
+// plan's cost.
 #include "neuroshard/search/search_stats.h"
 
 #include <gmock/gmock.h>

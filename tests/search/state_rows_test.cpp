@@ -1,4 +1,4 @@
-// States in memory: where rows begin, and what growth leaves as it was.
+// States in memory: where rows begin, and that growth keeps their values.
 #include "neuroshard/search/state_rows.h"
 
 #include <gtest/gtest.h>

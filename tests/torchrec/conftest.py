@@ -1,4 +1,4 @@
-"""What the tests with the real packages share: collections, topologies, options of a plan."""
+"""Fixtures of the tests with the real packages: collections, topologies, options of a plan."""
 
 import os
 
@@ -34,7 +34,7 @@ def make_collection(sizes, *, weighted=False, device="meta", data_type=None):
 
 
 def make_topology(world_size, memory, device="cpu", local=None):
-    """Devices of so much memory."""
+    """Devices of this much memory."""
     return Topology(
         world_size=world_size,
         local_world_size=local or world_size,

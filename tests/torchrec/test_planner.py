@@ -1,4 +1,4 @@
-"""Plans through TorchRec's own types: constraints, memory by its estimator, what is left to it."""
+"""Plans through TorchRec's own types: constraints, memory by its estimator, tables left to it."""
 
 import logging
 import warnings
@@ -78,7 +78,7 @@ def test_what_we_call_feasible_is_so_to_torchrec(device, optimizer):
     constraints = {"t1": ParameterConstraints(pooling_factors=[20.0])}
     # A piece has a state for each of its rows. TorchRec's estimator gives it a share by columns.
     states = 4 * sum(rows for rows, _ in SIZES) if "ADAGRAD" in optimizer else 0
-    # Down from plenty to the least that does: every plan fits by TorchRec's account.
+    # Down from plenty to the least that suffices: every plan fits by TorchRec's estimate.
     tightest = None
     for memory in (2 << 30, 400 << 20, 260 << 20, 240 << 20, 220 << 20, 200 << 20, 100 << 20):
         topology = make_topology(2, memory, device)
@@ -245,7 +245,7 @@ def test_tables_and_modules_that_are_torchrecs(sharders, caplog):
     assert plan.plan["bags"]["t2"].sharding_type in ("table_wise", "column_wise")
     assert "s0" in plan.plan["sequences"]
     assert [t.name for t in planner.neuroshard_plan.task.tables] == ["bags.t2", "bags.t3"]
-    # What they take is not ours to give.
+    # Their memory is not available to our planner.
     room = planner.neuroshard_plan.task.topology.memory_bytes
     assert room < 1 << 30 if isinstance(room, int) else max(room) < 1 << 30
 
@@ -377,7 +377,7 @@ def test_estimates_are_said(sharders, caplog):
     planner = make_planner(make_topology(2, 8 << 30, "cuda"))
     planner.plan(collection, sharders)
     assert "costs are an estimate from data sheets (analytic-a100-80gb)" in caplog.text
-    # What is kept of a plan is the last one's.
+    # Only the last plan's attributes are kept.
     assert planner.neuroshard_plan is not None
     planner.plan(torch.nn.Linear(2, 2), sharders)
     assert planner.neuroshard_plan is None

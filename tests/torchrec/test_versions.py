@@ -1,4 +1,4 @@
-"""What is said where PyTorch, FBGEMM and TorchRec are missing or do not belong together."""
+"""Messages where PyTorch, FBGEMM and TorchRec are missing or do not belong together."""
 
 import importlib.metadata
 import subprocess

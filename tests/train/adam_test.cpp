@@ -14,7 +14,7 @@ namespace {
 using Eigen::MatrixXf;
 
 TEST(Adam, FindsTheBottomOfAQuadratic) {
-  // Curvatures from 0.01 to 100: what gradient descent with one rate does badly.
+  // Curvatures from 0.01 to 100, for which gradient descent with one rate does badly.
   std::vector<MatrixXf> parameters{MatrixXf::Constant(5, 1, 3.0F), MatrixXf::Constant(1, 2, -3.0F)};
   const MatrixXf curvature = (MatrixXf(5, 1) << 0.01F, 0.1F, 1.0F, 10.0F, 100.0F).finished();
   Adam adam(parameters);

@@ -1,4 +1,4 @@
-// Communication costs as training data: what is read, how it is split, what is refused.
+// Communication costs as training data: reading, splitting, refusals.
 #include "neuroshard/train/communication/communication_dataset.h"
 
 #include <gmock/gmock.h>
@@ -124,14 +124,14 @@ TEST(InterconnectFit, FindsTheLinksThatMadeTheTimes) {
   write_all_to_alls(
       two_levels,
       {.interconnect = "", .world_size = 8, .local_world_size = 4, .says_its_links = false}, 60);
-  // Every file of a cluster has a part in it, in any order.
+  // Every file of a cluster contributes, in any order.
   for (const auto& files :
        {std::vector<std::string>{flat, two_levels}, std::vector<std::string>{two_levels, flat}}) {
     const Interconnect links = load_communication_dataset(files).info.clusters.at(0).interconnect;
     EXPECT_NEAR(links.card_gb_per_s, 2.5, 0.1);
     EXPECT_GT(links.intra_host_gb_per_s, 5.0);
   }
-  // What is tested on does not say what the links are.
+  // Test files do not determine the links.
   const CommunicationDataset training = load_communication_dataset({flat});
   const CommunicationDataset held_out = load_communication_dataset({two_levels}, &training);
   EXPECT_TRUE(held_out.info.clusters.at(0).interconnect.has_links_of(

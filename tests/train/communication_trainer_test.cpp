@@ -1,4 +1,4 @@
-// Training the communication model and what it is compared with.
+// Training the communication model and the models that it is compared with.
 #include "neuroshard/train/communication/communication_trainer.h"
 
 #include <gmock/gmock.h>
@@ -99,7 +99,7 @@ TEST(CommunicationBaselines, OnePublishedNetworkPerSizeAndDirection) {
   // The split is the trainer's, and every size of it has its network.
   EXPECT_EQ(one.published_unseen_placements.forward.count, devices_of_test(clusters.dataset, 0));
   EXPECT_GT(one.published_unseen_placements.backward.kendall_tau.value(), 0.5);
-  // Nobody has a preset of this name.
+  // There is no preset of this name.
   EXPECT_EQ(one.analytic_held_out.forward.count, 0u);
   options.num_threads = 2;
   const CommunicationBaselines two =

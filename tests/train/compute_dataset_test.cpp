@@ -1,5 +1,5 @@
-// Training data: what is read from files, what may not be mixed, and that tables which were kept
-// from training stay out of it.
+// Training data: reading of files, files that may not be mixed, and tables kept from training,
+// which stay out of it.
 #include "neuroshard/train/compute/compute_dataset.h"
 
 #include <gmock/gmock.h>

@@ -121,7 +121,7 @@ TEST_P(ComputeTrainerTest, AnEnsembleIsTrainedMemberByMember) {
   EXPECT_EQ(result.best_epochs.size(), 3u);
   ASSERT_EQ(result.model->num_members(), 3);
   const auto& members = result.model->members();
-  // The first is what training without ensemble gives; the others are others.
+  // The first is the one that training without ensemble gives; the others differ.
   EXPECT_EQ(members[0].head.weights, single.model->members()[0].head.weights);
   EXPECT_NE(members[1].head.weights, members[0].head.weights);
   EXPECT_NE(members[2].head.weights, members[1].head.weights);
@@ -150,9 +150,10 @@ TEST(ComputeTrainer, RefusesToCallAnythingAModel) {
   ComputeDataset dataset = synthetic_dataset(kLoads, 60);
   // Relative to the mean cost these are 0 as floats, whose logarithm is no number.
   for (std::size_t i = 0; i < dataset.size(); i += 2) dataset.cost_ms[i] = 1e-300;
-  EXPECT_EQ(input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 2)); }),
-            "costs: expected costs that the network can be trained on, got an error that is no "
-            "number in every epoch");
+  EXPECT_EQ(
+      input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 2)); }),
+      "costs: expected costs that the network can be trained on, got a validation error of NaN "
+      "in every epoch");
 }
 
 TEST(ComputeTrainer, PublishedOptionsAreThePapers) {

@@ -1,4 +1,4 @@
-// A model beside measured costs: errors and bias are those that were put in.
+// A model against measured costs: errors and bias are those that were put in.
 #include "neuroshard/train/compute/model_test.h"
 
 #include <gmock/gmock.h>

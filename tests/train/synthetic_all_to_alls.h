@@ -25,7 +25,7 @@ struct SyntheticCluster {
   double slowdown = 1.0;       ///< of everything after the last start, against the links
 };
 
-/// Writes so many samples to `path`: random columns and lags, times by the links.
+/// Writes `num_samples` samples to `path`: random columns and lags, times by the links.
 inline void write_all_to_alls(const std::string& path, const SyntheticCluster& cluster,
                               int num_samples, std::uint64_t seed = 1) {
   CommunicationCostsHeader header;

@@ -36,7 +36,7 @@ inline ComputeCostsHeader make_header(int num_tables = 20, double held_out_share
   return header;
 }
 
-/// A launch, lookups times columns, and a price for each piece: what a network can learn.
+/// A launch, lookups times columns, and a cost for each piece: a formula that a network can learn.
 inline double true_cost(const ComputeCostsHeader& header, const std::vector<Piece>& pieces) {
   double cost = 0.05;
   for (const Piece& piece : pieces) {

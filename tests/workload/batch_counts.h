@@ -1,4 +1,4 @@
-// Helper: counting what drawn batches do to a table's rows.
+// Helper: counts the hits of a table's rows in drawn batches.
 #pragma once
 
 #include <unordered_map>

@@ -14,7 +14,7 @@
 namespace neuroshard {
 namespace {
 
-/// Five standard deviations of a count, and what the Poisson assumption neglects.
+/// Five standard deviations of a count, and the error of the Poisson assumption.
 double tolerance(double expected) { return 5.0 * std::sqrt(expected + 1.0); }
 
 void expect_drawn_as_computed(const Table& table, std::int64_t batch_size, std::uint64_t seed) {

@@ -1,4 +1,4 @@
-// Helper: tables of the kinds that the tests need.
+// Helper: the kinds of tables that the tests need.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Random tasks: valid, within the options, independent of each other, honest when hopeless.
+// Random tasks: valid, within the options, independent of each other, refused if impossible.
 #include "neuroshard/workload/generate/task_generator.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Tasks on other devices, and what cannot be changed about a task.
+// Tasks on other devices, and properties of a task that cannot be changed.
 #include "neuroshard/workload/task_settings.h"
 
 #include <gmock/gmock.h>

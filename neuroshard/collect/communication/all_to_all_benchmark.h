@@ -10,7 +10,7 @@
 
 namespace neuroshard {
 
-/// What process 0 knows after a measurement; elsewhere empty.
+/// The result of a measurement, in process 0; empty in the others.
 struct AllToAllMeasurement {
   std::vector<double> forward_ms;   ///< of each device, from its own entry to its own end
   std::vector<double> backward_ms;  ///< likewise; all enter together
@@ -18,8 +18,8 @@ struct AllToAllMeasurement {
   double interval = 0.0;  ///< relative half-width of the 95 % interval of the slowest device's sum
 };
 
-/// Bytes that a device sends to and receives from each other one in the forward all-to-all, in
-/// which it gives them its columns for their samples and gets theirs for its own; backward the
+/// Bytes that a device sends to and receives from each other device in the forward all-to-all: it
+/// sends its columns for their samples and receives theirs for its own. In the backward one,
 /// gradients travel the other way.
 struct AllToAllBytes {
   std::vector<std::int64_t> sent;
@@ -29,8 +29,8 @@ struct AllToAllBytes {
                                           std::int64_t batch_size, DataType data_type, int rank);
 
 /// Collective: repeats both all-to-alls until the time of the device that takes longest is known
-/// well enough. Each repetition begins behind a barrier; in the forward one, device d enters
-/// start_ms[d] after it.
+/// well enough. Each repetition begins after a barrier; in the forward one, device d enters
+/// start_ms[d] later.
 [[nodiscard]] AllToAllMeasurement measure_all_to_alls(Transport& transport,
                                                       const CommunicationCase& sample,
                                                       std::int64_t batch_size, DataType data_type,
@@ -42,14 +42,14 @@ struct IterationCase {
   std::vector<double> compute_ms;     ///< of each device: update and next lookup
 };
 
-/// What process 0 knows after an iteration; elsewhere empty.
+/// The times of an iteration, in process 0; empty in the others.
 struct IterationTimes {
   std::vector<double> backward_ms;  ///< of each device; all enter together
   std::vector<double> forward_ms;   ///< from its own entry, when its computation ends, to its end
 };
 
-/// Collective: the gradients' all-to-all, the computation as so much waiting, the all-to-all of the
-/// pooled embeddings, behind one barrier.
+/// Collective, after one barrier: the gradients' all-to-all, a wait as long as the computation, and
+/// the all-to-all of the pooled embeddings.
 [[nodiscard]] IterationTimes time_iteration(Transport& transport, const IterationCase& iteration,
                                             std::int64_t batch_size, DataType data_type);
 

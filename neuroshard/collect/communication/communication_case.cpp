@@ -43,7 +43,7 @@ std::vector<double> draw_starts(int world_size, double max_start_ms, Random& ran
   const double bound = max_start_ms * random.uniform();
   for (double& start : starts) start = bound * random.uniform();
   const double earliest = *std::min_element(starts.begin(), starts.end());
-  // Whole microseconds, as they are written.
+  // Whole microseconds, as in the file.
   for (double& start : starts) start = std::round((start - earliest) * 1e3) * 1e-3;
   return starts;
 }

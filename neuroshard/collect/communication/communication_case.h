@@ -1,4 +1,4 @@
-// What one sample of communication costs measures: a placement's columns and the devices' lags.
+// The input of one sample of communication costs: a placement's columns and the devices' lags.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ struct CommunicationSamplingOptions {
 };
 
 /// A random set of tables of 4 to 128 columns, 2.5 to 15 per device as in the paper's tasks (10 to
-/// 60 on four), dealt out to the device with the fewest columns, but to any device with a
-/// probability that is itself drawn for each case; so that all degrees of balance occur. Lags are
-/// uniform up to a bound that is drawn for each case, every tenth case has none.
+/// 60 on four), dealt out to the device with the fewest columns, or, with a probability that is
+/// drawn for each case, to any device; so that all degrees of balance occur. Lags are uniform up to
+/// a bound that is drawn for each case, every tenth case has none.
 [[nodiscard]] CommunicationCase sample_communication_case(
     const CommunicationSamplingOptions& options, std::int64_t index);
 

@@ -109,7 +109,8 @@ std::int64_t simulate_communication_costs(const CommunicationCollection& collect
                                           const std::string& platform) {
   const CommunicationCostsHeader header =
       make_header(collection, simulated_hardware(platform), platform_name(platform));
-  // Made when the first case is asked for: a platform that cannot be built leaves no file behind.
+  // Opened when the first case is asked for, so that a platform that cannot be built leaves no file
+  // behind.
   std::optional<Recorder> recorder;
   const auto next = [&] {
     if (!recorder) recorder.emplace(collection, header);

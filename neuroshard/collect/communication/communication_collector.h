@@ -26,7 +26,7 @@ struct CommunicationCollection {
 std::int64_t simulate_communication_costs(const CommunicationCollection& collection,
                                           const std::string& platform);
 
-/// What messages travel on, and what the data's header says of the hardware (its hosts are added).
+/// The transport of the messages, and the hardware for the file's header (its hosts are added).
 struct MeasuredTransport {
   Transport& transport;
   Json hardware;
@@ -34,8 +34,8 @@ struct MeasuredTransport {
 /// Messages of MPI, between the hosts' memories.
 [[nodiscard]] MeasuredTransport host_transport(MpiTransport& processes);
 
-/// The same, measured. Collective; process 0 writes. Throws InputError in every process if they
-/// were not all asked for the same.
+/// The same, measured. Collective; process 0 writes. Throws InputError in every process if their
+/// options differ.
 std::int64_t measure_communication_costs(const CommunicationCollection& collection,
                                          MpiTransport& processes,
                                          const MeasuredTransport& measured_on);

@@ -71,7 +71,7 @@ void MpiTransport::exchange(std::span<const std::int64_t> send_bytes,
   const auto start_of = [](std::span<const std::int64_t> bytes, int peer) {
     return std::accumulate(bytes.begin(), bytes.begin() + peer, std::int64_t{0});
   };
-  // Each process begins with its next neighbour, so that nobody is everybody's first.
+  // Each process begins with its next neighbour, so that no process is the first target of all.
   for (int step = 1; step < size_; ++step) {
     const int peer = (rank_ - step + size_) % size_;
     char* buffer = received_.data() + start_of(receive_bytes, peer);
@@ -141,7 +141,8 @@ std::string MpiTransport::host_name() {
 
 void MpiTransport::end_run_with(const std::exception& error) const {
   if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
-    // The first process to exit with an error makes mpirun end the others: not before it is said.
+    // The first process to exit with an error makes mpirun end the others, so it prints the error
+    // before.
     if (rank_ == 0) fmt::print(stderr, "neuroshard: {}\n", error.what());
     (void)std::fflush(stderr);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -155,7 +156,7 @@ void MpiTransport::end_run_with(const std::exception& error) const {
 
 void MpiTransport::abort(int exit_code) {
   MPI_Abort(MPI_COMM_WORLD, exit_code);
-  std::abort();  // MPI_Abort does not return, but does not say so
+  std::abort();  // MPI_Abort does not return, but is not declared so
 }
 
 }  // namespace neuroshard

@@ -14,7 +14,7 @@ namespace neuroshard {
 /// True if this process was started by mpirun (Open MPI).
 [[nodiscard]] bool started_by_mpirun();
 
-/// Bad input that every process of a run has found, so that all can end in order: process 0 says
+/// Bad input that every process of a run has found, so that all can end in order: process 0 prints
 /// it.
 class CollectiveInputError : public InputError {
  public:
@@ -34,7 +34,7 @@ class MpiTransport final : public Transport {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   [[nodiscard]] double now_ms() override;
-  /// Busy, as computation is.
+  /// Busy waiting, as computation would be.
   void wait_ms(double duration) override;
   void barrier() override;
   void exchange(std::span<const std::int64_t> send_bytes,
@@ -57,14 +57,14 @@ class MpiTransport final : public Transport {
   [[noreturn]] static void abort(int exit_code);
 
   /// For the handler of an exception of one process, while the others may wait for it: prints it
-  /// and ends the run. If all have the same one, process 0 prints it, and all return, with nothing
-  /// more to be seen on stderr.
+  /// and ends the run. If all have the same one, process 0 prints it, and all return and print
+  /// nothing more.
   void end_run_with(const std::exception& error) const;
 
  private:
   int rank_ = 0;
   int size_ = 1;
-  std::vector<char> sent_;      ///< content of what is sent, of no meaning
+  std::vector<char> sent_;      ///< arbitrary content of the messages
   std::vector<char> received_;  ///< where messages lie one after the other
 };
 

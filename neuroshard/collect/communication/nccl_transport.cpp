@@ -53,7 +53,7 @@ class NcclTransport final : public Transport {
   [[nodiscard]] int rank() const override { return processes_.rank(); }
   [[nodiscard]] int size() const override { return processes_.size(); }
 
-  /// When the stream has done all that it was given.
+  /// The time at which the stream has finished all its work.
   double now_ms() override {
     now_->record(*stream_);
     now_->synchronize();
@@ -79,7 +79,7 @@ class NcclTransport final : public Transport {
       const auto sends = static_cast<std::size_t>(send_bytes[peer]);
       const auto receives = static_cast<std::size_t>(receive_bytes[peer]);
       if (peer != rank()) {
-        // Where there is nothing to send, the peer waits for nothing: both know the sizes.
+        // Empty messages are not sent: both sides know the sizes.
         if (sends > 0) {
           check_nccl(ncclSend(sent_.as<char>() + send_from, sends, ncclInt8, peer,
                               communicator_->get(), stream_->get()),

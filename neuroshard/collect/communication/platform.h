@@ -1,4 +1,4 @@
-// What a simulation's platform is: an interconnect's preset, or a user's own SimGrid platform file.
+// A simulation's platform: an interconnect's preset, or a user's own SimGrid platform file.
 #pragma once
 
 #include <string>

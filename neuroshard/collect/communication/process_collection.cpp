@@ -1,4 +1,4 @@
-// The network of a run, and what is measured on it.
+// The transport of a run of mpirun, and the collection over it.
 #include "neuroshard/collect/communication/process_collection.h"
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace {
 
 std::int64_t measure_between_gpus(const CommunicationCollection& collection,
                                   MpiTransport& processes) {
-  // In this order: where this executable has no NCCL, that is what is to be said.
+  // In this order, so that an executable without NCCL reports that first.
   const std::string version = nccl_version();
   const int device = devices_of_process().front();
   const std::unique_ptr<Transport> network = make_nccl_transport(processes, device);

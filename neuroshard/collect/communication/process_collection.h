@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// What messages travel between.
+/// The memory that messages lie in.
 enum class MessageMemory { host, gpu };
 
 /// Measures the samples that the file does not have: between the hosts' memories with MPI, or

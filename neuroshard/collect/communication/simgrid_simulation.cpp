@@ -119,7 +119,7 @@ std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptio
 }
 
 /// Throws InputError if SimGrid, asked for the routes of the platform, ends its process, as it does
-/// for some of the mistakes that a platform can have. What it says itself comes in the second try.
+/// for some mistakes in platforms. SimGrid's own message appears in the second try.
 void require_survival(const SimulationOptions& options, std::vector<char*> arguments) {
   const pid_t child = fork();
   if (child < 0) return;  // then the second try is the first
@@ -137,12 +137,12 @@ void require_survival(const SimulationOptions& options, std::vector<char*> argum
   int status = 0;
   waitpid(child, &status, 0);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw InputError(options.platform, "a platform with a way between all hosts",
-                     "one that SimGrid gives up on");
+    throw InputError(options.platform, "a platform with a route between all hosts",
+                     "one that SimGrid rejects");
   }
 }
 
-/// What the actors share; they take turns, so nothing needs a lock.
+/// State that the actors share; only one runs at a time, so nothing needs a lock.
 struct Group {
   int size;
   s4u::BarrierPtr barrier;
@@ -173,7 +173,7 @@ class SimulatedTransport final : public Transport {
     static char nothing;  // messages carry a pointer, never read
     std::vector<s4u::CommPtr> messages;
     std::vector<char*> received(group_.size);
-    // Each process begins with its next neighbour, so that nobody is everybody's first.
+    // Each process begins with its next neighbour, so that no process is the first target of all.
     for (int step = 1; step < group_.size; ++step) {
       const int peer = (rank_ - step + group_.size) % group_.size;
       if (receive_bytes[peer] > 0) {
@@ -279,7 +279,7 @@ void with_platform(const SimulationOptions& options,
   static bool used = false;
   if (used) throw std::logic_error("SimGrid can be started once per process");
   const bool from_file = is_platform_file(options.platform);
-  // Before SimGrid starts: what is wrong with the options has nothing to do with it.
+  // Before SimGrid starts: errors in the options do not depend on it.
   const Interconnect* interconnect = from_file ? nullptr : &platform_interconnect(options.platform);
   used = true;
   std::string arguments[] = {

@@ -25,10 +25,10 @@ struct SimulationOptions {
 using NumberedCase = std::pair<std::int64_t, CommunicationCase>;
 using NumberedIteration = std::pair<std::int64_t, IterationCase>;
 
-/// Runs measure_all_to_alls in one simulated process per device, on the cases that `next` gives one
-/// after the other, and hands over each result. Messages have no content. SimGrid shares the links
-/// among the messages under way fairly (max-min, model CM02 without TCP's window); what it does not
-/// know: contention inside switches, memory and processors, and chance.
+/// Runs measure_all_to_alls in one simulated process per device, on the cases that `next` returns
+/// one after the other, and passes on each result. Messages have no content. SimGrid shares the
+/// links among the messages under way fairly (max-min, model CM02 without TCP's window); it does
+/// not model contention inside switches, memory and processors, nor chance.
 ///
 /// SimGrid exists once per process: a second call of any of these throws std::logic_error.
 /// Throws InputError if the platform is unknown, malformed, or has fewer hosts than devices.

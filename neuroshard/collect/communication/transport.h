@@ -1,4 +1,4 @@
-// What the communication benchmark needs of an interconnect, real or simulated.
+// The interface between the communication benchmark and an interconnect, real or simulated.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ class Transport {
 
   /// This process's clock [ms], simulated where the interconnect is.
   [[nodiscard]] virtual double now_ms() = 0;
-  /// Lets so much time pass, as computation would.
+  /// Waits for this time [ms], as computation would.
   virtual void wait_ms(double duration) = 0;
 
   /// Collective: returns once all have called it.
   virtual void barrier() = 0;
 
   /// Collective: sends send_bytes[p] to and receives receive_bytes[p] from every process p, all
-  /// messages under way at once; what a process sends itself is free. Returns when all of this
+  /// messages at the same time; a process's own part costs nothing. Returns when all of this
   /// process's messages are sent and received.
   virtual void exchange(std::span<const std::int64_t> send_bytes,
                         std::span<const std::int64_t> receive_bytes) = 0;

@@ -1,5 +1,6 @@
-// What a backend (CPU, CUDA, FBGEMM through Python) gives the loop that measures
-// (collect/compute/measure_sets.h): sets of pieces made ready, passes of them, caches disturbed.
+// The interface of a backend (CPU, CUDA, FBGEMM through Python) for the loop that measures
+// (collect/compute/measure_sets.h): it prepares sets of pieces, runs their passes and disturbs the
+// caches.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ namespace neuroshard {
 /// A set of pieces that is to be measured as one device would run it.
 struct PieceSet {
   std::int64_t id = 0;  ///< the caller's
-  /// What the pieces' `table` is an index into; must outlive the measurement. A table's own
-  /// embedding_dim is not looked at.
+  /// The tables that the pieces' `table` refers to; must outlive the measurement. A table's own
+  /// embedding_dim is not used.
   std::span<const Table> tables;
   std::vector<Piece> pieces;
   Random random;  ///< its batch and its places in memory are drawn from this
@@ -39,7 +40,7 @@ struct ComputeMeasurement {
   double interval = 0.0;  ///< relative half-width of the sum's 95 % interval
 };
 
-/// What became of a set.
+/// The outcome of a set.
 struct PieceSetResult {
   std::int64_t id = 0;
   std::optional<ComputeMeasurement> measurement;
@@ -51,9 +52,9 @@ class PreparedSet {
  public:
   virtual ~PreparedSet() = default;
 
-  /// Start a pass; the future gives its milliseconds by the device's own clock, once it is done. A
-  /// device with a queue returns before that: passes started one after the other run one after the
-  /// other, without waiting for the host in between.
+  /// Starts a pass; the future gives its time [ms] by the device's own clock once it is done. A
+  /// device with a queue returns before that: its passes run in the order in which they were
+  /// started, without waiting for the host in between.
   virtual std::future<double> forward() = 0;
   virtual std::future<double> backward() = 0;
 
@@ -61,7 +62,7 @@ class PreparedSet {
   [[nodiscard]] virtual std::int64_t bytes_touched() const = 0;
 };
 
-/// A time that is known already.
+/// A time that is already known.
 [[nodiscard]] inline std::future<double> known_time(double milliseconds) {
   std::promise<double> time;
   time.set_value(milliseconds);
@@ -73,10 +74,10 @@ class MeasuringDevice {
  public:
   virtual ~MeasuringDevice() = default;
 
-  /// A new sequence of sets begins: what is kept of earlier sets' tables must be forgotten, as
-  /// others may lie at their addresses.
+  /// Called when a new sequence of sets begins: anything cached by the address of earlier sets'
+  /// tables must be dropped, as other tables may lie there.
   virtual void forget_tables() {}
-  /// Draws one batch from the tables' access distributions and gets everything ready; the same for
+  /// Draws one batch from the tables' access distributions and prepares everything; the same for
   /// the same set. Throws OutOfMemory if the device has no room for this set; other errors are
   /// failures of the device.
   [[nodiscard]] virtual std::unique_ptr<PreparedSet> prepare(const PieceSet& set,
@@ -85,13 +86,13 @@ class MeasuringDevice {
   /// Sets that can be ready at the same time.
   [[nodiscard]] virtual int max_in_flight() const { return 1; }
 
-  /// Bytes that must be touched between two passes of one set for the second to find the caches
-  /// full of other things, as in training.
+  /// Bytes that must be touched between two passes of one set so that the second finds other data
+  /// in the caches, as in training.
   [[nodiscard]] virtual std::int64_t bytes_between_passes() const = 0;
   /// Reads `bytes` or a little more that belong to no set; returns how many it read.
   virtual std::int64_t disturb_caches(std::int64_t bytes) = 0;
 
-  /// How often a set runs, which depends on how this kind of device's times scatter.
+  /// How often a set runs, which depends on the scatter of this kind of device's times.
   [[nodiscard]] virtual RepetitionOptions repetitions() const = 0;
 };
 
@@ -108,7 +109,7 @@ struct ComputeBackend {
   return backend;
 }
 
-/// What is measured, and on what: recorded with the costs, and compared when a model is used
+/// The operator and the hardware, as recorded with the costs and compared when a model is used
 /// elsewhere (docs/formats.md).
 struct BackendDescription {
   Json hardware = Json::Object{};

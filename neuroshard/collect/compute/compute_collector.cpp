@@ -28,7 +28,7 @@ namespace {
 /// Sets drawn for one sample before the memory is called too small.
 constexpr int kMaxDraws = 10'000;
 
-/// Streams of the generator: what is drawn for a sample's set must not shift its batches.
+/// Streams of the generator: the draws for a sample's set must not shift those for its batches.
 constexpr std::uint64_t kSetStream = 0;
 constexpr std::uint64_t kBatchStream = 1;
 
@@ -36,7 +36,7 @@ Random random_for(std::uint64_t seed, std::int64_t id, std::uint64_t stream) {
   return Random::for_stream(seed, 2 * static_cast<std::uint64_t>(id) + stream);
 }
 
-/// What is measured into one file.
+/// A collection into one file.
 struct Collection {
   Json sampling;
   std::span<const Table> tables;
@@ -213,7 +213,7 @@ class OpenSamples {
   std::unordered_map<std::int64_t, std::vector<Piece>> in_flight_;
 };
 
-/// Measures what the file does not have yet.
+/// Measures the samples that the file does not have yet.
 std::int64_t collect(const Collection& collection, const ComputeBackendFactory& factory,
                      const std::string& path,
                      const std::function<void(const CollectionProgress&)>& on_progress) {

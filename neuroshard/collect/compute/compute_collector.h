@@ -60,7 +60,7 @@ struct CollectionProgress {
 
 /// Sets that are given, not drawn: sample i is set i.
 struct GivenPieceSets {
-  Json origin = Json::Object{};  ///< what the sets follow from, recorded as the file's "sampling"
+  Json origin = Json::Object{};  ///< how the sets were made, recorded as the file's "sampling"
   std::vector<Table> tables;
   std::vector<std::vector<Piece>> sets;  ///< of `tables`
   std::int64_t batch_size = 4096;
@@ -72,8 +72,8 @@ struct GivenPieceSets {
 /// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
 /// line as it is done, so that a run killed at any moment loses at most the samples in flight. A
 /// set for which the machine has no memory is recorded as skipped. The backend is made once there
-/// is anything to measure, before a new file is begun: what cannot be had (memory, above all) is
-/// missed then. Returns the number measured by this run.
+/// is anything to measure, before a new file is begun, so that a lack of memory, for example,
+/// leaves no file behind. Returns the number measured by this run.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
     std::int64_t num_samples, const std::string& path,

@@ -1,4 +1,5 @@
-// What machine this is: recorded with every measurement, compared when a model is used elsewhere.
+// A description of this machine: recorded with every measurement, compared when a model is used
+// elsewhere.
 #pragma once
 
 #include <cstdint>

@@ -163,8 +163,8 @@ class DeviceLoop {
     return time;
   }
 
-  /// Times are only asked for where they may be enough: a device with a queue does not wait for the
-  /// host before.
+  /// Times are only fetched where they may suffice, so that a device with a queue need not wait for
+  /// the host before.
   bool finish_if_done(Run& run) {
     if (static_cast<int>(run.rounds.size()) < run.total.runs_until_next_look()) return false;
     run.collect_times();
@@ -180,7 +180,7 @@ class DeviceLoop {
   int in_flight_;
   std::vector<std::unique_ptr<Run>> runs_;
   bool more_ = true;
-  /// A clock that only moves when memory is touched.
+  /// A clock that only advances when memory is touched.
   std::int64_t bytes_touched_ = 0;
 };
 

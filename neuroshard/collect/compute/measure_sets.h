@@ -22,8 +22,8 @@ struct MeasurementOptions {
 /// `in_flight` sets alternate: each runs forward once, then each backward once, in an order drawn
 /// anew every time. A machine shared with others changes its speed for seconds on end, so
 /// repetitions far apart tell more than consecutive ones, and many sets disturb each other's caches
-/// at no expense. Where they touch less than the device asks for between two passes of one set, the
-/// device reads other memory for the rest.
+/// at no extra cost. Where they touch less than the device asks for between two passes of one set,
+/// the device reads other memory for the rest.
 ///
 /// Several devices measure at the same time, each in a thread of its own; one measures in the
 /// calling thread. `on_done` is called as each set is done, in no particular order; neither

@@ -1,5 +1,5 @@
-// Which of several processes this one is, where mpirun started them: processes that measure apart
-// need no more of MPI than that.
+// The rank of this process among those that mpirun started: processes that measure independently
+// need nothing else from MPI.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A quantile of noisy timings with its confidence interval, and when it is good enough.
+// A quantile of noisy timings with its confidence interval, and the rule for when to stop.
 #pragma once
 
 #include <span>
@@ -27,20 +27,20 @@ struct RepetitionOptions {
   int min_repetitions = 13;       ///< the fewest that give a first quartile an interval
   int max_repetitions = 16;
   double max_seconds = 5.0;  ///< of running; stop after this, once min_repetitions are done
-  /// After min_repetitions, so many more before the next look at whether that was enough.
+  /// Repetitions after min_repetitions between two checks of whether they suffice.
   int further_repetitions = 1;
 };
 
-/// The timings of one thing that is run again and again.
+/// The timings of one task that is run repeatedly.
 class RepeatedTiming {
  public:
   explicit RepeatedTiming(const RepetitionOptions& options) : options_(options) {}
 
-  /// `value` of a run that took `seconds` in all, what was not timed included.
+  /// Adds the `value` of a run that took `seconds` in all, including the part that was not timed.
   void add(double value, double seconds);
   /// True once the quantile is known well enough or a limit is reached.
   [[nodiscard]] bool done() const;
-  /// Runs to add before `done` is worth asking for: at first all that are needed at least.
+  /// Runs to add before the next call of `done`: at first the minimum.
   [[nodiscard]] int runs_until_next_look() const;
   /// True while runs do not count.
   [[nodiscard]] bool warming_up() const { return runs_ < options_.warm_ups; }

@@ -15,7 +15,7 @@ namespace {
 
 using TableNumbers = std::map<std::string, int>;
 
-/// The sample's pieces among `tables`; nothing if one is not there.
+/// The sample's pieces among `tables`; nothing if one is missing.
 std::optional<std::vector<Piece>> pieces_of(const ComputeCostSample& sample,
                                             const ComputeCostsHeader& header,
                                             std::span<const Table> tables,

@@ -37,18 +37,18 @@ class CommunicationCostModel {
   virtual void backward(const Topology& topology, std::int64_t batch_size,
                         std::span<const double> columns, std::span<double> backward_ms) const = 0;
 
-  /// What forward and backward of a device with so many columns cost together at least [ms],
-  /// whatever the others hold and whenever they start: convex in `columns` and never falling.
-  /// 0 where the model says nothing of the kind.
+  /// Lower bound on the cost of forward and backward together of a device with `columns` columns
+  /// [ms], whatever the others hold and whenever they start: convex in `columns` and never falling.
+  /// 0 if the model gives no such bound.
   [[nodiscard]] virtual double floor_ms(const Topology& topology, std::int64_t batch_size,
                                         double columns) const {
     (void)topology, (void)batch_size, (void)columns;
     return 0.0;
   }
 
-  /// What the slowest device of a plan costs at least, computation and both all-to-alls together
-  /// [ms], but for rounding: found in less time than the cost itself, so that a search need not
-  /// price what cannot be the best.
+  /// Lower bound, up to rounding, on the cost of a plan's slowest device, computation and both
+  /// all-to-alls together [ms]. It takes less time than the cost itself, so that a search need not
+  /// price plans that cannot be the best.
   [[nodiscard]] virtual double least_cost_ms(const Topology& topology, std::int64_t batch_size,
                                              std::span<const double> compute_ms,
                                              std::span<const double> columns) const {

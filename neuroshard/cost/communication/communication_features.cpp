@@ -9,9 +9,9 @@ namespace neuroshard {
 
 namespace {
 
-/// Lags of more are all the same: the early device has long sent everything.
+/// Longer lags make no difference: the early device has long sent everything.
 constexpr double kLongestLag = 4.0;
-/// Below what a device sends at all, its share of it sent is 1.
+/// Of less than this, the share that a device has sent counts as 1.
 constexpr double kSmallestTime = 1e-9;
 
 double log2_of(double value) { return std::log2(std::max(value, kSmallestTime)); }
@@ -48,7 +48,7 @@ void communication_features(LinkSchedule& schedule, AllToAll direction,
   const Interconnect& interconnect = schedule.interconnect();
   const double world_size = static_cast<double>(devices);
   const double per_host = schedule.devices_per_host();
-  // What all devices have in common.
+  // Features that are the same for all devices.
   const std::array<double, 8> shared{
       log2_of(rest / unit),
       log2_of(latency / unit),

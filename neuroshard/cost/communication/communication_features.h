@@ -1,4 +1,5 @@
-// What the communication network sees of each device: its links' loads and its lag, free of scale.
+// The communication network's features of each device: the loads of its links and its lag,
+// independent of scale.
 #pragma once
 
 #include <Eigen/Core>
@@ -14,13 +15,13 @@ namespace neuroshard {
 [[nodiscard]] const std::vector<std::string>& communication_feature_names();
 inline constexpr std::string_view kCommunicationSchema = "communication/1";
 
-/// An all-to-all as the links alone would have it, and features of every device in it.
-/// All times are divided by the time that the all-to-all takes if all start together, so that a
-/// faster interconnect or a larger batch looks the same to the network.
+/// An all-to-all by the link schedule alone, and the features of every device in it. All times are
+/// divided by the time that the all-to-all takes if all start together, so that a faster
+/// interconnect or a larger batch looks the same to the network.
 struct CommunicationFeatures {
   Eigen::MatrixXf values;       ///< features x devices
   std::vector<double> ends_ms;  ///< of the link schedule
-  double last_start_ms = 0.0;   ///< nobody ends before it
+  double last_start_ms = 0.0;   ///< no device ends before it
 };
 
 enum class AllToAll { forward, backward };

@@ -9,17 +9,17 @@
 
 namespace neuroshard {
 
-/// Differs from the network as written down in three ways, none of which changes what it computes
-/// but for rounding: the features' standardisation is part of the first layer; what the head makes
-/// of the mean and the largest code is computed once for all devices; layers are padded.
+/// Differs from the network's formula in three ways, none of which changes the result beyond
+/// rounding: the features' standardisation is part of the first layer; the head's products with the
+/// mean and the largest code are computed once for all devices; layers are padded.
 class CommunicationInference {
  public:
-  /// What an evaluation needs room for; to be reused, one per thread.
+  /// Scratch memory of an evaluation; to be reused, one per thread.
   struct Scratch {
     std::vector<float> rows;
     std::vector<float> next_rows;
     std::vector<float> pooled;   ///< mean and largest code
-    std::vector<float> context;  ///< what the head's first layer makes of them, with its bias
+    std::vector<float> context;  ///< the head's first layer applied to them, with its bias
   };
 
   explicit CommunicationInference(const CommunicationNetwork& network);

@@ -1,5 +1,5 @@
-// When the all-to-alls of a plan end if nothing but the links' rates held them up: the physical
-// skeleton of the communication cost model.
+// When the all-to-alls of a plan end if the links' rates are the only limit: the physical part of
+// the communication cost model.
 #pragma once
 
 #include <algorithm>
@@ -25,15 +25,16 @@ namespace neuroshard {
 ///
 /// Both levels, in the host and between hosts, run at the same time. Devices on one card share it
 /// evenly: the ends of its messages follow from processor sharing of the flows as they arrive.
-/// Exact for one level of links without lags, and a bound with them (messages of early devices
-/// may wait for late ones, which here they do not).
+/// Exact for one level of links without lags, and a bound with them (in reality messages of early
+/// devices may wait for late ones).
 class LinkSchedule {
  public:
   /// `interconnect` must be valid.
   LinkSchedule(const Interconnect& interconnect, const Topology& topology, std::int64_t batch_size,
                std::int64_t bytes_per_element = 4);
 
-  /// Whether this is what the constructor would make of these, but for the interconnect's name.
+  /// Whether the constructor would make the same schedule from these; the interconnect's name does
+  /// not matter.
   [[nodiscard]] bool is_of(const Interconnect& interconnect, const Topology& topology,
                            std::int64_t batch_size, std::int64_t bytes_per_element = 4) const;
 
@@ -82,11 +83,11 @@ class LinkSchedule {
   std::array<std::vector<double>, 3> host_maxima_;  ///< room for HostMaxima
   std::vector<int> arrivals_;                       ///< of a card: its devices as they start
   std::vector<int> active_;                         ///< of a card: devices that are sending
-  std::vector<double> left_ms_;                     ///< of each device, what it would take alone
+  std::vector<double> left_ms_;  ///< remaining work of each device, as time alone on the card
 };
 
-/// This thread's schedule for these, made anew where it was asked for others last: a search asks
-/// millions of times, and models are shared by threads. Valid until the thread's next call.
+/// This thread's schedule for these arguments, made anew if the last call had others: a search asks
+/// millions of times, and threads share models. Valid until the thread's next call.
 [[nodiscard]] LinkSchedule& thread_link_schedule(const Interconnect& interconnect,
                                                  const Topology& topology, std::int64_t batch_size);
 

@@ -1,4 +1,5 @@
-// Inference of the communication network: the links' schedule, and how much longer it takes.
+// Inference of the communication network: the link schedule, and how much longer the all-to-all
+// takes.
 #include "neuroshard/cost/communication/neural_communication_model.h"
 
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ namespace neuroshard {
 
 namespace {
 
-/// What a prediction needs room for; one per thread, because a search asks millions of times.
+/// Scratch memory of a prediction; one per thread, because a search asks millions of times.
 struct Scratch {
   CommunicationFeatures features;
   CommunicationInference::Scratch network;
@@ -110,8 +111,9 @@ double NeuralCommunicationModel::least_cost_ms(const Topology& topology, std::in
   ends.resize(world_size);
   schedule.ends(columns, starts, ends);
   for (std::size_t d = 0; d < world_size; ++d) starts[d] = ends[d] + compute_ms[d];
-  // These starts are too early, and so is the last end that follows. (A single one need not be: on
-  // a shared card, who comes later lets the others end earlier; but never the card's last one.)
+  // These starts are too early, and so is the last end that follows. (A single end need not be: on
+  // a shared card, a device that starts later lets the others end earlier, but never the card's
+  // last one.)
   schedule.ends(columns, starts, ends);
   return *std::max_element(ends.begin(), ends.end());
 }

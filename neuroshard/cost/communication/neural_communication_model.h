@@ -18,14 +18,14 @@ namespace neuroshard {
 
 /// A cluster that a model was trained on.
 struct TrainedCluster {
-  /// Rates are what messages reach, and `devices_per_host` the most that it was trained on.
+  /// Rates are the effective ones, and `devices_per_host` is the largest that it was trained on.
   Interconnect interconnect;
   std::string hardware;  ///< JSON object
   int min_world_size = 2;
   int max_world_size = 2;
 };
 
-/// Where a communication model is from and what it was trained on.
+/// The origin of a communication model and the data that it was trained on.
 struct CommunicationModelInfo {
   std::string name;
   std::vector<TrainedCluster> clusters;
@@ -56,7 +56,7 @@ class NeuralCommunicationModel : public CommunicationCostModel {
   /// Twice the time that the device's own messages take on its links.
   [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
                                 double columns) const override;
-  /// By the links' schedule alone, than which no all-to-all is predicted to be faster.
+  /// By the link schedule alone: no all-to-all is predicted to be faster.
   [[nodiscard]] double least_cost_ms(const Topology& topology, std::int64_t batch_size,
                                      std::span<const double> compute_ms,
                                      std::span<const double> columns) const override;

@@ -17,8 +17,8 @@ namespace neuroshard {
 namespace {
 
 // L2 bandwidths are bytes per clock (V100 2,048; A100 5,120: NVIDIA A100 whitepaper) times boost
-// clock; for Hopper NVIDIA states none, A100's bytes per clock at 1,755 MHz are taken. A GPU moves
-// sectors of 32 bytes, CDNA 3 lines of 128, a CPU lines of 64.
+// clock; for Hopper NVIDIA states none, so A100's bytes per clock at 1,755 MHz are assumed. A GPU
+// moves sectors of 32 bytes, CDNA 3 lines of 128, a CPU lines of 64.
 constexpr double kGpuOperatorMs = 0.05;  // about ten kernel launches of 5 us
 constexpr double kGpuTableMs = 0.001;    // per-table part of set-up and tail
 constexpr double kCpuOperatorMs = 0.02;  // starting and joining the threads

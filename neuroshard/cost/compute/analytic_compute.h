@@ -15,7 +15,7 @@ struct ComputeHardware {
   double memory_gb_per_s = 0.0;
   double cache_gb_per_s = 0.0;        ///< of the cache that all cores share
   double cache_bytes = 0.0;           ///< size of that cache
-  double access_bytes = 0.0;          ///< smallest piece of memory that is moved
+  double access_bytes = 0.0;          ///< granularity of memory traffic
   double operator_overhead_ms = 0.0;  ///< forward and backward launch together; an assumption
   double table_overhead_ms = 0.0;     ///< per piece in the operator; an assumption
   std::string_view source;            ///< where the numbers are from

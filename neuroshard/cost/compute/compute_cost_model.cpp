@@ -1,4 +1,4 @@
-// What every computation cost model is given: the tables' statistics and the grid of the states.
+// Inputs of every computation cost model: the tables' statistics and the grid of the states.
 #include "neuroshard/cost/compute/compute_cost_model.h"
 
 #include "neuroshard/cost/compute/head_kernel.h"

@@ -12,7 +12,7 @@
 
 namespace neuroshard {
 
-/// What a computation cost model knows of a table, its histogram resolved for the batch size.
+/// A table's statistics for a computation cost model, its histogram resolved for the batch size.
 struct TableStatistics {
   std::int64_t num_embeddings = 0;
   double pooling_factor = 0.0;
@@ -21,7 +21,7 @@ struct TableStatistics {
   std::int64_t num_features = 1;  ///< pooled outputs per sample
 };
 
-/// What is the same for every piece of a task.
+/// The part of the input that is the same for every piece of a task.
 struct OperatorSettings {
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
@@ -60,19 +60,17 @@ class ComputeCostModel {
   /// Adds the piece's contribution to the state; the cost of the state that results.
   virtual double add_and_cost(std::span<double> state, std::span<const double> piece) const;
 
-  /// How many models the cost is the mean of: an ensemble tells by their disagreement how well
-  /// it knows.
+  /// Number of models whose mean is the cost: their spread shows how certain an ensemble is.
   [[nodiscard]] virtual int num_members() const { return 1; }
 
-  /// costs[i * num_members() + m] = what member m predicts of states[i * state_size() ...] + piece.
+  /// costs[i * num_members() + m] = member m's prediction for states[i * state_size() ...] + piece.
   virtual void member_costs(std::span<const double> states, std::span<const double> piece,
                             std::span<double> costs) const {
     costs_with(states, piece, costs);
   }
 
   /// True if the cost of a device with pieces is a convex function of its state that does not fall
-  /// when an element rises (element 0, the number of pieces, has no part in it). Lower bounds rest
-  /// on it.
+  /// when an element rises (except for element 0, the number of pieces). Lower bounds rely on this.
   [[nodiscard]] virtual bool is_convex_increasing() const { return false; }
 
   /// The hardware that the model was measured on, a JSON object; empty for an estimate.

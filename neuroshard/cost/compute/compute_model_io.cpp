@@ -82,7 +82,7 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
   network.head_output = file.vector(prefix + "head_output", network.head.outputs);
   if (loads) network.linear = file.vector(prefix + "linear", inputs);
   network.offset = file.vector(prefix + "offset", 1)[0];
-  if (loads) {  // what makes its costs positive and never fall when a piece is added
+  if (loads) {  // which keeps costs positive and never lets them fall when a piece is added
     for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
       file.expect_no_negative(prefix + name);
     }

@@ -13,7 +13,7 @@ namespace neuroshard {
 /// "file: place: expected ..., got ..." for a file that is not a whole computation model of a
 /// schema and architecture that this build has.
 [[nodiscard]] std::shared_ptr<const NeuralComputeModel> read_compute_model(const std::string& path);
-/// The same of a file that is already open; `path` is its path, and `name`, unless empty, the name
+/// The same for a file that is already open; `path` is its path, and `name`, unless empty, the name
 /// that the model is to have instead of the one it was written with.
 [[nodiscard]] std::shared_ptr<const NeuralComputeModel> compute_model_from(
     const ModelFile& file, const std::string& path, const std::string& name = "");

@@ -1,4 +1,4 @@
-// The parameters of a computation cost network: what training produces and inference uses.
+// The parameters of a computation cost network, which training produces and inference uses.
 #pragma once
 
 #include <string>

@@ -17,8 +17,8 @@ void head_costs(const double* states, std::size_t num_states, std::size_t stride
 void member_sums(const double* state, const double* piece, const std::size_t* hidden,
                  std::size_t num_members, const double* bias, const double* output, double* sums);
 
-/// Adds the contribution of `size` elements to the state; what `head_costs` says of the result, bit
-/// for bit.
+/// Adds the contribution of `size` elements to the state; returns the cost that `head_costs` gives
+/// for the result, bit for bit.
 double add_and_cost(double* state, const double* contribution, std::size_t size, std::size_t hidden,
                     const double* bias, const double* output, double offset);
 

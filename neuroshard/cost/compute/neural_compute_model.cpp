@@ -39,7 +39,7 @@ void apply(const DenseLayer& layer, const float* bias, const std::vector<float>&
                              y.data());
 }
 
-/// What encoding needs room for; one per thread, because a search encodes thousands of pieces.
+/// Scratch memory of encoding; one per thread, because a search encodes thousands of pieces.
 struct Scratch {
   std::vector<float> features;
   std::vector<float> standardised;
@@ -47,8 +47,8 @@ struct Scratch {
   std::vector<float> next;
 };
 
-/// What is summed over a device's pieces, of the standardised features: the encoder's output or the
-/// loads. In `scratch.layer`.
+/// The vector that is summed over a device's pieces, from the standardised features: the encoder's
+/// output or the loads. In `scratch.layer`.
 void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
   const bool published = network.architecture == ComputeArchitecture::published;
   scratch.layer = scratch.standardised;
@@ -64,8 +64,8 @@ void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
   const DenseLayer& last = network.encoder.back();
   apply(last, last.bias.data(), scratch.layer, false, scratch.next);
   scratch.layer.swap(scratch.next);
-  // Into memory that is aligned for any vector: with other, Eigen computes the first elements by
-  // another exp, and how many depends on where the memory lies.
+  // Into memory that is aligned for any vector: otherwise Eigen computes the first elements by
+  // another exp, and their number depends on the address.
   const VectorXf loads = as_vector(scratch.layer).cwiseMin(kMaxLogLoad).array().exp();
   as_vector(scratch.layer) = loads;
 }
@@ -144,7 +144,7 @@ void NeuralComputeModel::costs_with(std::span<const double> states, std::span<co
   kernels::head_costs(states.data(), costs.size(), state_size(),
                       piece.empty() ? nullptr : piece.data(), head_bias_.size(), head_bias_.data(),
                       mean_output_.data(), mean_offset_, costs.data());
-  // The published network may predict less than nothing; ours cannot.
+  // The published network may predict a negative cost; ours cannot.
   if (architecture() == ComputeArchitecture::published) {
     for (double& cost : costs) cost = std::max(cost, 0.0);
   }
@@ -205,7 +205,7 @@ std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) con
                     "for {} devices",
                     range.max_pieces, task.tables.size(), devices));
   }
-  // One line per kind of reason, with the first table that it is true of.
+  // One line per kind of reason, with the first table that it applies to.
   bool dim = false;
   bool rows = false;
   bool pooling = false;

@@ -36,8 +36,8 @@ struct ComputeModelInfo {
   std::map<std::string, double> metrics;
 };
 
-/// Its cost is the mean of its networks', which were trained on the same samples from different
-/// first weights: where samples are dense they agree, elsewhere each errs in its own way.
+/// Its cost is the mean over its networks, which were trained on the same samples from different
+/// initial weights: where samples are dense they agree, elsewhere their errors differ.
 class NeuralComputeModel final : public ComputeCostModel {
  public:
   /// At least one network; all of one architecture and feature schema.

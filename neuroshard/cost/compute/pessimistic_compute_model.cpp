@@ -25,7 +25,7 @@ void PessimisticComputeModel::costs_with(std::span<const double> states,
                                          std::span<double> costs) const {
   const auto members = static_cast<std::size_t>(model_->num_members());
   const std::size_t stride = state_size();
-  // The search asks for one state at a time, of few members: no memory is taken for those.
+  // The search asks for one state at a time, with few members: those need no allocation.
   std::array<double, 16> few{};
   std::vector<double> many(members > few.size() ? members : 0);
   const std::span<double> each = many.empty() ? std::span(few).first(members) : std::span(many);

@@ -1,4 +1,4 @@
-// An ensemble's cost as one who distrusts it sees it: between the mean and the highest member.
+// A pessimistic view of an ensemble: a cost between the mean and the highest of its members.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,10 @@
 namespace neuroshard {
 
 /// cost = (1 - pessimism) * mean + pessimism * highest of the members' costs: equal to the model's
-/// where its members agree, higher where they do not, so that a search has nothing to gain from the
-/// errors of one of them. What the model guarantees, this does: the highest of increasing or convex
-/// costs is increasing or convex. Never below the model's cost, so lower bounds hold for it too.
+/// where its members agree, higher where they do not, so that a search gains nothing from the
+/// errors of a single member. It has the guarantees of the model: the highest of increasing or
+/// convex costs is increasing or convex. Never below the model's cost, so lower bounds hold for it
+/// too.
 class PessimisticComputeModel final : public ComputeCostModel {
  public:
   /// `pessimism` in [0, 1].

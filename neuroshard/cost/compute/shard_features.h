@@ -1,4 +1,4 @@
-// The features that a computation cost network sees of one piece of a table.
+// The input features of one piece of a table for a computation cost network.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ enum class FeatureSchema {
   /// The paper's 20: rows, columns, pooling factor and the 17 bins of the reuse histogram; with
   /// batch size, optimizer and data type added, as one model serves several of each here.
   published,
-  /// The above and what the operator's work follows from: lookups, distinct rows, bytes.
+  /// The above and the quantities that determine the operator's work: lookups, distinct rows,
+  /// bytes.
   extended,
 };
 

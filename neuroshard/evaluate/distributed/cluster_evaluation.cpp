@@ -26,7 +26,7 @@ std::vector<DeviceIteration> devices_of(const IterationCase& iteration,
   return devices;
 }
 
-/// The devices of each iteration, on the task's topology and with its batch.
+/// The devices of each iteration, on the task's topology and with its batch size.
 std::vector<std::vector<DeviceIteration>> simulate(const Task& task, const std::string& platform,
                                                    std::span<const IterationCase> iterations) {
   std::vector<std::vector<DeviceIteration>> simulated(iterations.size());

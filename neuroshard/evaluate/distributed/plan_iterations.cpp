@@ -34,7 +34,7 @@ std::vector<Piece> pieces_of(const ShardingPlan& plan, int device) {
   return pieces;
 }
 
-/// What this process does in an iteration.
+/// This process's work in an iteration.
 class Device {
  public:
   Device(const Task& task, const ShardingPlan& plan, ComputeBackend& backend, std::uint64_t seed,

@@ -13,17 +13,16 @@
 namespace neuroshard {
 
 /// Collective. Runs iterations of the plan until the slowest device's total is known well enough.
-/// An iteration begins behind a barrier where the gradients leave for the tables' devices and ends
-/// where the next batch's pooled embeddings have arrived: the order in which the cost is defined.
-/// What is exchanged has the right size and no meaning. Process 0 has the result in the end; that
-/// of the others is empty.
-/// Throws InputError unless there are as many processes as devices.
+/// An iteration begins after a barrier, when the gradients leave for the tables' devices, and ends
+/// when the next batch's pooled embeddings have arrived: the order in which the cost is defined.
+/// The messages have the right size and arbitrary content. Process 0 gets the result; that of the
+/// others is empty. Throws InputError unless there are as many processes as devices.
 [[nodiscard]] PlanIterations run_plan_iterations(
     const Task& task, const ShardingPlan& plan, ComputeBackend& backend,
     const RepetitionOptions& repetitions, std::uint64_t seed, Transport& transport,
     const std::function<void(int iterations)>& on_iteration = {});
 
-/// Where a process computes beside the others of its host.
+/// The cores of a process among the others of its host.
 struct ProcessShare {
   int num_threads = 1;
   bool oversubscribed = false;  ///< some process of some host shares a core with another

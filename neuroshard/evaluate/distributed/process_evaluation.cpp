@@ -15,7 +15,7 @@ namespace neuroshard {
 
 namespace {
 
-/// What one process computes on, and how it reaches the others.
+/// The backend that one process computes on, and its transport to the others.
 class MeasuringProcess {
  public:
   MeasuringProcess(ProcessEvaluationOptions& options, const BackendDescription& cpu,
@@ -57,7 +57,7 @@ std::optional<ProcessEvaluation> evaluate_among_processes(
   MpiTransport transport;
   try {
     transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
-    // Before the process has only its share of the cores.
+    // Before the process is limited to its share of the cores.
     const BackendDescription cpu = cpu_backend({}, 1).description;
     const ProcessShare share = take_share_of_cores(transport);
     if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;

@@ -28,10 +28,10 @@ struct ProcessEvaluation {
   std::string difference;       ///< as measurement_difference
 };
 
-/// What `oversubscribed` means for the reader.
+/// Explains `oversubscribed` to the user.
 inline constexpr const char* kOversubscribed =
-    "more processes than cores: they share them, and what is measured is longer than devices of "
-    "their own would take";
+    "more processes than cores, which they share: measured times are longer than on devices of "
+    "their own";
 
 /// Collective; MPI begins and ends in it. `on_iteration` is called in process 0. The result is
 /// process 0's; the others get nothing. An error of one process ends all, with one message.

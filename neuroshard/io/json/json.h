@@ -1,4 +1,5 @@
-// A JSON value that keeps what a reader must judge: order of fields, integers apart from decimals.
+// A JSON value that keeps what strict readers need: the order of fields, and integers distinct from
+// decimals.
 #pragma once
 
 #include <concepts>

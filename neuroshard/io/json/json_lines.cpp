@@ -1,4 +1,4 @@
-// JSON Lines: lines apart, judged one by one.
+// JSON Lines: splits a file into lines and reads them one by one.
 #include "neuroshard/io/json/json_lines.h"
 
 #include <fmt/format.h>

@@ -24,7 +24,7 @@ struct BeamState {
   PieceList pieces;
   Placement placement;
 
-  /// First what fits (or lacks least), then what is cheapest.
+  /// States that fit come first (or those that lack least), then the cheapest.
   [[nodiscard]] auto rank() const {
     return std::make_tuple(placement.unplaced_bytes, placement.cost_ms);
   }
@@ -86,7 +86,8 @@ class Search {
       keep_best(children);
       if (children.front().rank() < best.rank()) best = children.front();
       beam = std::move(children);
-      // Levels without a feasible state are owed to memory, not to cost; halving ends by itself.
+      // A level without a feasible state is one more cut for memory, not for cost; halving ends by
+      // itself.
       if (beam.front().placement.feasible()) --levels_left;
     }
     PlanningResult result = finish(best, fit);
@@ -97,9 +98,9 @@ class Search {
  private:
   static constexpr std::size_t kTablesWorthThreads = 24;
   static constexpr int kSmallestShareOfDevice = 16;
-  /// States placed, by however many threads, before it is seen anew what the beam keeps: few, as
-  /// what it does not keep need not be priced; enough for the threads. What is priced then does not
-  /// depend on their number.
+  /// States placed between updates of the costs that the beam keeps: few, as states that it will
+  /// not keep need not be priced, but enough for the threads. Which states are priced does not
+  /// depend on the number of threads.
   static constexpr std::size_t kStatesBetweenLooks = 16;
 
   PieceList sorted(PieceList pieces) const {
@@ -129,9 +130,10 @@ class Search {
     return sorted(std::move(pieces));
   }
 
-  /// The tables with the cuts only that memory makes necessary. Where the greedy finds no room for
-  /// those: also with all pieces halved to a half, a quarter, ... of a device, and with the cuts of
-  /// a plan that fits, so that cheap placements are sought around every way of making it fit.
+  /// The tables with the cuts only that memory makes necessary. Where the greedy algorithm finds no
+  /// room for those: also with all pieces halved to a half, a quarter, ... of a device, and with
+  /// the cuts of a plan that fits, so that cheap placements are sought around every way of making
+  /// it fit.
   std::vector<BeamState> first_states(const MemoryFit& fit) {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
@@ -156,7 +158,7 @@ class Search {
     const BeamState* parent = nullptr;
   };
 
-  /// What the parent's search says of the first pieces, which both have in common.
+  /// Where the parent's search placed the first pieces, which both lists share.
   static std::span<const int> known_of(const Candidate& candidate) {
     if (candidate.parent == nullptr) return {};
     const PieceList& theirs = candidate.parent->pieces;
@@ -251,7 +253,7 @@ class Search {
         [](const BeamState& a, const BeamState& b) { return a.rank() < b.rank(); });
   }
 
-  /// Writes down what the level with these states, all that it tried, has cost and found.
+  /// Records the statistics of the level that tried these states.
   void record_level(const std::vector<BeamState>& states) {
     BeamLevelStats level;
     level.states_tried = static_cast<std::int64_t>(states.size());
@@ -276,7 +278,8 @@ class Search {
     stats_.levels.push_back(level);
   }
 
-  /// The state's plan, or the plan that is known to fit where the greedy found none or a worse one.
+  /// The state's plan, or the plan that is known to fit where the greedy algorithm found none or a
+  /// worse one.
   PlanningResult finish(const BeamState& best, const MemoryFit& fit) const {
     PlanningResult result;
     result.plan = fit.plan;

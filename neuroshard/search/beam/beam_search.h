@@ -13,9 +13,10 @@ namespace neuroshard {
 struct BeamSearchOptions {
   int num_candidates = 10;  ///< largest and costliest pieces that are halved, each; the paper's N
   int beam_width = 3;       ///< lists of cuts kept from level to level; K
-  int num_levels = 10;      ///< cuts at the most beyond those that memory demands; L
-  /// No further level once so many pieces of lists were placed, all lists and levels together: a
-  /// task of 100,000 tables then takes half a minute. Tasks of the paper's size stay far below it.
+  int num_levels = 10;      ///< most cuts beyond those that memory demands; L
+  /// Most pieces placed, summed over all lists of all levels: once it is reached, no further level
+  /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
+  /// below the limit.
   std::int64_t max_pieces_tried = 20'000'000;
   GreedyGridSearchOptions greedy;
 };

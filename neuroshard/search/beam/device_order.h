@@ -1,4 +1,4 @@
-// Devices by rising cost, for a greedy that always wants the cheapest one.
+// Devices by rising cost, for a greedy algorithm that always wants the cheapest one.
 #pragma once
 
 #include <cstddef>

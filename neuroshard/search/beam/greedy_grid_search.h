@@ -17,8 +17,8 @@ struct GreedyGridSearchOptions {
   int num_limits = 11;     ///< limits tried, evenly spaced; the paper's M
   double max_limit = 1.5;  ///< the largest limit, relative to the mean columns of a device; the
                            ///< smallest is the mean itself
-  bool take_over = true;   ///< what earlier tries did, where it cannot be otherwise: the same
-                           ///< placement in less time
+  bool take_over =
+      true;  ///< reuse the part of earlier tries that must repeat: the same placement in less time
 };
 
 /// The cheapest placement found.
@@ -26,7 +26,7 @@ struct Placement {
   std::vector<int> devices;  ///< of each piece, in the order in which they were given
   double cost_ms = 0.0;  ///< predicted cost of the plan; infinite if none is feasible or worth it
   std::int64_t unplaced_bytes = 0;  ///< 0 if feasible; else the least memory left over in any try
-  /// What became of the first pieces under the largest limit: a device each, or negative.
+  /// Where the first pieces went under the largest limit: a device each, or negative for none.
   std::vector<int> under_largest_limit;
   [[nodiscard]] bool feasible() const { return unplaced_bytes == 0; }
 };
@@ -46,13 +46,14 @@ class GreedyGridSearch {
 
   /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
   /// the device of lowest predicted computation cost so far among those with memory and columns to
-  /// spare. `known` is what became of the first pieces under the largest limit in another search
-  /// that began with the same pieces and had as many columns in all: it is not found out again.
+  /// spare. `known` says where the first pieces went under the largest limit in another search that
+  /// began with the same pieces and had as many columns in all; they are placed there without a new
+  /// search.
   ///
-  /// Limits fall from try to try. A limit that the last try stayed below would end as that one did
-  /// and is passed over, which is most of them; any other takes over what the last try did up to
-  /// the first piece that it forbids. States are exact sums, so that taking pieces away again
-  /// leaves them bit for bit as they were.
+  /// Limits fall from try to try. A limit that the last try stayed below would give the same
+  /// placement and is skipped, as most are; any other keeps the last try's placement up to the
+  /// first piece that it forbids. States are exact sums, so that taking pieces away again leaves
+  /// them bit for bit as they were.
   ///
   /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
   /// feasible, of infinite cost, and without devices.
@@ -71,7 +72,7 @@ class GreedyGridSearch {
   /// Places what is not placed yet; stops at a piece that only the limit keeps out.
   void place_all(double column_limit);
   [[nodiscard]] int find_device(PieceType piece, double column_limit);
-  /// Writes down the next piece's device, or why it has none; the device's state is the caller's.
+  /// Records the next piece's device, or why it has none; the caller updates the device's state.
   void note(int device);
   /// Puts the next piece on a device, or counts it as one without.
   void put(int device);

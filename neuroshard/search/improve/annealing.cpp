@@ -51,10 +51,10 @@ class Annealing final : public ImprovementChain {
     return true;
   }
 
-  /// What was remembered has the costs too.
+  /// The remembered state includes the costs.
   void step_back() override { assignment_.roll_back(); }
 
-  /// Where columns come from: mostly the device that holds the plan up.
+  /// Where columns come from: mostly the slowest device.
   int source() { return random_.uniform() < 0.6 ? slowest_device() : random_device(); }
   /// Where they go: mostly the one with the least to do.
   int target() { return random_.uniform() < 0.5 ? quickest_device() : random_device(); }
@@ -106,7 +106,7 @@ class Annealing final : public ImprovementChain {
     return neighbour;
   }
 
-  /// Adds a transfer back that frees the lacking bytes on the device that columns go to, or leaves
+  /// Adds a transfer back that frees the missing bytes on the device that columns go to, or marks
   /// the neighbour as one that does not fit.
   void add_making_room(Neighbour& neighbour, std::int64_t lacking) {
     const Transfer given = neighbour.transfers().front();

@@ -27,7 +27,7 @@ struct Transfer {
 /// transfer and its reverse leave everything bit for bit as it was.
 class ColumnAssignment {
  public:
-  /// Keeps references to simulator and catalog, which grows with what is met.
+  /// Keeps references to the simulator and to the catalog, which grows with the pieces met.
   ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog, const ShardingPlan& plan);
 
   [[nodiscard]] int num_devices() const { return static_cast<int>(devices_.size()); }
@@ -42,30 +42,31 @@ class ColumnAssignment {
   /// How many columns of a table a device holds.
   [[nodiscard]] std::int64_t columns_of(int table, int device) const;
 
-  /// By how much a device's memory grows with so many columns of a table more (or, if negative,
-  /// less, of which it must hold as many).
+  /// By how much a device's memory grows if it gets `num_columns` more columns of a table (or, if
+  /// negative, loses that many, which it must hold).
   [[nodiscard]] std::int64_t memory_change(int table, std::int64_t num_columns, int device) const;
 
-  /// `from` must hold so many columns of the table. Memory may be overdrawn in between.
+  /// `from` must hold `num_columns` columns of the table. Until the next transfer memory may be
+  /// exceeded.
   void apply(const Transfer& transfer);
 
-  /// Gives a device so many columns of a table more, or takes them if negative. Until every table
-  /// has all its columns again the plan is not one, and its cost is not to be asked for.
+  /// Gives a device `num_columns` more columns of a table, or takes them away if negative. Until
+  /// every table has all its columns again there is no valid plan, and `cost` must not be called.
   void add(int table, std::int64_t num_columns, int device);
 
-  /// What a device would cost at least with so many columns of a table more.
+  /// Lower bound on the cost of a device with `num_columns` more columns of a table [ms].
   [[nodiscard]] double floor_with(int table, std::int64_t num_columns, int device);
 
-  /// Remembers all of two devices and the cost, for roll_back().
+  /// Saves the state of two devices and the cost, for roll_back().
   void remember(int one, int other);
-  /// Undoes what has been applied since `remember`, which was to these two devices only.
+  /// Undoes all changes since `remember`, which must have concerned these two devices only.
   void roll_back();
 
   /// Predicted cost of the plan; only what changed is computed anew.
   const PlanCost& cost();
 
-  /// What every plan with these computation costs and columns costs at least, and the sum of the
-  /// computation costs: a fraction of the price of cost().
+  /// A lower bound on the cost of every plan with these computation costs and columns, and the sum
+  /// of the computation costs. Takes a fraction of the time of cost().
   struct Floor {
     double cost_ms = 0.0;
     double compute_sum_ms = 0.0;
@@ -83,7 +84,7 @@ class ColumnAssignment {
     std::int64_t bytes = 0;
     double columns = 0.0;
     double floor_ms = 0.0;  ///< of its communication
-    bool changed = true;    ///< compute_ms_ and floor_ms are not those of its holdings
+    bool changed = true;    ///< compute_ms_ and floor_ms are out of date
   };
 
   /// A device as it was.

@@ -1,4 +1,4 @@
-// The course of a chain, whatever its neighbours are.
+// The run of a chain, whatever its neighbours are.
 #include "neuroshard/search/improve/improvement_chain.h"
 
 #include <algorithm>
@@ -9,12 +9,12 @@ namespace neuroshard {
 
 namespace {
 
-/// Share of the mean device in what is minimised: where the slowest device cannot be helped at
-/// once, less work elsewhere makes room for helping it later.
+/// Share of the mean device's cost in the objective: where no single step relieves the slowest
+/// device, less work elsewhere makes room for relieving it later.
 constexpr double kMeanShare = 0.1;
 
-/// When a device is ready for the forward all-to-all: all of them end together, so what holds the
-/// plan up is who starts it last.
+/// When a device is ready for the forward all-to-all: it ends on all devices together, so the
+/// device that starts it last delays the plan.
 double start_of(const DeviceCost& device) { return device.compute_ms + device.backward_comm_ms; }
 
 double all_to_alls_ns(int devices) {
@@ -102,7 +102,7 @@ double ImprovementChain::random_rise(double scale, double progress) {
 }
 
 std::optional<double> ImprovementChain::energy_within(double allowed) {
-  // Most neighbours are far too bad, and that is seen without the all-to-alls.
+  // Most neighbours are far too expensive, which shows without pricing the all-to-alls.
   if (least_energy() > allowed) return std::nullopt;
   ++stats_.plans_priced;
   const double energy = current_energy();

@@ -1,5 +1,5 @@
-// What the chains of the improvement have in common: a plan under change, its energy, what is
-// accepted, the best plan met, and where a chain ends. A kind of chain says what a neighbour is.
+// What all kinds of improvement chains share: the plan that changes, its energy, the acceptance
+// rule, the best plan so far, and the end of the chain. Each kind defines its own neighbours.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@
 
 namespace neuroshard {
 
-/// What all chains of a run have in common.
+/// Settings that all chains of a run share.
 struct ChainSettings {
   const LocalSearchOptions& options;
-  std::int64_t steps;  ///< length, whichever is reached first: neighbours drawn, and
+  std::int64_t steps;  ///< length, whichever is reached first: neighbours drawn, or
   double nominal_ms;   ///< nominal time [ms]
   std::uint64_t seed;
   std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -30,7 +30,7 @@ class ImprovementChain {
   ImprovementChain(const ImprovementChain&) = delete;
   ImprovementChain& operator=(const ImprovementChain&) = delete;
 
-  /// Plays the chain; the assignment is the best plan met then. To be called once.
+  /// Runs the chain, after which the assignment is the best plan met. To be called once.
   void run();
 
   [[nodiscard]] double best_cost() const { return stats_.best_cost_ms; }
@@ -51,26 +51,26 @@ class ImprovementChain {
   ImprovementChain(const Traits& traits, const Simulator& simulator, const ShardingPlan& plan,
                    const ChainSettings& settings, std::uint64_t stream);
 
-  /// Decides what it can of the next neighbour before the energy that is allowed is drawn.
+  /// Makes those decisions on the next neighbour that come before the allowed energy is drawn.
   virtual void prepare_step() {}
-  /// Goes to the next neighbour by `change`. False, with the plan as it was, if it is none or does
-  /// not fit.
+  /// Goes to the next neighbour by `change`. Returns false and leaves the plan unchanged if there
+  /// is no neighbour or it does not fit.
   virtual bool step() = 0;
   /// Leaves a neighbour: undoes all of this step's changes.
   virtual void step_back() { undo(changes_); }
-  /// The chain is at a new plan now, which is priced: its first, or an accepted neighbour.
+  /// Called when the chain is at a new plan with known cost: its first, or an accepted neighbour.
   virtual void arrived() {}
-  /// Steps of annealing that take as long as what this chain has done.
+  /// Steps of annealing that would take as long as this chain's work so far.
   [[nodiscard]] virtual double nominal_steps() const { return static_cast<double>(stats_.steps); }
 
-  /// Gives a device so many columns of a table more, or takes them if negative, as a part of this
-  /// step.
+  /// Gives a device `num_columns` more columns of a table, or takes them away if negative, as a
+  /// part of this step.
   void change(int table, std::int64_t num_columns, int device);
-  /// What a step of annealing counts, for this number of devices.
+  /// Nominal time of a step of annealing on this number of devices [ns].
   [[nodiscard]] static double step_ns(int devices);
 
   int random_device();
-  /// The device of the plan that is priced whose start is the latest, or the earliest.
+  /// The device of the priced plan that starts last, or first.
   [[nodiscard]] int slowest_device();
   [[nodiscard]] int quickest_device();
   [[nodiscard]] Piece random_holding(int device);
@@ -98,18 +98,18 @@ class ImprovementChain {
 
   void undo(std::vector<Change>& changes);
   [[nodiscard]] bool is_too_late() const;
-  /// Share of the chain's length that is behind it.
+  /// Share of the chain's length that is done.
   [[nodiscard]] double share_done() const;
   /// By how much the energy may rise in a step, by Metropolis' rule, drawn beforehand; the
   /// temperature is that of `progress`, from 0 to 1, on a plan whose first cost was `scale`.
   [[nodiscard]] double random_rise(double scale, double progress);
   /// The energy of the plan as it is, if it is no higher than allowed.
   std::optional<double> energy_within(double allowed);
-  /// What is minimised: the plan's cost and a share of the mean device's. Prices the plan.
+  /// The objective: the plan's cost and a share of the mean device's. Prices the plan.
   double current_energy();
-  /// What the energy is at least: a fraction of the price.
+  /// A lower bound on the energy, in a fraction of the time.
   double least_energy();
-  /// Takes note of an accepted step.
+  /// Records an accepted step.
   void keep_if_best();
 
   const Traits traits_;

@@ -21,7 +21,7 @@ constexpr double kShareCut = 0.25;      ///< of the pieces taken
 constexpr double kShareInOrder = 0.75;  ///< of the recreations: the costliest piece first
 constexpr double kShareSlowest = 0.8;   ///< of the ruins: begin at the slowest device
 /// Temperatures relative to the chain's first cost, falling geometrically from where annealing
-/// ends: what was recreated is seldom far from good.
+/// ends: recreated plans are seldom much worse.
 constexpr double kFirstTemperature = 1e-3;
 constexpr double kLastTemperature = 1e-5;
 
@@ -44,9 +44,9 @@ class LargeNeighbourhood final : public ImprovementChain {
 
   void arrived() override { slowest_ = slowest_device(); }
 
-  /// A piece tried on a device takes a head and, at times, two updates of a state: a third of a
-  /// step of annealing, which is two of the former and four of the latter. On many devices, steps
-  /// are longer and trials are not.
+  /// Trying a piece on a device takes one head evaluation and, at times, two updates of a state: a
+  /// third of a step of annealing, which takes two and four. On many devices, steps take longer and
+  /// trials do not.
   [[nodiscard]] double nominal_steps() const override {
     const int devices = assignment_.num_devices();
     const double trial_ns = step_ns(std::min(devices, kDevicesOfLongestTrial)) / 3.0;

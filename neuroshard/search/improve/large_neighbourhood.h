@@ -1,4 +1,5 @@
-// Improvement by taking several pieces at a time and giving them anew.
+// Large-neighbourhood search: takes several pieces at a time off their devices and places them
+// anew.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,10 @@
 
 namespace neuroshard {
 
-/// A chain that takes a few pieces at a time from one to three devices, mostly the slowest among
-/// them, and gives each, cut or whole, to the device that is cheapest with it, of at most 16 that
-/// it is tried on. It goes to what results by Metropolis' rule, much colder than annealing.
+/// A chain that takes a few pieces at a time from one to three devices, mostly including the
+/// slowest, and gives each, cut or whole, to the device that is cheapest with it among at most 16
+/// that it is tried on. It accepts the result by Metropolis' rule, at much lower temperatures than
+/// annealing.
 [[nodiscard]] std::unique_ptr<ImprovementChain> make_large_neighbourhood(
     const Simulator& simulator, const ShardingPlan& plan, const ChainSettings& settings,
     std::uint64_t stream);

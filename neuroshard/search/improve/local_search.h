@@ -12,8 +12,9 @@
 
 namespace neuroshard {
 
-/// What steps cost on the machine of docs/results.md, one thread, shipped models. The search counts
-/// its work by this, not by the clock, so that where it ends depends on the plan alone.
+/// Nominal time of the parts of a step: as measured on the machine of docs/results.md, one thread,
+/// shipped models. The search counts its work in this, not by the clock, so that its end depends on
+/// the plan alone.
 struct NominalStepTime {
   static constexpr double kStep_ns = 230.0;  ///< a neighbour and its floor
   static constexpr double kStepPerDevice_ns = 40.0;
@@ -21,7 +22,7 @@ struct NominalStepTime {
   static constexpr double kAllToAllsPerDevice_ns = 150.0;
 };
 
-/// What a round is like. The defaults are the thorough schedule.
+/// The chains of a round and their lengths. The defaults are the thorough schedule.
 struct LocalSearchOptions {
   /// In the round's order; each starts from the best plan of all rounds before.
   std::vector<ChainKind> chains{ChainKind::annealing, ChainKind::large_neighbourhood};
@@ -40,8 +41,8 @@ struct LocalSearchOptions {
 
 /// How much a run of the improvement may do, and its seed.
 struct LocalSearchBudget {
-  /// Of each chain, all rounds together; what is left after the last full round is not used, and
-  /// what is too little for one makes a shorter one. 0: as many as `nominal_ms` allows.
+  /// Of each chain, over all rounds. Steps left after the last full round are not used; too few for
+  /// one round make one shorter round. 0: as many as `nominal_ms` allows.
   std::int64_t steps = 0;
   /// Without steps: nominal time of all chains of all rounds on one thread [ms]; 0 or less: none.
   double nominal_ms = 0.0;
@@ -57,20 +58,20 @@ struct Rounds {
   /// time [ms].
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();
   double nominal_ms = std::numeric_limits<double>::infinity();
-  /// Rounds in a row below `least_round_gain` after which the search ends: all of them where the
-  /// budget is steps, which are asked for, half of them where it is time.
+  /// Rounds in a row below `least_round_gain` after which the search ends: all rounds where the
+  /// budget is steps, as the user asked for them, half of the rounds where it is time.
   std::int64_t patience = 0;
 };
 [[nodiscard]] Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& budget,
                                int world_size);
 
-/// Chains go from neighbour to neighbour. One of annealing takes columns of one table from one
-/// device to another: all of a piece, so that it moves or joins another piece of its table, or a
-/// part of it, so that it is cut at any multiple of 4 columns or an existing cut shifts; or
-/// exchanges such pieces of two devices, as many columns as make it fit where memory is tight. One
-/// of large neighbourhoods takes some pieces from several devices and gives them anew. Returns a
-/// plan that is valid and whose predicted cost is at most the given one's, which must be valid.
-/// Depends on the plan, the options and the budget alone unless the deadline comes first.
+/// Improves a plan by chains that go from neighbour to neighbour. A step of annealing moves columns
+/// of one table from one device to another: a whole piece, which moves or joins another piece of
+/// its table, or a part of it, which cuts it at any multiple of 4 columns or shifts an existing
+/// cut; or it exchanges such pieces of two devices, as many columns as make it fit where memory is
+/// tight. A step of large-neighbourhood search takes some pieces off several devices and places
+/// them anew. The given plan must be valid; the result is valid and predicted to cost at most as
+/// much. It depends on the plan, the options and the budget alone unless the deadline comes first.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
                                           const LocalSearchBudget& budget, ThreadPool& pool);

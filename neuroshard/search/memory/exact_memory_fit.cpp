@@ -16,7 +16,7 @@ class Search {
     std::stable_sort(items_.begin(), items_.end(), [&](const Item& a, const Item& b) {
       return bytes(a, a.least) > bytes(b, b.least);
     });
-    // What the tables from the i-th on need at least.
+    // Least memory that the tables from the i-th on need.
     needed_.resize(items_.size() + 1, 0);
     for (std::size_t i = items_.size(); i-- > 0;) {
       needed_[i] = needed_[i + 1] + bytes(items_[i], items_[i].quanta);
@@ -30,7 +30,7 @@ class Search {
   }
 
  private:
-  /// A table, in units of as many columns as its cuts are multiples of.
+  /// A table in quanta: the number of columns that its cuts are multiples of.
   struct Item {
     std::size_t table;
     std::int64_t quantum;  ///< columns
@@ -56,7 +56,7 @@ class Search {
                : shard_bytes(task_.tables[item.table], quanta * item.quantum, task_.optimizer);
   }
 
-  /// The most quanta, at most `limit`, that fit into so many bytes.
+  /// The most quanta, at most `limit`, that fit into `bytes` bytes.
   [[nodiscard]] std::int64_t most(const Item& item, std::int64_t limit, std::int64_t room) const {
     const std::int64_t fixed = shard_bytes(task_.tables[item.table], 0, task_.optimizer);
     const std::int64_t each = bytes(item, 1) - fixed;
@@ -74,7 +74,8 @@ class Search {
   }
 
   /// Divides what is left of a table among the devices from this one on. `before` is the room on
-  /// each before the table: devices that had the same get no more than the one before them.
+  /// each before the table: of devices that had the same room, none gets more than the one before
+  /// it.
   bool divide(std::size_t i, std::size_t device, std::int64_t left,
               const std::vector<std::int64_t>& before) {
     if (left == 0) return place(i + 1);

@@ -1,4 +1,4 @@
-// Fits tables into memory with few cuts, and searches for the memory or devices that it takes.
+// Fits tables into memory with few cuts, and searches for the memory or devices that they need.
 #include "neuroshard/search/memory/memory_fit.h"
 
 #include <fmt/format.h>
@@ -239,16 +239,17 @@ std::vector<Shard> fill_disturbed(const Task& task) {
   return {};
 }
 
-/// Decisions of the exact search before it gives up: some milliseconds.
+/// Decisions after which the exact search stops without an answer: some milliseconds.
 constexpr std::int64_t kExactNodes = 100'000;
 
-/// What disturbed orders find, or, where they do not and the task is small, trying all ways.
+/// The plan that disturbed orders find or, where they find none and the task is small, the exact
+/// search.
 std::vector<Shard> fill_stubbornly(const Task& task) {
   std::vector<Shard> shards = fill_disturbed(task);
   return shards.empty() ? fit_exactly(task, kExactNodes).shards : shards;
 }
 
-/// Pieces that a table is in at least, on devices of at most `bytes`; 1 if it fits on none.
+/// Least number of pieces of a table on devices of at most `bytes`; 1 if it fits on none.
 std::int64_t least_pieces(const Task& task, const Table& table, std::int64_t bytes) {
   const std::int64_t widest = widest_piece(table, table.embedding_dim, bytes, task.optimizer);
   return widest == 0 ? 1 : (table.embedding_dim - 1) / widest + 1;
@@ -262,7 +263,7 @@ std::int64_t uncut_bytes(const Task& task) {
   return sum;
 }
 
-/// The part of the needs that takes no search.
+/// The part of the needs that is known without a search.
 MemoryNeeds sizes(const Task& task) {
   MemoryNeeds needs;
   for (const std::int64_t bytes : task.topology.memory_bytes) {
@@ -293,7 +294,8 @@ bool certainly_infeasible(const MemoryNeeds& needs) {
   return needs.needed > needs.available || needs.largest_piece > needs.largest_device;
 }
 
-/// Is a plan found on so many devices of so much memory? `task` is scratch, its tables are used.
+/// Whether a plan is found on this number of devices of this memory. Changes the topology of
+/// `task`, which is scratch; its tables are used.
 bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
   task.topology.world_size = num_devices;
   task.topology.local_world_size = 1;
@@ -304,9 +306,9 @@ bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
          !fill_stubbornly(task).empty();
 }
 
-/// The smallest value in [lowest, highest], both at multiples of `step`, that is accepted, given
-/// that what is below `lowest` is not: strides that double, then bisection, so that the value
-/// before the result was tried and refused. nullopt if none was accepted.
+/// The smallest value in [lowest, highest], both multiples of `step`, that is accepted, given that
+/// no value below `lowest` is: strides that double, then bisection, so that the value before the
+/// result was tried and refused. nullopt if none was accepted.
 template <typename Accept>
 std::optional<std::int64_t> smallest_accepted(std::int64_t lowest, std::int64_t highest,
                                               std::int64_t step, const Accept& accept) {

@@ -1,4 +1,4 @@
-// Does any column-wise plan fit into the devices' memory, and if not: why, and what would do?
+// Does any column-wise plan fit into the devices' memory, and if not: why, and what would suffice?
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct MemoryFit {
 };
 
 /// Looks for a plan that fits: whole tables by best-fit decreasing, then halving what does not fit,
-/// then filling devices to the brim with columns of the table at hand, in several orders; takes
-/// the plan with the fewest cuts. Costs are not looked at. The task must be valid.
-/// A plan is found for certain if all tables, cut to 4 columns, leave room on every device for one
-/// more of the largest such piece, and no table says how narrow its pieces may be. Where the orders
-/// find none, every way is tried (exact_memory_fit.h), which small tasks are done with.
-/// About (tables + cuts) * log(devices) steps otherwise.
+/// then filling devices completely with columns of the current table, in several orders; takes the
+/// plan with the fewest cuts. Costs are not looked at. The task must be valid. A plan is found for
+/// certain if all tables, cut to 4 columns, leave room on every device for one more of the largest
+/// such piece, and no table says how narrow its pieces may be. Where the orders find none, an exact
+/// search follows (exact_memory_fit.h), which is complete for small tasks. Otherwise about (tables
+/// + cuts) * log(devices) steps.
 [[nodiscard]] MemoryFit fit_memory(const Task& task);
 
-/// What a task needs and what there is, in bytes.
+/// The memory that a task needs and that its devices have, in bytes.
 struct MemoryNeeds {
   std::int64_t necessary_cuts = 0;  ///< of tables larger than the largest device
   /// All tables with no more than the necessary cuts, as every piece of a table has optimizer state
@@ -51,11 +51,12 @@ struct MemoryNeeds {
   std::optional<int> sufficient_devices;
 };
 
-/// Measures the need and searches for what would do (tens of calls of fit_memory).
+/// Computes the need and searches for the memory and the devices that would suffice (tens of calls
+/// of fit_memory).
 [[nodiscard]] MemoryNeeds memory_needs(const Task& task);
 
 /// One line saying in numbers why a task for which fit_memory found no plan does not fit, the
-/// memory per device that would do, and the number of devices that would.
+/// memory per device that would suffice, and the number of devices that would.
 [[nodiscard]] InfeasibleError explain_infeasible(const Task& task);
 
 }  // namespace neuroshard

@@ -135,7 +135,7 @@ std::map<std::string, Interconnect> fitted_links(const std::vector<CostsFile>& f
   return links;
 }
 
-/// Adds the file's cluster to those that the model will know, or widens what is known of it.
+/// Adds the file's cluster to the model's clusters, or widens the range of one that it has already.
 void add_cluster(CommunicationModelInfo& info, const CommunicationCostsHeader& header,
                  const Interconnect& interconnect, const std::string& path) {
   const std::string name = cluster_name(header);

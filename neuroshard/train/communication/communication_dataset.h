@@ -12,7 +12,7 @@
 
 namespace neuroshard {
 
-/// What the all-to-alls of a file have in common.
+/// The properties that all all-to-alls of a file share.
 struct CommunicationFile {
   std::string cluster;  ///< name of its interconnect
   Topology topology;
@@ -39,11 +39,10 @@ struct CommunicationDataset {
   [[nodiscard]] int size() const { return static_cast<int>(direction.size()); }
 };
 
-/// A cluster's links are those that its files' headers have. Where they have none, because the
-/// cluster is a real one or a description of the user's own, they are `training`'s, if it has a
-/// cluster of that name, or else fitted to all its files.
-/// Throws InputError if a file is malformed, empty, given twice or one of `training`'s, or if two
-/// files give a cluster of a name different links.
+/// A cluster's links are those in its files' headers. If the headers have none, because the cluster
+/// is real or described by the user, its links are those of the cluster of that name in `training`,
+/// or else are fitted to all its files. Throws InputError if a file is malformed, empty, given
+/// twice or one of `training`'s, or if two files give a cluster of a name different links.
 [[nodiscard]] CommunicationDataset load_communication_dataset(
     const std::vector<std::string>& paths, const CommunicationDataset* training = nullptr);
 

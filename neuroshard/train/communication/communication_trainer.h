@@ -30,7 +30,7 @@ struct CommunicationTrainingResult {
   CommunicationMetrics validation;
   CommunicationMetrics unseen_placements;  ///< of the clusters and sizes trained on
   CommunicationMetrics held_out;           ///< the held-out files: other sizes, other clusters
-  /// What the links alone, without the network, make of the same two.
+  /// The same two metrics of the link schedule alone, without the network.
   CommunicationMetrics links_unseen_placements;
   CommunicationMetrics links_held_out;
   double seconds = 0.0;

@@ -10,11 +10,11 @@ namespace neuroshard {
 
 namespace {
 
-/// More samples would only take longer: there are four numbers to find.
+/// More samples would only take longer: there are four parameters.
 constexpr std::size_t kMostSamples = 200;
 constexpr double kShortestMs = 1e-6;
 
-/// Base-2 logarithms of what is fitted.
+/// Base-2 logarithms of the fitted parameters.
 struct Links {
   std::array<double, 2> rate;     ///< in the host, between hosts [GB/s]
   std::array<double, 2> latency;  ///< [ms]
@@ -28,7 +28,7 @@ struct Links {
   }
 };
 
-/// Sum over the devices of the first samples, and how many those are.
+/// Sum over the devices of the first samples, and their number.
 struct ErrorSum {
   double sum = 0.0;
   double count = 0.0;

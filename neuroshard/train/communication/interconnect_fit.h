@@ -1,4 +1,4 @@
-// Links of a cluster whose rates nobody knows, fitted to measured all-to-alls.
+// Links of a cluster with unknown rates, fitted to measured all-to-alls.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// The rates and latencies with which the link schedule is nearest to the measured backward
+/// The rates and latencies with which the link schedule is closest to the measured backward
 /// all-to-alls of one cluster's files, in which all devices start together: the smallest mean error
 /// of the logarithm. A level that no file has gets the rate of the other, and a card is each
 /// device's own. Each file must have samples.

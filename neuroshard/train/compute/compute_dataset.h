@@ -17,7 +17,7 @@ struct ComputeDataset {
   std::vector<int> first_piece;  ///< sample i has pieces [first_piece[i], first_piece[i + 1])
   std::vector<double> cost_ms;   ///< forward + backward
   std::vector<bool> held_out;    ///< made of tables that training must not see
-  std::vector<bool> mixed;  ///< made of such tables and others: of no use, in no part of a split
+  std::vector<bool> mixed;  ///< made of such tables and others: not used, in no part of a split
   std::vector<std::size_t> first_sample;  ///< of each file, in the order given
   TrainedRange range;
   std::string hardware;       ///< JSON object

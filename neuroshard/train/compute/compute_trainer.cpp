@@ -99,8 +99,8 @@ class Trainer {
     return std::chrono::duration<double>(Clock::now() - start_).count();
   }
 
-  /// Members at once, as many as there are threads: a step of one has serial parts, and ends with
-  /// its threads waiting for the last of them. Threads beyond that work on a member's steps.
+  /// Members are trained in parallel, one per thread: a step of a single member has serial parts,
+  /// and at its end threads wait for the last one. Further threads share a member's steps.
   std::vector<TrainableNetwork> train_members(
       ComputeTrainingResult& result, const std::function<void(const EpochStats&)>& on_epoch) {
     const int at_once = std::max(1, std::min(options_.members, pool_.num_threads()));

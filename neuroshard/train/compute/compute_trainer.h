@@ -18,7 +18,7 @@ namespace neuroshard {
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
   TrainingLoopOptions loop;
-  int members = 4;         ///< networks of the ensemble, trained side by side
+  int members = 4;         ///< networks of the ensemble, trained in parallel
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
@@ -44,8 +44,8 @@ struct ComputeTrainingResult {
 [[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);
 
 /// Bit-reproducible on one machine. Throws InputError if there are too few samples to split, or if
-/// their costs are so far apart that training does not stay within numbers. `on_epoch` is called by
-/// one thread at a time, after each epoch of any member, with the number of epochs done by all.
+/// their costs differ so much that training overflows. `on_epoch` is called by one thread at a
+/// time, after each epoch of any member, with the number of epochs done by all.
 [[nodiscard]] ComputeTrainingResult train_compute_model(
     const ComputeDataset& dataset, const ComputeTrainingOptions& options,
     const std::function<void(const EpochStats&)>& on_epoch = {});

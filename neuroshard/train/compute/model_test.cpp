@@ -1,4 +1,4 @@
-// Predictions beside measured costs.
+// Predictions against measured costs.
 #include "neuroshard/train/compute/model_test.h"
 
 #include <algorithm>

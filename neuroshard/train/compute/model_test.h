@@ -1,4 +1,4 @@
-// How well a computation cost model predicts costs that are in a file.
+// How well a computation cost model predicts the measured costs of a file.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace neuroshard {
 struct ModelTest {
   PredictionMetrics metrics;
   /// Median over the samples of measured over predicted cost, less 1: above 0 if the model is too
-  /// low. What remains of the error beside it is what samples of one file differ by.
+  /// low. The rest of the error is scatter among the samples of one file.
   double bias = 0.0;
 };
 

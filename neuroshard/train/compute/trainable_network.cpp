@@ -16,7 +16,7 @@ using Eigen::Index;
 using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
-/// As in inference: exp of more would only be the start of a divergence.
+/// As in inference: exp of larger values would only begin a divergence.
 constexpr float kMaxLogLoad = 20.0F;
 /// Predictions below this are lifted to it under the logarithm (units of the network's scale).
 constexpr float kSmallestCost = 1e-5F;

@@ -19,7 +19,7 @@ struct PieceBatch {
   [[nodiscard]] Eigen::Index size() const { return target.size(); }
 };
 
-/// What training minimises.
+/// The loss that training minimises.
 enum class Loss {
   squared_error,      ///< of the cost, as in the paper
   squared_log_error,  ///< of the cost's logarithm: every order of magnitude counts alike

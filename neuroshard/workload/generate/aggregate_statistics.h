@@ -1,4 +1,4 @@
-// What one batch does to all tables of a workload together.
+// The accesses of one batch to all tables of a workload together.
 #pragma once
 
 #include <cstdint>

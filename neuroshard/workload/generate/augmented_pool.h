@@ -14,7 +14,7 @@ namespace neuroshard {
 inline constexpr std::array<std::int64_t, 6> kPoolDims = {4, 8, 16, 32, 64, 128};
 
 /// Every table of every workload at every dimension of kPoolDims, so that all column-wise pieces
-/// occur; the table's own dimension plays no part. Named "workload/table/d16", dimensions in the
+/// occur; the table's own dimension does not matter. Named "workload/table/d16", dimensions in the
 /// inner loop. The names are unique if the workloads' are.
 [[nodiscard]] std::vector<Table> augmented_pool(std::span<const Workload> workloads);
 

@@ -18,11 +18,11 @@ namespace neuroshard {
 
 namespace {
 
-/// The published bins say little of rates far below one hit, whose rows are all hit once or not at
-/// all. This cold end is assumed.
+/// The published bins say little about rates far below one hit, whose rows are all hit once or not
+/// at all. This cold end is assumed.
 constexpr double kLowestRate = 0x1p-4;
 
-/// They say nothing of rates in the open last bin. The hottest row is assumed to be below this.
+/// They say nothing about rates in the open last bin. The hottest row is assumed to be below this.
 constexpr double kHighestRate = 0x1p18;
 
 /// Weight of the second differences of m: enough to choose among solutions, too little to move the

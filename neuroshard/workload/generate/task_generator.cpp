@@ -107,7 +107,7 @@ class Picker {
     return sum;
   }
 
-  /// True if the narrowest piece of each table fits a device of so much memory.
+  /// True if the narrowest piece of each table fits a device of `memory_bytes`.
   [[nodiscard]] bool can_be_cut_to_fit(const std::vector<Pick>& picks,
                                        std::int64_t memory_bytes) const {
     return std::all_of(picks.begin(), picks.end(), [&](const Pick& pick) {
@@ -135,7 +135,7 @@ Draw draw_fitting(const Workload& workload, const TaskGeneratorOptions& options,
       static_cast<std::size_t>(random.integer(options.min_tables, options.max_tables));
   const double capacity =
       static_cast<double>(options.memory_bytes) * static_cast<double>(options.num_devices);
-  // A stream of its own: the fill of a task has no part in which tables it has.
+  // A stream of its own: the fill of a task does not affect its tables.
   const double fill =
       Random::for_stream(mix64(options.seed), index).uniform(options.min_fill, options.max_fill);
   Picker picker(workload, options);

@@ -17,8 +17,8 @@ struct TaskGeneratorOptions {
   int local_devices = 0;            ///< of them on each host; 0: all
   std::string interconnect;         ///< of the topology; may be empty
   double max_pooling_factor = 0.0;  ///< of a table; 0: any
-  /// If max_fill is not 0, the devices of a task have no more memory than leaves its whole tables a
-  /// share of it that is uniform in [min_fill, max_fill].
+  /// If max_fill is not 0, each task's memory is reduced so that its whole tables fill a share of
+  /// it that is uniform in [min_fill, max_fill].
   double min_fill = 0.0;
   double max_fill = 0.0;
   std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< capacity of each device, bytes

@@ -34,7 +34,7 @@ AliasTable::AliasTable(std::span<const double> weights) : slots_(weights.size())
       small.push_back(high);
     }
   }
-  // What is left differs from 1 by rounding only and keeps its own outcome.
+  // The remaining slots differ from 1 by rounding only and keep their own outcomes.
 }
 
 }  // namespace neuroshard

@@ -1,4 +1,5 @@
-// What a reuse histogram alone says of a table: its statistics, and a distribution that has it.
+// Statistics of a table that follow from its reuse histogram alone, and a distribution with that
+// histogram.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ namespace neuroshard {
 /// Access classes whose closed form at `num_indices` lookups has approximately this histogram and
 /// number of distinct rows, on at most `num_embeddings` rows: non-negative least squares over a
 /// geometric grid of hits per row. Shares are within 0.03, mostly within 0.005, for tables of 100
-/// rows or more; with fewer, whole rows are too coarse for that. A histogram that no table of this
-/// size can have, e.g. rows hit once only where there are more lookups than rows, gets a near one
-/// that is possible.
+/// rows or more; with fewer, whole rows are too coarse for that. A histogram that is impossible for
+/// a table of this size, e.g. rows hit only once where there are more lookups than rows, is
+/// replaced by a close one that is possible.
 [[nodiscard]] IndexDistribution distribution_of_histogram(const ReuseHistogram& histogram,
                                                           std::int64_t num_embeddings,
                                                           double num_indices);

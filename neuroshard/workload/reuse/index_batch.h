@@ -30,7 +30,7 @@ class IndexSampler {
   /// is the pooling factor. Reuses the vectors' memory.
   void draw(std::int64_t batch_size, Random& random, IndexBatch& batch) const;
 
-  /// What rows are drawn from; valid as long as the sampler.
+  /// The distribution that rows are drawn from; valid as long as the sampler.
   [[nodiscard]] RowDistribution rows() const;
 
  private:

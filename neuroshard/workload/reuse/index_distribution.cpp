@@ -1,4 +1,4 @@
-// The closed form of a table's reuse, whatever way its accesses are given.
+// The closed form of a table's reuse, however its accesses are described.
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 #include "neuroshard/workload/reuse/histogram_reuse.h"

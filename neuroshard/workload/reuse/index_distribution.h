@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// What one batch does to a table's rows, in expectation.
+/// The accesses of one batch to a table's rows, in expectation.
 struct ReuseStatistics {
   double num_indices = 0.0;               ///< lookups: batch size * pooling factor
   double distinct_rows = 0.0;             ///< rows hit at least once
@@ -16,8 +16,8 @@ struct ReuseStatistics {
   std::array<double, kReuseBins> indices{};  ///< lookups that hit such rows; adds up to num_indices
 };
 
-/// Closed form: the hits of a row with probability p among n lookups are taken as Poisson(n p).
-/// A table that gives only a histogram answers with it for the batch size it was taken at (any
+/// Closed form: the hits of a row with probability p among n lookups are taken as Poisson(n p). A
+/// table that gives only a histogram returns it for the batch size of that histogram (any
 /// `batch_size` is taken to be that one).
 [[nodiscard]] ReuseStatistics reuse_statistics(const Table& table, std::int64_t batch_size);
 

@@ -1,4 +1,4 @@
-"""Plans for TorchRec: `NeuroShardPlanner` stands where `EmbeddingShardingPlanner` stands.
+"""Plans for TorchRec: `NeuroShardPlanner` takes the place of `EmbeddingShardingPlanner`.
 
     from neuroshard.torchrec import NeuroShardPlanner
 

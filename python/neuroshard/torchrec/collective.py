@@ -1,4 +1,4 @@
-"""What one rank tells all others."""
+"""Errors that one rank sends to all others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pickle
 
 
 def transferable(error: Exception) -> Exception:
-    """The error, or its text in one that other processes can read."""
+    """The error, or a substitute with its text that can be sent to other processes."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,4 +1,4 @@
-"""What is enumerated: one option of each table that we place, all of those left to TorchRec."""
+"""Enumeration of options: one of each table that we place, all of those left to TorchRec."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .tables import COLUMN_WISE, FUSED, TABLE_WISE
 
 
 class OptionEnumerator(EmbeddingEnumerator):
-    """Enumerates whole tables only where we place them, and estimates nothing unasked: most of the
-    time that TorchRec's planner takes goes into options that it then does not choose."""
+    """Enumerates whole tables only where we place them, and estimates only on demand: TorchRec's
+    planner spends most of its time on options that it then does not choose."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -31,7 +31,7 @@ class OptionEnumerator(EmbeddingEnumerator):
     def enumerate(
         self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
     ) -> list[ShardingOption]:
-        self._last_stored_module = None  # what others made of an earlier answer is not ours
+        self._last_stored_module = None  # others may have changed an earlier answer
         self._estimating = False
         try:
             return super().enumerate(module, sharders)
@@ -86,7 +86,7 @@ class GivenReservation(StorageReservation):
 def sharded_modules(
     module: nn.Module, sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> Iterator[tuple[nn.Module, ModuleSharder[nn.Module]]]:
-    """The modules that have a sharder; what is inside of them has none of its own."""
+    """The modules that have a sharder; modules inside of them have none of their own."""
     by_name = {sharder_name(sharder.module_type): sharder for sharder in sharders}
     waiting = [module]
     while waiting:

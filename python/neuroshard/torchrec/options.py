@@ -1,4 +1,5 @@
-"""What TorchRec's options and sharders say together: groups, room on devices, the optimizer."""
+"""Properties of all of TorchRec's options and sharders together: groups, room on devices, the
+optimizer."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def unite_groups(ours: Sequence[PlannedTable], options: Sequence[ShardingOption]
 
 
 def bytes_on(storage: Any, compute_device: str) -> int:
-    """Of a storage, what is on the device itself: memory of the host if that is a CPU."""
+    """The part of a storage on the device itself: memory of the host if that is a CPU."""
     return int(storage.ddr if compute_device == "cpu" else storage.hbm)
 
 
@@ -42,8 +43,8 @@ def free_storage(options: Sequence[ShardingOption], topology: Topology) -> list[
 def optimizer_of(
     ours: Sequence[PlannedTable], sharders: Sequence[ModuleSharder[nn.Module]]
 ) -> str:
-    """ "rowwise_adagrad" if any table keeps optimizer state, else "sgd": of the optimizers that
-    are measured, the one that is nearest."""
+    """ "rowwise_adagrad" if any table keeps optimizer state, else "sgd": the closest of the
+    measured optimizers."""
     names = {
         getattr(kind, "__name__", "")
         for planned in ours

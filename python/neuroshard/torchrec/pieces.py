@@ -1,4 +1,4 @@
-"""Pieces of a plan as FBGEMM looks them up best: few, and one of a table per device."""
+"""Pieces of a plan in the form that is fastest for FBGEMM: few, and one of a table per device."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def as_whole(table: Table | Mapping[str, Any]) -> Table:
 
 
 def cost_ms(plan: Plan) -> float:
-    """What its slowest device is predicted to take."""
+    """The predicted time of its slowest device."""
     assert plan.predicted is not None
     return plan.predicted.cost_ms
 

@@ -60,24 +60,24 @@ DEFAULT_MODELS = {
 #: of the same inputs differ.
 _STEPS = 30_000
 
-#: Cut tables must promise to be so much cheaper than whole ones. What a cut costs beyond the
-#: operator, no model sees: the outputs' columns are put in order again, forward and backward.
+#: Cut tables must be predicted to be cheaper than whole ones by this share. The cost of a cut
+#: beyond the operator is in no model: the outputs' columns are put in order again, forward and
+#: backward.
 _LEAST_GAIN_OF_CUTS = 0.02
 
 
 class NeuroShardPlanner(EmbeddingShardingPlanner):
-    """Stands where TorchRec's `EmbeddingShardingPlanner` stands, with its constructor arguments.
+    """Takes the place of TorchRec's `EmbeddingShardingPlanner`, with its constructor arguments.
 
     Places the tables of every `EmbeddingBagCollection` (weighted ones too) table-wise and
     column-wise, by predicted cost. Tables that may be sharded in neither way, other modules, and
-    kernels other than `fused` are left to TorchRec's own planner, which `proposer`, `partitioner`
-    and `performance_model` are for, and come first: what they take is not ours to give.
-    `left_to_torchrec` says which and why after `plan`, and so does the log.
+    kernels other than `fused` are left to TorchRec's own planner, for which `proposer`,
+    `partitioner` and `performance_model` are. They come first, and their memory is not available to
+    ours. After `plan`, `left_to_torchrec` and the log say which they are and why.
 
-    Constraints, the topology's memory and the storage reservation are kept by TorchRec's own
-    storage estimator: a plan that comes back fits by its account.
-
-    `timeout_seconds` is for TorchRec's planner; ours plays a number of steps, not a time.
+    Constraints, the topology's memory and the storage reservation are checked with TorchRec's own
+    storage estimator, by which every returned plan fits. `timeout_seconds` is for TorchRec's
+    planner; ours runs a number of steps, not a time.
 
     Beyond TorchRec's arguments:
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
@@ -155,8 +155,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         sharders: list[ModuleSharder[nn.Module]] | None = None,
         pg: dist.ProcessGroup | None = None,
     ) -> ShardingPlan:
-        """Plans on rank 0 of the process group and broadcasts the plan. What goes wrong there is
-        raised on every rank: none waits for a plan that does not come."""
+        """Plans on rank 0 of the process group and broadcasts the plan. An error there is raised on
+        every rank, so that none waits for a plan in vain."""
         group = pg if pg is not None else dist.GroupMember.WORLD
         if group is None:
             raise InputError(
@@ -237,7 +237,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     def _divided(
         self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
     ) -> tuple[list[PlannedTable], list[ShardingOption]]:
-        """Tables that we place, and the options of those that TorchRec's planner does."""
+        """Tables that we place, and the options of those that TorchRec's planner places."""
         tables_of_others = {
             name
             for child, sharder in sharded_modules(module, sharders)
@@ -376,7 +376,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 )
 
     def _found(self, task: Task) -> Plan:
-        """The plan of the search, whole tables preferred where cuts promise next to nothing."""
+        """The plan of the search; whole tables are preferred where cuts promise almost no gain."""
         try:
             found = self._search(task)
         except InfeasibleError as error:
@@ -459,7 +459,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         )
 
     def _storage_bytes(self, option: ShardingOption) -> list[int]:
-        """What TorchRec's storage estimator says of each shard."""
+        """Bytes of each shard by TorchRec's storage estimator."""
         estimators = [
             estimator
             for estimator in getattr(self._enumerator, "_estimators", [])

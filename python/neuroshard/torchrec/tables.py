@@ -60,7 +60,7 @@ def copy_of(option: ShardingOption) -> ShardingOption:
 
 
 def reason_to_leave(option: ShardingOption, is_pooled_collection: bool) -> str:
-    """Why TorchRec's planner is to place this table; empty if ours is."""
+    """Why TorchRec's planner must place this table; empty if ours does."""
     if not is_pooled_collection:
         return "not a table of an EmbeddingBagCollection"
     if option.dependency is not None:
@@ -71,7 +71,7 @@ def reason_to_leave(option: ShardingOption, is_pooled_collection: bool) -> str:
 
 
 def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
-    """Raises InputError for constraints that cannot be meant."""
+    """Raises InputError for constraints that make no sense."""
     known = {sharding_type.value for sharding_type in ShardingType}
     kernels = {kernel.value for kernel in EmbeddingComputeKernel}
     for name, constraint in constraints.items():
@@ -112,7 +112,7 @@ def feature_counts(collection: Any) -> dict[str, int]:
 
 
 def per_feature(given: Sequence[float] | None, default: float, number: int) -> list[float]:
-    """One value for each of so many features."""
+    """One value for each of `num_features` features."""
     values = list(given or [default])
     return values * number if len(values) == 1 else values
 
@@ -140,8 +140,8 @@ def to_table(
     storage_bytes: Any,
     rowwise_state: bool,
 ) -> Table:
-    """The table of the task. `batch_size` is one rank's; `storage_bytes(option)` gives what
-    TorchRec's estimator says each shard of an option takes."""
+    """The table of the task. `batch_size` is one rank's; `storage_bytes(option)` gives the bytes of
+    each shard of an option by TorchRec's estimator."""
     rows, columns = planned.option.tensor.shape
     element_bytes = planned.option.tensor.element_size()
     least = (constraint and constraint.min_partition) or 0
@@ -173,7 +173,7 @@ def to_table(
 def extra_bytes(
     planned: PlannedTable, columns: int, storage_bytes: Any, counted: Any
 ) -> tuple[int, int]:
-    """Bytes per shard and per column that TorchRec's estimator has beyond `counted(columns)`.
+    """Bytes per shard and per column by which TorchRec's estimate exceeds `counted(columns)`.
 
     The estimate of a shard is affine in its columns, up to rounding: two widths give it. What the
     task counts may exceed it (the optimizer's state, of which TorchRec knows only where the

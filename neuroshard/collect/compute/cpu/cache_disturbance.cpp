@@ -1,4 +1,4 @@
-// Reading what the caches do not hold.
+// Reads memory that the caches do not hold.
 #include "neuroshard/collect/compute/cpu/cache_disturbance.h"
 
 #include <algorithm>

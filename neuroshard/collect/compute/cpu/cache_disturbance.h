@@ -1,4 +1,4 @@
-// Memory that is read between passes, so that what is timed finds the caches full of other things.
+// Memory that is read between passes, so that a timed pass finds other data in the caches.
 #pragma once
 
 #include <cstddef>

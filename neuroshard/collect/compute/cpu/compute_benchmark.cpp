@@ -15,7 +15,7 @@ namespace neuroshard {
 namespace {
 
 constexpr std::int64_t kAlignment = 64;
-/// Small enough that weights and optimizer state stay what they are however long it runs.
+/// Small enough that weights and optimizer state hardly change, however long it runs.
 constexpr float kLearningRate = 1e-7F;
 
 template <typename F>
@@ -46,14 +46,15 @@ void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
   fill(buffer, false, pool);
 }
 
-/// What is no larger than the arena is in the caches or is not, whatever is read between.
+/// By default beyond any cache, but no more than the arena: a small arena stays in the caches or
+/// not, whatever else is read.
 std::int64_t disturb_bytes(const ComputeBenchmarkOptions& options) {
   if (options.disturb_bytes > 0) return options.disturb_bytes;
   return std::min(CacheDisturbance::beyond_any_cache(),
                   std::max(options.arena_bytes, std::int64_t{1} << 20));
 }
 
-/// About what a pass over a piece of `rows` rows reads, in whole cache lines.
+/// Bytes that a pass over a piece of `rows` rows reads, about, in whole cache lines.
 std::int64_t bytes_of_pass(const Table& table, std::int64_t rows, std::int64_t row_bytes,
                            std::int64_t batch_size) {
   const ReuseStatistics reuse = reuse_statistics(table, batch_size);

@@ -26,15 +26,15 @@ struct ComputeBenchmarkOptions {
                                         ///< any cache, or as much as the arena if that is less
   DataType data_type = DataType::fp32;  ///< what the arena is filled with
   RepetitionOptions repetitions;
-  /// Reads all over the arena for so long per GiB before the first measurement: newly allocated
-  /// memory is slow at first, as a virtual machine's host still gathers it in large pages.
+  /// Time per GiB for which the arena is read before the first measurement: newly allocated memory
+  /// is slow at first, as a virtual machine's host still gathers it in large pages.
   double settle_seconds_per_gib = 2.0;
 };
 
 /// This machine's CPU, measuring. One arena of memory serves all sets: the values in a table do not
 /// change its cost, so pieces lie at random places of the arena and may overlap. A piece larger
 /// than the arena wraps around it (row r lies where row r mod m would, m rows fitting into the
-/// arena); the arena must be far larger than the caches for that not to show.
+/// arena); the arena must be far larger than the caches, or the times show it.
 class ComputeBenchmark final : public MeasuringDevice {
  public:
   explicit ComputeBenchmark(const ComputeBenchmarkOptions& options);
@@ -74,11 +74,11 @@ class ComputeBenchmark final : public MeasuringDevice {
   std::vector<std::vector<IndexBatch>> spare_batches_;
 };
 
-/// The machine that this runs on, as it stands in the header of files measured on its CPU.
+/// This machine, as in the header of files measured on its CPU.
 [[nodiscard]] Json cpu_hardware_json();
 
-/// What this machine is and what is measured on it; its description names the threads and the
-/// number of sets in flight.
+/// A backend of this machine's CPU; its description includes the threads and the number of sets in
+/// flight.
 [[nodiscard]] ComputeBackendFactory cpu_backend(const ComputeBenchmarkOptions& options,
                                                 int in_flight);
 

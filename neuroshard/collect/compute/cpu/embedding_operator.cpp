@@ -12,11 +12,11 @@ namespace neuroshard {
 
 namespace {
 
-/// All work is dealt out in at least so many pieces per thread where its size allows, so that
-/// threads end together: then a set's cost is close to the sum of its tables' costs, whether one
-/// table dominates or not.
+/// Least number of work items per thread, where the size of the work allows, so that threads end
+/// together: then a set's cost is close to the sum of its tables' costs, whether one table
+/// dominates or not.
 constexpr std::int64_t kPiecesPerThread = 8;
-/// A forward block has at least as many bytes as hide dealing it out.
+/// A forward block has at least enough bytes to hide the cost of dealing it out.
 constexpr std::int64_t kSmallestForwardBlock = 32 * 1024;
 constexpr std::int64_t kLargestForwardBlock = 512 * 1024;
 /// Lookups per row part, at least and at the most: the largest parts' keys and scratch (16 B each)
@@ -34,7 +34,7 @@ std::int64_t forward_bytes(const OperatorTable& table, std::int64_t lookups,
   return (lookups + batch_size) * std::max<std::int64_t>(table.num_columns * 4, 64);
 }
 
-/// Work of so many lookups of the backward pass, in columns: sorting a key is worth some.
+/// Work of `lookups` lookups of the backward pass, in columns: sorting a key counts as 16.
 std::int64_t backward_work(const OperatorTable& table, std::int64_t lookups) {
   return lookups * (table.num_columns + 16);
 }

@@ -1,5 +1,5 @@
 // The fused embedding operator on the CPU: many table pieces in one call, sum pooling, backward
-// fused with the optimizer. This is what the computation cost is measured on.
+// fused with the optimizer. Computation costs are measured on this operator.
 #pragma once
 
 #include <cstdint>

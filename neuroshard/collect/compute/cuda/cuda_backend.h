@@ -1,4 +1,4 @@
-// Measuring on GPUs: the fused operator's costs behind the interface that the CPU's have.
+// Measuring the fused operator on GPUs, behind the same interface as on the CPU.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@ struct CudaBackendOptions {
   std::vector<int> devices;  ///< that measure at the same time; empty: all that the process may use
   std::int64_t arena_bytes = std::int64_t{4} << 30;  ///< on each device, for the tables
   DataType data_type = DataType::fp32;               ///< what the arena is filled with
-  /// Nobody else uses a GPU's multiprocessors, so times scatter by a percent, to both sides. Six
-  /// are the fewest that give a median an interval of 95 %: from the smallest to the largest, as of
-  /// seven and eight. Three more leave out one of each.
+  /// No other program uses a GPU's multiprocessors, so times scatter by a percent, to both sides.
+  /// Six values are the fewest for a 95 % interval of the median, which then reaches from the
+  /// smallest to the largest, as with seven and eight. With three more it leaves out the smallest
+  /// and the largest.
   RepetitionOptions repetitions{.quantile = 0.5,
                                 .target_interval = 0.02,
                                 .warm_ups = 1,
@@ -26,12 +27,12 @@ struct CudaBackendOptions {
                                 .further_repetitions = 3};
   /// Read before every pass, in sizes of the second-level cache: caches keep some lines for long.
   int disturbance = 4;
-  /// Of larger tables no more rows are there; lookups wrap around them as around the arena.
+  /// Most rows of a table in memory; lookups of larger tables wrap around them as around the arena.
   std::int64_t most_rows = kMaxEmbeddings;
 };
 
-/// Throws MachineError where this executable has no CUDA, or the machine no driver, none new
-/// enough, or no device; InputError for a device that is not there, or devices of several kinds.
+/// Throws MachineError where this executable has no CUDA, or the machine has no driver, too old a
+/// driver, or no device; InputError for an id without a device, or for devices of several kinds.
 [[nodiscard]] ComputeBackendFactory cuda_backend(const CudaBackendOptions& options);
 
 /// Devices of this process among those of its host: under mpirun, its share of them, by its number

@@ -19,7 +19,7 @@ int driver_version() {
   return version;
 }
 
-/// The runtime gives one error for a driver that is too old and for one that is not there.
+/// The runtime gives the same error for a driver that is too old and for one that is missing.
 [[noreturn]] void fail_without_driver() {
   const int driver = driver_version();
   if (driver == 0) throw MachineError("cuda: expected an NVIDIA driver, found none");
@@ -90,7 +90,7 @@ DeviceInfo device_info(int device) {
 
 DeviceBuffer::~DeviceBuffer() { (void)cudaFree(data_); }
 
-/// What it held is given back first: there may not be room for both.
+/// The old memory is freed first: there may not be room for both.
 cudaError_t DeviceBuffer::try_allocate(std::size_t bytes) {
   bytes_ = 0;
   check(cudaFree(std::exchange(data_, nullptr)), "memory");

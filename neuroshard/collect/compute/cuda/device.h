@@ -1,4 +1,4 @@
-// CUDA's errors as ours, and what a device is; needs the toolkit's headers.
+// CUDA's errors as exceptions, and properties of a device; needs the toolkit's headers.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ class OutOfDeviceMemory : public OutOfMemory {
 };
 
 /// Throws OutOfDeviceMemory or MachineError "cuda: ..." unless `status` is success. `what` names
-/// the work during which it showed, which may be later than that which caused it.
+/// the work during which the error showed, which may come after the work that caused it.
 void check(cudaError_t status, const char* what);
 
 /// Devices that the process may use. Throws MachineError, one line that says what is missing: a
@@ -51,10 +51,10 @@ class DeviceBuffer {
     return *this;
   }
 
-  /// Makes room for so many bytes at least, and a quarter more where it must grow, so that it
-  /// seldom does; what it held is lost then. Throws OutOfDeviceMemory.
+  /// Makes room for at least `bytes` bytes. Where it must grow, it takes a quarter more, so that it
+  /// seldom does, and loses its content. Throws OutOfDeviceMemory.
   void reserve(std::size_t bytes);
-  /// So many bytes and no more, for what will not grow. Throws OutOfDeviceMemory.
+  /// Exactly `bytes` bytes, for buffers that will not grow. Throws OutOfDeviceMemory.
   void allocate(std::size_t bytes);
 
   template <class T = std::byte>

@@ -57,8 +57,7 @@ class DeviceGroup {
       tile.values[0] = *from;
     }
   }
-  /// What is written is read by other kernels, much later: it should not push rows out of the
-  /// cache.
+  /// Stores are read by other kernels, much later: they should not evict rows from the cache.
   template <int E>
   __device__ void store(float* to, const Tile<E>& tile) const {
     if (!takes_part_) return;

@@ -13,7 +13,7 @@ namespace neuroshard::cuda {
 namespace {
 
 constexpr std::int64_t kAlignment = 256;
-/// Small enough that weights and optimizer state stay what they are however long it runs.
+/// Small enough that weights and optimizer state hardly change, however long it runs.
 constexpr float kLearningRate = 1e-12F;
 constexpr float kEpsilon = 1e-8F;
 
@@ -158,8 +158,7 @@ std::unique_ptr<PreparedSet> DeviceWorker::prepare(const PieceSet& set, std::int
     free_working_memory();
     try_to_prepare(set, batch_size, optimizer);
   }
-  // Of what it touches the pooled outputs alone: with one set at a time the number is of no
-  // account.
+  // Counts the pooled outputs only: with one set at a time the number does not matter.
   return std::make_unique<Prepared>(*this, static_cast<std::int64_t>(activations_.size()));
 }
 

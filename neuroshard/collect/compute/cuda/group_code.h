@@ -1,6 +1,6 @@
-// How code that a group of GPU threads runs together is marked. It is written against an interface,
-// *group*, of which there is one for GPU threads (device_group.cuh) and one for the host, on which
-// the tests run the very same code.
+// Conventions of code that a group of GPU threads runs together. It is written against an
+// interface, *group*, with one implementation for GPU threads (device_group.cuh) and one for the
+// host, on which the tests run the very same code.
 //
 // A group has as many threads as a row has vectors (of 16 bytes, usually), 32 at the most: a *tile*
 // of a row is spread over its threads, one vector each, and everything else (rows, positions,
@@ -17,7 +17,7 @@
 //   add(tile, tile), add(tile, weights)
 //   sum_of_squares(tile), broadcast(leader's value)
 //
-// All threads of a group come by each call together.
+// All threads of a group make each call together.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Sizes of tasks and segments, and where everything lies.
+// Sizes of tasks and segments, and the layout in memory.
 #include "neuroshard/collect/compute/cuda/launch_plan.h"
 
 #include <fmt/format.h>
@@ -19,13 +19,13 @@ constexpr std::int64_t kWaves = 4;
 /// the most.
 constexpr std::int64_t kFewestRows = 8;
 constexpr std::int64_t kMostRows = 128;
-/// A bag so much longer than a range is cut.
+/// A bag that is longer than a range by this factor is cut.
 constexpr std::int64_t kLongBag = 16;
 /// Ranges of a table whose bags are cut: bounds the partial sums of one bag, which are added up one
 /// after the other.
 constexpr std::int64_t kMostCutRanges = 16 * 1024;
 constexpr std::int64_t kMostItems = 512;
-/// Items of a segment of the levels above the first, of which there are few.
+/// Items per segment in the levels above the first, which have few items.
 constexpr std::int64_t kPartialsPerSegment = 64;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }

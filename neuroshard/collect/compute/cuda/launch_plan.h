@@ -26,7 +26,7 @@ struct DeviceLookups {
   std::int64_t longest_bag = 0;
 };
 
-/// What every kernel needs to know of a table piece.
+/// The fields of a table piece that every kernel needs.
 struct TableLayout {
   void* weights = nullptr;
   float* optimizer_state = nullptr;
@@ -107,8 +107,8 @@ struct LaunchPlan {
 };
 
 /// Throws InputError if a row of all tables and a bag do not fit into 64 bits together.
-/// `resident_threads`: those that the device runs at once; what is dealt out keeps all of them busy
-/// several times over where there is enough of it.
+/// `resident_threads`: those that the device runs at once; the plan gives each of them several
+/// tasks where there is enough work.
 [[nodiscard]] LaunchPlan plan_launches(std::span<const OperatorTable> tables,
                                        std::span<const DeviceLookups> lookups,
                                        std::int64_t batch_size, std::int64_t resident_threads);
@@ -125,7 +125,7 @@ NEUROSHARD_HOST_DEVICE int table_of_block(const Plan* plans, int num_tables, std
   return low;
 }
 
-/// What group number `group` of a block does; the last block of a table may have groups to spare.
+/// The work of group number `group` of a block; the last block of a table may have spare groups.
 template <class Plan>
 NEUROSHARD_HOST_DEVICE std::int64_t task_of_group(const Plan& plan, std::int64_t block, int group) {
   return (block - plan.first_block) * (kThreadsPerBlock / plan.lanes) + group;

@@ -21,7 +21,7 @@ void launch_fill(void* data, std::size_t bytes, bool as_fp16, cudaStream_t strea
 /// Reads all of the memory.
 void launch_read(const void* data, std::size_t bytes, unsigned* sink, cudaStream_t stream);
 
-/// Keeps the stream busy for so long.
+/// Keeps the stream busy for this time.
 void launch_wait(double milliseconds, cudaStream_t stream);
 
 }  // namespace neuroshard::cuda

@@ -1,4 +1,4 @@
-// The kernels of the fused embedding operator: which thread does what of pooling.h and
+// The kernels of the fused embedding operator: the mapping of threads to the work of pooling.h and
 // row_updates.h, and the sort between them.
 #include <cub/device/device_radix_sort.cuh>
 

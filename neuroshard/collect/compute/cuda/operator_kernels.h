@@ -28,7 +28,7 @@ void launch_pooling(const LaunchPlan& plan, const DevicePlan& device, const Pool
 void launch_keys(const LaunchPlan& plan, const DevicePlan& device, LookupKey* keys,
                  cudaStream_t stream);
 
-/// Bytes of scratch memory that sorting so many keys takes.
+/// Bytes of scratch memory that sorting `num_keys` keys takes.
 [[nodiscard]] std::size_t sort_scratch_bytes(std::int64_t num_keys, KeyBits bits);
 
 /// Sorts by row, stably: within a row, lookups stay in the order of the batch. Returns which of the

@@ -1,4 +1,4 @@
-// The forward pass: what a group of threads does with its bags.
+// The forward pass: how a group of threads pools its bags.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace neuroshard::cuda {
 
-/// Rows that a group has on the way from memory at once. Bags do not interrupt it: the rows of many
+/// Rows that a group loads from memory at the same time. Bags do not interrupt it: the rows of many
 /// short bags are as many independent loads as those of one long bag.
 inline constexpr int kPoolingUnroll = 8;
 /// Ends of bags that one prefetch brings: caches are filled by 32 bytes.
@@ -38,8 +38,9 @@ NEUROSHARD_HOST_DEVICE PathPoint point_on_path(const std::int64_t* offsets, std:
   return {low, steps - low};
 }
 
-/// What a task pools: the bags that end in [first.bag, last.bag), of the first one only the lookups
-/// from first.lookup; and of bag last.bag, which other tasks go on with, those before last.lookup.
+/// The part that a task pools: the bags that end in [first.bag, last.bag), of the first one only
+/// the lookups from first.lookup; and of bag last.bag, which other tasks go on with, those before
+/// last.lookup.
 struct BagRange {
   PathPoint first;
   PathPoint last;
@@ -188,7 +189,7 @@ struct PoolingBuffers {
   float* partials = nullptr;  ///< LaunchPlan::pooling_partials floats
 };
 
-/// Does what `stage` (1, or 2 after all of 1) has for a group of a block.
+/// Does the work of `stage` (1, or 2 after all of 1) for a group of a block.
 template <class Group>
 NEUROSHARD_GROUP_CODE void pool_task(Group& group, const TableLayout& table,
                                      const PoolingPlan& plan, std::int64_t batch_size,

@@ -1,4 +1,4 @@
-// The backward pass: what a group of threads does with its segment of the sorted lookups, or of the
+// The backward pass: how a group of threads reduces its segment of the sorted lookups, or of the
 // partial sums that segments have left (ReductionPlan).
 #pragma once
 
@@ -60,7 +60,7 @@ struct PartialItems {
   }
 };
 
-/// Which items a segment has, and what lies around them.
+/// The items of a segment, and the keys around them.
 struct Segment {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -80,7 +80,7 @@ NEUROSHARD_HOST_DEVICE Segment segment_of(const ReductionPlan& plan, const Items
   return segment;
 }
 
-/// What a segment tells the next level; nothing to tell if it is the only one.
+/// Writes the segment's partial sums for the next level; none if it is the only segment.
 template <class Group>
 NEUROSHARD_GROUP_CODE void write_keys_of_partials(Group& group, const ReductionPlan& plan,
                                                   const PartialSums& next, std::int64_t number,
@@ -91,8 +91,8 @@ NEUROSHARD_GROUP_CODE void write_keys_of_partials(Group& group, const ReductionP
       goes_on == kNoRow ? kNoRow : 2 * goes_on + (goes_on == came_in ? 1 : 0);
 }
 
-/// What a row's gradient is multiplied with; adds to the optimizer's state. `state` is what the
-/// leading thread has read of it.
+/// The factor of a row's gradient; updates the optimizer's state. `state` is the value that the
+/// leading thread has read.
 template <class Group>
 NEUROSHARD_GROUP_CODE float update_rate(Group& group, const TableLayout& table,
                                         const UpdateRule& rule, std::int64_t row, float state,
@@ -135,7 +135,8 @@ NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
   std::int64_t current = segment.row_before;
   bool began_here = false;
   std::int64_t came_in = kNoRow;
-  // What a key names is waited for; the key itself should not be, and no register is left for it.
+  // The load of an item must be waited for; that of its key should not be, and no register is left
+  // for it.
   const auto prefetch_keys = [&](std::int64_t item) {
     if (item < segment.end) group.prefetch(items.keys + item);
   };
@@ -311,7 +312,7 @@ NEUROSHARD_GROUP_CODE void reduce_task(Group& group, const TableLayout& table,
   }
 }
 
-/// What the kernels of the backward pass have in common.
+/// Arguments that the kernels of the backward pass share.
 struct ReductionBuffers {
   const LookupKey* sorted_keys = nullptr;
   int bag_bits = 0;
