@@ -46,6 +46,9 @@ struct RefinementOptions {
   ComputeTrainingOptions training;
 };
 
+/// The files in `folder` that are written, and read by a run that goes on.
+[[nodiscard]] std::vector<std::string> refinement_files(const RefinementOptions& options);
+
 /// What came of a round: plans of the model trained on all before, measured.
 struct RefinementRound {
   int round = 0;
