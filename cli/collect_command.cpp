@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/collect/communication/communication_collector.h"
 #include "neuroshard/collect/communication/process_collection.h"
@@ -137,6 +138,7 @@ void run(CollectCommunicationOptions& options) {
     if (options.platform.empty()) {
       throw InputError("--backend simgrid needs --platform");
     }
+    refuse_output_that_is_input(collection.path, {options.platform});
     measured = simulate_communication_costs(collection, options.platform);
   } else {
     if (!options.platform.empty()) {
@@ -205,6 +207,7 @@ void add_merge(CLI::App& collect) {
       ->required();
   command->add_option("-o,--output", options->output, "File to write (.jsonl[.gz])")->required();
   command->callback([options] {
+    refuse_output_that_is_input(options->output, options->costs);
     const MergedCosts merged = merge_compute_costs(options->costs, options->output);
     fmt::print(stderr, "{}", merged_text(options->output, merged));
   });

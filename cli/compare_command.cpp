@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/comparison_options.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
@@ -37,9 +38,22 @@ struct CompareOptions {
   std::string output;
 };
 
+/// Of the outputs, the journal is also read.
+void refuse_outputs_that_are_inputs(const CompareOptions& options,
+                                    const std::vector<std::string>& task_files) {
+  for (const auto& inputs :
+       {task_files, options.run.models, options.run.controls, {options.setting.platform}}) {
+    refuse_output_that_is_input(options.journal, inputs, "--journal");
+    refuse_output_that_is_input(options.output, inputs);
+  }
+  refuse_output_that_is_input(options.output, {options.journal});
+}
+
 void run(const CompareOptions& options) {
+  const std::vector<std::string> task_files = find_task_files(options.tasks);
+  refuse_outputs_that_are_inputs(options, task_files);
   if (!options.output.empty()) require_writable(options.output);
-  const std::vector<NamedTask> tasks = read_named_tasks(find_task_files(options.tasks));
+  const std::vector<NamedTask> tasks = read_named_tasks(task_files);
   const CostModels models = load_cost_models(options.run.models, tasks.front().task.topology);
   const std::string& platform = options.setting.platform;
   if (!platform.empty()) {

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/comparison_options.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/evaluate/comparison_run.h"
@@ -35,6 +36,8 @@ void run(PaperTableCommand& options) {
   table.tasks.memory_bytes = parse_bytes(options.memory, "--memory");
   table.tasks.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   table.models = options.run.models;
+  refuse_output_that_is_input(options.output, table.models);
+  refuse_output_that_is_input(options.output, paper_table_journals(table));
   if (!options.output.empty()) require_writable(options.output);
   ComparisonRun comparison(find_planners(options.run.algorithms),
                            comparison_run_options(options.run));

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/task_options.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
@@ -50,6 +51,8 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
 }
 
 void run(const CLI::App& command, PlanOptions& options) {
+  refuse_output_that_is_input(options.output, {options.task.file, options.like});
+  refuse_output_that_is_input(options.output, options.request.models);
   const PlannedTask result = planned(command, options);
   if (!options.output.empty()) write_plan(result.document, options.output);
   print_notes(result.notes);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output_files.h"
 #include "cli/warnings.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/plan/plan_task.h"
@@ -23,6 +24,8 @@ struct PriceOptions {
 };
 
 void run(const PriceOptions& options) {
+  refuse_output_that_is_input(options.output, {options.plan});
+  refuse_output_that_is_input(options.output, options.models);
   const PricedPlan priced = price_plan(read_plan(options.plan), {options.models}, options.plan);
   if (!options.output.empty()) write_plan(priced.document, options.output);
   print_notes(priced.notes);

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -46,6 +47,12 @@ struct RefineOptions {
 
 void run(RefineOptions& options) {
   RefinementOptions& refinement = options.refinement;
+  for (const auto& inputs : {refinement.costs, options.models, refinement_files(refinement)}) {
+    refuse_output_that_is_input(options.output, inputs);
+  }
+  for (const std::string& file : refinement_files(refinement)) {
+    refuse_output_that_is_input(file, refinement.costs, "--folder");
+  }
   TaskGeneratorOptions& tasks = refinement.tasks;
   refinement.workload = find_workload(options.workload, options.workload_seed);
   std::tie(tasks.min_tables, tasks.max_tables) = parse_range(options.tables, "--tables");

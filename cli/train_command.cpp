@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
@@ -68,6 +69,7 @@ std::string name_of(const Options& options) {
 }
 
 void run(const TrainComputeOptions& options) {
+  refuse_output_that_is_input(options.output, options.costs);
   const ComputeArchitecture architecture =
       compute_architecture_from_string(options.architecture, "--architecture");
   ComputeTrainingOptions training = architecture == ComputeArchitecture::published
@@ -138,6 +140,8 @@ void print_result(const CommunicationTrainingResult& result,
 }
 
 void run(const TrainCommunicationOptions& options) {
+  refuse_output_that_is_input(options.output, options.costs);
+  refuse_output_that_is_input(options.output, options.held_out);
   CommunicationTrainingOptions training;
   if (options.epochs > 0) training.loop.epochs = options.epochs;
   training.seed = options.seed;

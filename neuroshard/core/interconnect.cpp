@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <vector>
 
 #include "neuroshard/core/error.h"
@@ -103,10 +102,10 @@ void validate(const Interconnect& interconnect) {
     }
   };
   const auto require_rate = [&](double rate, const char* field) {
-    require(std::isfinite(rate) && rate > 0.0, field, "a bandwidth above 0", rate);
+    require(is_link_rate(rate), field, "a bandwidth between 1e-9 and 1e9 GB/s", rate);
   };
   const auto require_latency = [&](double latency, const char* field) {
-    require(std::isfinite(latency) && latency >= 0.0, field, "a time of at least 0", latency);
+    require(is_link_latency(latency), field, "a time between 0 and 1e6 ms", latency);
   };
   const auto require_share = [&](double share, const char* field) {
     require(share > 0.0 && share <= 1.0, field, "a share above 0, at most 1", share);

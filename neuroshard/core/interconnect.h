@@ -34,8 +34,21 @@ struct Interconnect {
   [[nodiscard]] bool has_links_of(const Interconnect& other) const;
 };
 
-/// Throws InputError "interconnect NAME.field: ..." unless rates are above 0, latencies at least 0,
-/// shares in (0, 1], and hosts and cards have devices.
+/// What a link may be, wherever it is read: beyond these, times are no use and their sums overflow.
+inline constexpr double kMinLinkGbPerS = 1e-9;  ///< one byte a second
+inline constexpr double kMaxLinkGbPerS = 1e9;
+inline constexpr double kMaxLinkLatencyMs = 1e6;
+
+/// Whether it is a rate or a latency within these limits; NaN is none.
+[[nodiscard]] constexpr bool is_link_rate(double gb_per_s) {
+  return gb_per_s >= kMinLinkGbPerS && gb_per_s <= kMaxLinkGbPerS;
+}
+[[nodiscard]] constexpr bool is_link_latency(double ms) {
+  return ms >= 0.0 && ms <= kMaxLinkLatencyMs;
+}
+
+/// Throws InputError "interconnect NAME.field: ..." unless rates and latencies are within the
+/// limits, shares in (0, 1], and hosts and cards have devices.
 void validate(const Interconnect& interconnect);
 
 /// The presets, from data sheets; the only table of them.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -13,7 +14,9 @@ namespace neuroshard {
 std::vector<std::int64_t> device_memory(const Task& task, const ShardingPlan& plan) {
   std::vector<std::int64_t> bytes(task.topology.world_size, 0);
   for (const Shard& shard : plan.shards) {
-    bytes[shard.device] += shard_bytes(task.tables[shard.table], shard.num_columns, task.optimizer);
+    bytes[shard.device] =
+        add_saturated(bytes[shard.device],
+                      shard_bytes(task.tables[shard.table], shard.num_columns, task.optimizer));
   }
   return bytes;
 }

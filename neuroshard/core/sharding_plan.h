@@ -40,7 +40,7 @@ struct ShardingPlan {
   std::vector<Shard> shards{};
 };
 
-/// Bytes on each device.
+/// Bytes on each device; 2^63 - 1 where there are more.
 [[nodiscard]] std::vector<std::int64_t> device_memory(const Task& task, const ShardingPlan& plan);
 
 /// Why the plan is not valid for its task, one line per violation; empty means valid: every column

@@ -1,12 +1,15 @@
 // The simulator: puts a plan's computation and its two all-to-alls together into its cost.
 #include "neuroshard/cost/simulator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/cost_value.h"
 
 namespace neuroshard {
 
@@ -30,6 +33,15 @@ std::vector<double> column_sums(const Task& task, const ShardingPlan& plan) {
         static_cast<double>(pooled_columns(task.tables[shard.table], shard.num_columns));
   }
   return columns;
+}
+
+/// Throws InputError unless each is a cost; `of` says what of a device.
+template <typename Model>
+void require_costs(std::span<const double> ms, const Model& model, const char* of) {
+  for (std::size_t d = 0; d < ms.size(); ++d) {
+    if (!is_cost(ms[d]))
+      throw not_a_cost(model.name(), fmt::format("device {}'s {}", d, of), ms[d]);
+  }
 }
 
 }  // namespace
@@ -56,6 +68,8 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
                             std::span<const double> columns) const {
   const std::size_t world_size = task_.topology.world_size;
   assert(compute_ms.size() == world_size && columns.size() == world_size);
+  // The first invalid cost names its model: what follows from it is no other model's fault.
+  require_costs(compute_ms, *compute_, "computation");
   // One allocation for all temporaries; the search calls this from many threads.
   std::vector<double> scratch(3 * world_size);
   const std::span<double> backward_ms(scratch.data(), world_size);
@@ -63,10 +77,12 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
   const std::span<double> forward_ms(scratch.data() + 2 * world_size, world_size);
 
   communication_->backward(task_.topology, task_.batch_size, columns, backward_ms);
+  require_costs(backward_ms, *communication_, "backward all-to-all");
   for (std::size_t d = 0; d < world_size; ++d) start_ms[d] = backward_ms[d] + compute_ms[d];
   const double earliest = *std::min_element(start_ms.begin(), start_ms.end());
   for (double& start : start_ms) start -= earliest;
   communication_->forward(task_.topology, task_.batch_size, columns, start_ms, forward_ms);
+  require_costs(forward_ms, *communication_, "forward all-to-all");
 
   PlanCost result;
   result.devices.resize(world_size);
@@ -77,6 +93,10 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
     device.forward_comm_ms = forward_ms[d];
     device.num_columns = std::llround(columns[d]);
     result.cost_ms = std::max(result.cost_ms, device.total_ms());
+  }
+  if (!is_cost(result.cost_ms)) {  // the sum of costs may leave the range of numbers
+    throw not_a_cost(communication_->name() + " and " + compute_->name(), "the plan",
+                     result.cost_ms);
   }
   return result;
 }
@@ -103,6 +123,9 @@ std::vector<MemberRange> Simulator::member_ranges(const ShardingPlan& plan) cons
   const std::size_t num_members = compute_->num_members();
   std::vector<double> costs(task_.topology.world_size * num_members);
   compute_->member_costs(device_states(plan), {}, costs);
+  for (const double ms : costs) {
+    if (!is_cost(ms)) throw not_a_cost(compute_->name(), "a device by one of its networks", ms);
+  }
   std::vector<MemberRange> ranges;
   for (auto first = costs.begin(); first != costs.end();
        first += static_cast<std::ptrdiff_t>(num_members)) {

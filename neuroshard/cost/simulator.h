@@ -24,7 +24,9 @@ struct MemberRange {
   }
 };
 
-/// Prices plans of one task. Immutable after construction, so threads may share it.
+/// Prices plans of one task. Immutable after construction, so threads may share it. What it returns
+/// is finite and at least 0: pricing throws InputError, which names the model, where a model's
+/// prediction is not.
 class Simulator {
  public:
   /// Keeps copies of the pointers and of the task. Throws InputError if the task is not valid.
@@ -45,7 +47,7 @@ class Simulator {
   void encode(int table, std::int64_t num_columns, std::span<double> contribution) const;
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
-  /// all-to-alls. `memory_bytes` of the result is left 0.
+  /// all-to-alls. `memory_bytes` of the result is left 0. Costs of computation must be finite too.
   [[nodiscard]] PlanCost combine(std::span<const double> compute_ms,
                                  std::span<const double> columns) const;
 

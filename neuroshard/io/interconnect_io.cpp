@@ -5,17 +5,17 @@ namespace neuroshard {
 
 namespace {
 
-double number_above_0(const JsonReader& object, const char* key) {
+double rate_from(const JsonReader& object, const char* key) {
   const JsonReader field = object.field(key);
   const double value = field.number();
-  if (value <= 0.0) field.fail("a number above 0");
+  if (!is_link_rate(value)) field.fail("a bandwidth between 1e-9 and 1e9 GB/s");
   return value;
 }
 
-double number_from_0(const JsonReader& object, const char* key) {
+double latency_from(const JsonReader& object, const char* key) {
   const JsonReader field = object.field(key);
   const double value = field.number();
-  if (value < 0.0) field.fail("a number of at least 0");
+  if (!is_link_latency(value)) field.fail("a time between 0 and 1e6 ms");
   return value;
 }
 
@@ -31,10 +31,10 @@ void set_links(Json& object, const Interconnect& interconnect) {
 
 Interconnect links_from(const JsonReader& object) {
   Interconnect interconnect;
-  interconnect.intra_host_gb_per_s = number_above_0(object, "intra_host_gb_per_s");
-  interconnect.intra_host_latency_ms = number_from_0(object, "intra_host_latency_ms");
-  interconnect.card_gb_per_s = number_above_0(object, "inter_host_gb_per_s");
-  interconnect.inter_host_latency_ms = number_from_0(object, "inter_host_latency_ms");
+  interconnect.intra_host_gb_per_s = rate_from(object, "intra_host_gb_per_s");
+  interconnect.intra_host_latency_ms = latency_from(object, "intra_host_latency_ms");
+  interconnect.card_gb_per_s = rate_from(object, "inter_host_gb_per_s");
+  interconnect.inter_host_latency_ms = latency_from(object, "inter_host_latency_ms");
   interconnect.devices_per_card =
       static_cast<int>(object.field("devices_per_card").integer(1, 1 << 30));
   return interconnect;

@@ -18,6 +18,14 @@ namespace neuroshard {
 
 namespace {
 
+std::string cell_name(int devices, std::int64_t max_dim) {
+  return fmt::format("devices-{}-max-dim-{}", devices, max_dim);
+}
+
+std::string journal_of(const PaperTableOptions& options, const std::string& cell) {
+  return fmt::format("{}/{}.jsonl", options.folder, cell);
+}
+
 /// Tables of the paper's tasks, per device.
 constexpr double kFewestTables = 2.5;
 constexpr double kMostTables = 15.0;
@@ -88,6 +96,16 @@ std::vector<NamedTask> paper_tasks(const PaperTableOptions& options, const Workl
   return tasks;
 }
 
+std::vector<std::string> paper_table_journals(const PaperTableOptions& options) {
+  std::vector<std::string> paths;
+  for (const int devices : options.devices) {
+    for (const std::int64_t max_dim : options.max_dims) {
+      paths.push_back(journal_of(options, cell_name(devices, max_dim)));
+    }
+  }
+  return paths;
+}
+
 std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
                                             ComparisonRun& comparison,
                                             const PaperTableCallbacks& callbacks) {
@@ -100,12 +118,11 @@ std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
     for (const std::int64_t max_dim : options.max_dims) {
       const std::vector<NamedTask> tasks = paper_tasks(options, workload, devices, max_dim);
       const CostModels models = load_cost_models(options.models, tasks.front().task.topology);
-      const std::string name = fmt::format("devices-{}-max-dim-{}", devices, max_dim);
-      const std::vector<ComparisonEntry> entries =
-          comparison.compare(tasks, {&models, 1}, fmt::format("{}/{}.jsonl", options.folder, name),
-                             [&](const ComparisonProgress& progress) {
-                               if (callbacks.on_progress) callbacks.on_progress(name, progress);
-                             });
+      const std::string name = cell_name(devices, max_dim);
+      const std::vector<ComparisonEntry> entries = comparison.compare(
+          tasks, {&models, 1}, journal_of(options, name), [&](const ComparisonProgress& progress) {
+            if (callbacks.on_progress) callbacks.on_progress(name, progress);
+          });
       cells.push_back({devices, max_dim, summarize(entries)});
     }
     if (callbacks.on_devices) {

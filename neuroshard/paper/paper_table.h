@@ -49,6 +49,9 @@ struct PaperTableCallbacks {
                                                  const Workload& workload, int devices,
                                                  std::int64_t max_dim);
 
+/// The files in `folder` that are written, and read by a run that goes on.
+[[nodiscard]] std::vector<std::string> paper_table_journals(const PaperTableOptions& options);
+
 /// All cells, by devices and then by dimension. Throws InputError for a folder that cannot be
 /// written, and as `comparison` does.
 [[nodiscard]] std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,

@@ -22,6 +22,13 @@ namespace neuroshard {
 
 namespace {
 
+constexpr const char* kModelEnding = "model.safetensors";
+constexpr const char* kCostsEnding = "jsonl";
+
+std::string file_of(const RefinementOptions& options, int round, const char* ending) {
+  return fmt::format("{}/round-{}.{}", options.folder, round, ending);
+}
+
 /// Share of the tables that the shipped collector keeps from training.
 constexpr double kHeldOutShare = 0.1;
 /// Draws of a task that has a plan before the memory is called too tight.
@@ -94,13 +101,14 @@ class Refinement {
 
  private:
   [[nodiscard]] std::string file(int round, const char* ending) const {
-    return fmt::format("{}/round-{}.{}", options_.folder, round, ending);
+    return file_of(options_, round, ending);
   }
 
   /// Trains on the given costs and on those measured in the first `rounds` rounds.
   ComputeTrainingResult train(std::size_t rounds, const std::vector<double>& drifts) {
     std::vector<std::string> files = options_.costs;
-    for (std::size_t i = 0; i < rounds; ++i) files.push_back(file(static_cast<int>(i), "jsonl"));
+    for (std::size_t i = 0; i < rounds; ++i)
+      files.push_back(file(static_cast<int>(i), kCostsEnding));
     ComputeDataset dataset =
         load_compute_dataset(files, feature_schema_of(options_.training.architecture));
     const std::size_t given = rounds > 0 ? dataset.first_sample[options_.costs.size()] : 0;
@@ -111,7 +119,7 @@ class Refinement {
 
   std::shared_ptr<const NeuralComputeModel> model_of(int round, const std::vector<double>& drifts,
                                                      const RefinementResult& result) {
-    const std::string path = file(round, "model.safetensors");
+    const std::string path = file(round, kModelEnding);
     std::error_code error;
     if (!std::filesystem::exists(path, error)) {
       write_compute_model(*train(result.rounds.size(), drifts).model, path);
@@ -203,7 +211,7 @@ class Refinement {
                                 {"controls", static_cast<std::int64_t>(controls.size())}};
     given.seed = mix64(options_.tasks.seed + static_cast<std::uint64_t>(round));
     given.in_flight = static_cast<int>(std::min<std::size_t>(given.sets.size(), kMostInFlight));
-    const std::string path = file(round, "jsonl");
+    const std::string path = file(round, kCostsEnding);
     const ComputeBackendFactory backend =
         options_.backend ? *options_.backend : cpu_backend(options_.benchmark, given.in_flight);
     if (!is_complete(path, given)) {
@@ -269,6 +277,15 @@ class Refinement {
 };
 
 }  // namespace
+
+std::vector<std::string> refinement_files(const RefinementOptions& options) {
+  std::vector<std::string> paths;
+  for (int round = 0; round < options.num_rounds; ++round) {
+    paths.push_back(file_of(options, round, kModelEnding));
+    paths.push_back(file_of(options, round, kCostsEnding));
+  }
+  return paths;
+}
 
 RefinementResult refine_model(const RefinementOptions& options,
                               const std::shared_ptr<const CommunicationCostModel>& communication,

@@ -46,6 +46,9 @@ struct RefinementOptions {
   ComputeTrainingOptions training;
 };
 
+/// The files in `folder` that are written, and read by a run that goes on.
+[[nodiscard]] std::vector<std::string> refinement_files(const RefinementOptions& options);
+
 /// The result of a round: measured plans of the model that was trained on all earlier rounds.
 struct RefinementRound {
   int round = 0;

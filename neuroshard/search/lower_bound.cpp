@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/cost/cost_value.h"
+
 namespace neuroshard {
 
 namespace {
@@ -92,7 +94,9 @@ double lower_bound_ms(const Simulator& simulator) {
     }
     largest = std::max(largest, cheapest);
   }
-  return std::max(compute.cost(mean) + floor_ms(mean_columns), largest) * (1.0 - kRounding);
+  const double bound = std::max(compute.cost(mean) + floor_ms(mean_columns), largest);
+  if (!is_cost(bound)) throw not_a_cost(compute.name(), "any plan at least", bound);
+  return bound * (1.0 - kRounding);
 }
 
 }  // namespace neuroshard

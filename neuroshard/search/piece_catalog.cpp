@@ -1,8 +1,15 @@
 // The distinct pieces that a search meets.
 #include "neuroshard/search/piece_catalog.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <limits>
 #include <tuple>
+
+#include "neuroshard/cost/cost_value.h"
 
 namespace neuroshard {
 
@@ -29,9 +36,17 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
   const std::span<double> contribution = contributions_[static_cast<std::size_t>(type)];
   simulator_.encode(table, num_columns, contribution);
   const Task& task = simulator_.task();
+  const double single_cost = simulator_.compute().cost(contribution);
+  const bool finite = std::all_of(contribution.begin(), contribution.end(),
+                                  [](double value) { return std::isfinite(value); });
+  if (!finite || !is_cost(single_cost)) {
+    throw not_a_cost(
+        simulator_.compute().name(),
+        fmt::format("{} columns of table \"{}\"", num_columns, task.tables[table].name),
+        finite ? single_cost : std::numeric_limits<double>::quiet_NaN());
+  }
   facts_.push_back({table, num_columns, neuroshard::pooled_columns(task.tables[table], num_columns),
-                    shard_bytes(task.tables[table], num_columns, task.optimizer),
-                    simulator_.compute().cost(contribution)});
+                    shard_bytes(task.tables[table], num_columns, task.optimizer), single_cost});
   return type;
 }
 

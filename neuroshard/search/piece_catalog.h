@@ -21,7 +21,7 @@ class PieceCatalog {
   explicit PieceCatalog(const Simulator& simulator);
 
   /// The piece's type, encoded now if it is new. `num_columns` is a multiple of 4 or the whole
-  /// table's.
+  /// table's. Throws InputError, which names model and table, if the model gives no finite cost.
   PieceType add(int table, std::int64_t num_columns);
 
   [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }

@@ -274,5 +274,51 @@ TEST(CliCommunication, AClusterOfTheUsersOwn) {
                                                                 "trained on 2 to 4, got 8")));
 }
 
+/// Two hosts and the link between them.
+std::string platform_with(const std::string& bandwidth, const std::string& latency,
+                          const std::string& speed) {
+  return fmt::format(
+      "<?xml version='1.0'?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">"
+      "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">"
+      "<host id=\"a\" speed=\"{}\"/><host id=\"b\" speed=\"1Gf\"/>"
+      "<link id=\"wire\" bandwidth=\"{}\" latency=\"{}\"/>"
+      "<route src=\"a\" dst=\"b\"><link_ctn id=\"wire\"/></route></zone></platform>",
+      speed, bandwidth, latency);
+}
+
+TEST(CliCommunication, AClusterThatCannotBeIsRefusedBeforeItIsSimulated) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string bandwidth = "cluster.xml: link wire: expected a bandwidth between 1 and 1e18 ";
+  const std::string latency =
+      "cluster.xml: link wire: expected a latency between 0 and 1000 s, got ";
+  const std::string speed = "cluster.xml: host a: expected a speed above 0 flop/s, got ";
+  struct Case {
+    const char* bandwidth;
+    const char* latency;
+    const char* speed;
+    std::string message;
+  };
+  for (const Case& bad : std::vector<Case>{{"0Bps", "1us", "1Gf", bandwidth + "bytes/s, got 0"},
+                                           {"-1GBps", "1us", "1Gf", bandwidth},
+                                           {"nanBps", "1us", "1Gf", bandwidth},
+                                           {"infBps", "1us", "1Gf", bandwidth},
+                                           {"1e-300Bps", "1us", "1Gf", bandwidth},
+                                           {"1GBps", "1e308s", "1Gf", latency + "1e+308"},
+                                           {"1GBps", "-1s", "1Gf", latency + "-1"},
+                                           {"1GBps", "nans", "1Gf", latency},
+                                           {"1GBps", "infs", "1Gf", latency},
+                                           {"1GBps", "1us", "0f", speed + "0"},
+                                           {"1GBps", "1us", "-1f", speed},
+                                           {"1GBps", "1us", "nanf", speed}}) {
+    Arguments collect = simulate(folder.file("costs.jsonl"), 2, 1, 4);
+    collect[5] = folder.write("cluster.xml", platform_with(bad.bandwidth, bad.latency, bad.speed));
+    expect_refusal(folder, collect, bad.message);
+  }
+  Arguments collect = simulate(folder.file("costs.jsonl"), 2, 1, 4);
+  collect[5] = folder.write("cluster.xml", platform_with("1Bps", "0s", "1f"));
+  (void)expect_success(collect);
+}
+
 }  // namespace
 }  // namespace neuroshard

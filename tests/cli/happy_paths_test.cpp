@@ -336,7 +336,7 @@ TEST(Cli, PlanLikeMakesThePlanAgain) {
   for (const Arguments& option : {Arguments{"--seed", "5"}, Arguments{"--workload", "dlrm-2021"},
                                   Arguments{"--threads", "1"}}) {
     expect_refusal(folder, Arguments{"plan", "--like", first} + option,
-                   "--like: expected only --model, --json and -o with it, got " + option[0]);
+                   "--like excludes " + option[0] + ": only --model, --json and -o go with it");
   }
   expect_refusal(folder, {"plan", "--like", first, "--model", "analytic-a100-80gb"},
                  "not the computation model that the plan was made with");

@@ -127,7 +127,7 @@ TEST(CliRefusals, SettingsThatATaskCannotHave) {
                  "batch_size: expected 1024, for which table \"ad\" gives its reuse histogram");
   expect_refusal(folder, plan + Arguments{"--local-devices", "3"} + kModels, "local_world_size");
   expect_refusal(folder, plan + Arguments{"--workload", "mlperf-dlrm-dcnv2"} + kModels,
-                 "expected a task file or --workload, got both");
+                 "plan needs a task file or --workload, got both");
 }
 
 TEST(CliRefusals, NumbersOfOtherCommands) {

@@ -66,16 +66,20 @@ TEST(Interconnect, ImpossibleValuesAreRefusedByField) {
     return input_error([&] { validate(interconnect); });
   };
   EXPECT_NO_THROW(validate(some_interconnect()));
-  EXPECT_EQ(refusal([](Interconnect& i) { i.inter_host_latency_ms = -1.0; }),
-            "interconnect some.inter_host_latency_ms: expected a time of at least 0, got -1");
-  EXPECT_EQ(refusal([](Interconnect& i) {
-              i.intra_host_latency_ms = std::numeric_limits<double>::infinity();
-            }),
-            "interconnect some.intra_host_latency_ms: expected a time of at least 0, got inf");
+  EXPECT_EQ(
+      refusal([](Interconnect& i) { i.inter_host_latency_ms = -1.0; }),
+      "interconnect some.inter_host_latency_ms: expected a time between 0 and 1e6 ms, got -1");
+  EXPECT_EQ(
+      refusal([](Interconnect& i) {
+        i.intra_host_latency_ms = std::numeric_limits<double>::infinity();
+      }),
+      "interconnect some.intra_host_latency_ms: expected a time between 0 and 1e6 ms, got inf");
   EXPECT_EQ(refusal([](Interconnect& i) { i.intra_host_gb_per_s = 0.0; }),
-            "interconnect some.intra_host_gb_per_s: expected a bandwidth above 0, got 0");
-  EXPECT_EQ(refusal([](Interconnect& i) { i.card_gb_per_s = -2.0; }),
-            "interconnect some.card_gb_per_s: expected a bandwidth above 0, got -2");
+            "interconnect some.intra_host_gb_per_s: expected a bandwidth between 1e-9 and 1e9 "
+            "GB/s, got 0");
+  EXPECT_EQ(
+      refusal([](Interconnect& i) { i.card_gb_per_s = -2.0; }),
+      "interconnect some.card_gb_per_s: expected a bandwidth between 1e-9 and 1e9 GB/s, got -2");
   EXPECT_EQ(refusal([](Interconnect& i) { i.intra_host_share = 0.0; }),
             "interconnect some.intra_host_share: expected a share above 0, at most 1, got 0");
   EXPECT_EQ(refusal([](Interconnect& i) { i.card_share = 1.5; }),
@@ -107,6 +111,16 @@ TEST(Interconnect, LinksAreTheSameWhateverTheirName) {
   EXPECT_TRUE(differs([](Interconnect& i) { i.card_share = 1.0; }));
   EXPECT_TRUE(differs([](Interconnect& i) { i.inter_host_latency_ms = 0.0; }));
   EXPECT_TRUE(differs([](Interconnect& i) { i.devices_per_card = 4; }));
+}
+
+TEST(Interconnect, TimesThatNoSumCouldHoldAreRefused) {
+  Interconnect interconnect = some_interconnect();
+  interconnect.inter_host_latency_ms = 1e308;
+  EXPECT_EQ(input_error([&] { validate(interconnect); }),
+            "interconnect some.inter_host_latency_ms: expected a time between 0 and 1e6 ms, got "
+            "1e+308");
+  EXPECT_FALSE(is_link_latency(std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_FALSE(is_link_rate(std::numeric_limits<double>::quiet_NaN()));
 }
 
 }  // namespace

@@ -224,5 +224,24 @@ RC_GTEST_PROP(SortShardsProperty, TheOrderDoesNotDependOnTheInput, ()) {
   RC_ASSERT(sorted.shards == shuffled.shards);
 }
 
+TEST(Violations, MemoryIsNotSummedPastItsEnd) {
+  // 16 tables of 2^60 bytes, which are 0 modulo 2^64, on a device of one byte.
+  Task task;
+  task.batch_size = 64;
+  ShardingPlan plan;
+  for (int t = 0; t < 16; ++t) {
+    task.tables.push_back(make_table(std::to_string(t), kMaxEmbeddings, kMaxEmbeddingDim));
+    plan.shards.push_back({t, 0, kMaxEmbeddingDim, 0});
+  }
+  task.topology = make_topology(1, 1, 1);
+  EXPECT_THAT(violations(task, plan),
+              ElementsAre(testing::HasSubstr("device 0: expected at most")));
+  for (std::size_t tables = 1; tables <= 16; ++tables) {
+    plan.shards.resize(tables);
+    EXPECT_GE(device_memory(task, plan)[0], std::int64_t{1} << 60);
+    plan.shards.resize(16, {0, 0, kMaxEmbeddingDim, 0});
+  }
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -7,14 +7,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <thread>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "tests/cost/arbitrary_task.h"
+#include "tests/io/io_test_util.h"
 
 namespace neuroshard {
 namespace {
@@ -274,6 +277,79 @@ RC_GTEST_PROP(StateGridProperty, SumsAreExactInAnyOrder, ()) {
   const double backwards = std::accumulate(values.rbegin(), values.rend(), 0.0);
   RC_ASSERT(forwards == backwards);
   for (const double value : values) RC_ASSERT((forwards + value) - value == forwards);
+}
+
+/// Every device with pieces costs `ms`.
+class ConstantCompute : public FusingCompute {
+ public:
+  explicit ConstantCompute(double ms) : ms_(ms) {}
+  std::string name() const override { return "constant"; }
+  void costs_with(std::span<const double>, std::span<const double>,
+                  std::span<double> costs) const override {
+    std::fill(costs.begin(), costs.end(), ms_);
+  }
+
+ private:
+  double ms_;
+};
+
+TEST(Simulator, CostsThatAreNoneAreRefusedByTheirModel) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = {make_table("a", 100, 16)};
+  // Four devices on one card: their schedule waits for one another.
+  task.topology = make_topology(8, 4, 1'000'000);
+  const auto communication =
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
+  const ShardingPlan plan{{{0, 0, 16, 0}}};
+  for (const auto& [ms, text] : {std::pair{std::numeric_limits<double>::quiet_NaN(), "nan"},
+                                 {std::numeric_limits<double>::infinity(), "inf"},
+                                 {-1.0, "-1"}}) {
+    const Simulator simulator(task, std::make_shared<ConstantCompute>(ms), communication);
+    const std::string expected = ": expected a finite time of at least 0 ms, got ";
+    EXPECT_EQ(input_error([&] { (void)simulator.cost(plan); }),
+              "constant: cost of device 0's computation" + expected + text);
+    EXPECT_EQ(input_error([&] { (void)simulator.member_ranges(plan); }),
+              "constant: cost of a device by one of its networks" + expected + text);
+  }
+}
+
+TEST(LinkSchedule, EndsWhateverItIsGiven) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
+  const Topology topology = make_topology(8, 4);
+  LinkSchedule schedule(find_interconnect("pcie4"), topology, 64);
+  std::vector<double> ends(8);
+  for (const double odd : {kNan, kInfinity, -kInfinity, kLargest, -kLargest, kSmallest}) {
+    for (const double other : {0.0, 16.0, odd}) {
+      std::vector<double> columns(8, other);
+      std::vector<double> starts(8, 0.0);
+      columns[2] = odd;
+      schedule.ends(columns, starts, ends);
+      EXPECT_EQ(std::isfinite(odd), !std::isnan(ends[0])) << odd;
+      starts[3] = odd;
+      schedule.ends(columns, starts, ends);
+      std::fill(columns.begin(), columns.end(), 16.0);
+      schedule.ends(columns, starts, ends);
+      EXPECT_EQ(std::isfinite(odd), !std::isnan(ends[0])) << odd;
+    }
+  }
+}
+
+TEST(Simulator, TablesThatAreHardlyEverLookedUpHaveACost) {
+  for (const double zipf_exponent : {0.0, 1.1}) {
+    Task task;
+    task.batch_size = 1;
+    task.tables = {make_table("a", kMaxEmbeddings, 16, std::numeric_limits<double>::denorm_min())};
+    task.tables[0].index_distribution = IndexDistribution{.zipf_exponent = zipf_exponent};
+    task.topology = make_topology(1, 1, 1);
+    const Simulator simulator(
+        task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
+        std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4")));
+    EXPECT_GE(simulator.cost({{{0, 0, 16, 0}}}).cost_ms, 0.0);
+  }
 }
 
 }  // namespace

@@ -34,11 +34,11 @@ TEST(InterconnectIo, RefusesImpossibleLinks) {
     return input_error([&] { (void)links_from(JsonReader(json, "f")); });
   };
   EXPECT_EQ(refusal("intra_host_gb_per_s", 0.0),
-            "f: intra_host_gb_per_s: expected a number above 0, got 0.0");
+            "f: intra_host_gb_per_s: expected a bandwidth between 1e-9 and 1e9 GB/s, got 0.0");
   EXPECT_EQ(refusal("inter_host_gb_per_s", -1.0),
-            "f: inter_host_gb_per_s: expected a number above 0, got -1.0");
+            "f: inter_host_gb_per_s: expected a bandwidth between 1e-9 and 1e9 GB/s, got -1.0");
   EXPECT_EQ(refusal("inter_host_latency_ms", -0.5),
-            "f: inter_host_latency_ms: expected a number of at least 0, got -0.5");
+            "f: inter_host_latency_ms: expected a time between 0 and 1e6 ms, got -0.5");
   EXPECT_EQ(refusal("devices_per_card", 0),
             "f: devices_per_card: expected an integer between 1 and 1073741824, got 0");
 }

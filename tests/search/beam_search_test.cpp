@@ -17,6 +17,7 @@
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/cost/arbitrary_communication.h"
+#include "tests/io/io_test_util.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
@@ -307,6 +308,42 @@ TEST(BeamSearch, CountsWhatItDid) {
   EXPECT_GE(stats.pieces_encoded, 3);
   EXPECT_GT(stats.wall_ms, 0.0);
   EXPECT_EQ(BeamSearchPlanner().name(), "beam-search");
+}
+
+/// Whatever the columns, every all-to-all takes `ms`.
+class ConstantCommunication : public CommunicationCostModel {
+ public:
+  explicit ConstantCommunication(double ms) : ms_(ms) {}
+  std::string name() const override { return "constant"; }
+  void forward(const Topology&, std::int64_t, std::span<const double>, std::span<const double>,
+               std::span<double> forward_ms) const override {
+    std::fill(forward_ms.begin(), forward_ms.end(), ms_);
+  }
+  void backward(const Topology&, std::int64_t, std::span<const double>,
+                std::span<double> backward_ms) const override {
+    std::fill(backward_ms.begin(), backward_ms.end(), ms_);
+  }
+  double floor_ms(const Topology&, std::int64_t, double) const override { return 2.0 * ms_; }
+  std::vector<std::string> outside_range(const Task&) const override { return {}; }
+
+ private:
+  double ms_;
+};
+
+TEST(BeamSearch, CostsThatAreNoneAreRefused) {
+  const Task task = one_host_task({make_table("a", 100, 16), make_table("b", 10, 8)}, 2, 1'000'000);
+  const auto refusal = [&](double ms) {
+    const Simulator simulator(task, testing_tasks::analytic_compute(),
+                              std::make_shared<ConstantCommunication>(ms));
+    return input_error([&] { (void)NeuroShardPlanner().plan(simulator, on_threads(2)); });
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(refusal(kInfinity),
+            "constant: cost of device 0's backward all-to-all: expected a finite time of at least "
+            "0 ms, got inf");
+  EXPECT_THAT(refusal(std::numeric_limits<double>::quiet_NaN()), testing::HasSubstr("constant: "));
+  EXPECT_THAT(refusal(1e308), testing::HasSubstr("cost of the plan"));
+  EXPECT_THAT(refusal(-1.0), testing::HasSubstr("got -1"));
 }
 
 }  // namespace

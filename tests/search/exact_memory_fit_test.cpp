@@ -42,5 +42,33 @@ RC_GTEST_PROP(ExactMemoryFitProperty, NeverContradictsAPlan, ()) {
   }
 }
 
+/// `count` tables of these sizes on `world_size` devices of so many bytes.
+Task equal_tables(int count, std::int64_t num_embeddings, std::int64_t dim, int world_size,
+                  std::int64_t memory_bytes) {
+  std::vector<Table> tables;
+  for (int t = 0; t < count; ++t) {
+    tables.push_back(make_table(std::to_string(t), num_embeddings, dim));
+  }
+  return one_host_task(std::move(tables), world_size, memory_bytes);
+}
+
+TEST(ExactMemoryFit, AsManyDecisionsAsTablesAndDevicesTakeNoStack) {
+  // A table that 48 bytes hold none of, and whole tables that leave no way but to try them all.
+  for (const Task& task : {equal_tables(310, 10, 4, 309, 48), equal_tables(310, 3, 4, 309, 48),
+                           equal_tables(800, 1000, 50, 128, 800 * 200'000LL / 128 / 2),
+                           equal_tables(800, 1000, 50, 128, 800 * 200'000LL / 128)}) {
+    const ExactFit fit = fit_exactly(task, 100'000);
+    EXPECT_NE(fit.answer, FitAnswer::fits);
+    EXPECT_FALSE(fit_memory(task).feasible);
+  }
+  const Task fitting = equal_tables(1000, 1000, 128, 1000, 512'000);
+  EXPECT_EQ(fit_exactly(fitting, 10'000'000).answer, FitAnswer::fits);
+}
+
+TEST(ExactMemoryFit, MemoryOfManyLargeDevicesIsNotSummedPastItsEnd) {
+  const Task task = equal_tables(3, 1000, 4, 16, std::int64_t{1} << 60);
+  EXPECT_EQ(fit_exactly(task, 1000).answer, FitAnswer::fits);
+}
+
 }  // namespace
 }  // namespace neuroshard

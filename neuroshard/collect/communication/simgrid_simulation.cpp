@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -96,6 +97,33 @@ void require_routes(const std::vector<s4u::Host*>& hosts, const std::string& pla
   }
 }
 
+/// SimGrid takes any number for these and ends its process, or waits for ever, when a message meets
+/// it.
+void require_links(const s4u::Engine& engine, const std::string& platform) {
+  for (const s4u::Link* link : engine.get_all_links()) {
+    const double bytes_per_s = link->get_bandwidth();
+    if (!is_link_rate(bytes_per_s / kBytesPerGb)) {
+      throw InputError(fmt::format("{}: link {}", platform, link->get_name()),
+                       "a bandwidth between 1 and 1e18 bytes/s", fmt::format("{}", bytes_per_s));
+    }
+    const double latency_s = link->get_latency();
+    if (!is_link_latency(latency_s * 1e3)) {
+      throw InputError(fmt::format("{}: link {}", platform, link->get_name()),
+                       "a latency between 0 and 1000 s", fmt::format("{}", latency_s));
+    }
+  }
+}
+
+void require_speeds(const std::vector<s4u::Host*>& hosts, const std::string& platform) {
+  for (const s4u::Host* host : hosts) {
+    const double speed = host->get_speed();
+    if (!std::isfinite(speed) || speed <= 0.0) {
+      throw InputError(fmt::format("{}: host {}", platform, host->get_name()),
+                       "a speed above 0 flop/s", fmt::format("{}", speed));
+    }
+  }
+}
+
 std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptions& options) {
   try {
     engine.load_platform(options.platform);
@@ -104,7 +132,9 @@ std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptio
     std::replace(reason.begin(), reason.end(), '\n', ' ');
     throw InputError(options.platform, "a SimGrid platform", reason);
   }
+  require_links(engine, options.platform);
   std::vector<s4u::Host*> hosts = engine.get_all_hosts();
+  require_speeds(hosts, options.platform);
   // host-2 before host-10
   std::sort(hosts.begin(), hosts.end(), [](const s4u::Host* a, const s4u::Host* b) {
     return strverscmp(a->get_cname(), b->get_cname()) < 0;
@@ -228,11 +258,16 @@ class Simulation {
   void run(s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
     group_.size = world_size_;
     group_.barrier = s4u::Barrier::create(world_size_);
+    actors_left_ = world_size_;
     for (int rank = 0; rank < world_size_; ++rank) {
       s4u::Actor::create(fmt::format("process-{}", rank), hosts[rank], [this, rank] { act(rank); });
     }
     engine.run();
     if (error_) std::rethrow_exception(error_);
+    if (actors_left_ > 0) {  // SimGrid says so in its log only
+      throw InputError("simulation", "messages that arrive",
+                       fmt::format("{} processes that wait for ever", actors_left_));
+    }
   }
 
  private:
@@ -240,7 +275,10 @@ class Simulation {
     SimulatedTransport transport(group_, rank);
     while (true) {
       if (rank == 0 && !error_) guarded([&] { current_ = next_(); });
-      if (!transport.broadcast(current_.has_value() && !error_)) return;
+      if (!transport.broadcast(current_.has_value() && !error_)) {
+        --actors_left_;
+        return;
+      }
       Result result;
       try {
         result = measure_(transport, current_->second);
@@ -270,6 +308,7 @@ class Simulation {
   const std::function<void(std::int64_t, const Result&)>& on_done_;
   Group group_{};
   OptionalCase current_;
+  int actors_left_ = 0;  ///< that have not come to their end
   std::exception_ptr error_;
 };
 

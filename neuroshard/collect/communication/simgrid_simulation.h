@@ -31,7 +31,8 @@ using NumberedIteration = std::pair<std::int64_t, IterationCase>;
 /// not model contention inside switches, memory and processors, nor chance.
 ///
 /// SimGrid exists once per process: a second call of any of these throws std::logic_error.
-/// Throws InputError if the platform is unknown, malformed, or has fewer hosts than devices.
+/// Throws InputError if the platform is unknown, malformed, has fewer hosts than devices, links
+/// beyond the limits of core/interconnect.h or hosts without speed, or if messages never arrive.
 void simulate_all_to_alls(
     const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
     const std::function<void(std::int64_t id, const AllToAllMeasurement&)>& on_done);

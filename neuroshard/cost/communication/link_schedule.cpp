@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -137,6 +138,13 @@ void LinkSchedule::share_cards(std::span<const double> start_ms, const Work& wor
 
 void LinkSchedule::ends(std::span<const double> columns, std::span<const double> start_ms,
                         std::span<double> ends_ms) {
+  const auto finite = [](double value) { return std::isfinite(value); };
+  if (!std::all_of(columns.begin(), columns.end(), finite) ||
+      !std::all_of(start_ms.begin(), start_ms.end(), finite)) {
+    // Nothing follows a device that never starts: waiting for it would not end.
+    std::fill(ends_ms.begin(), ends_ms.end(), std::numeric_limits<double>::quiet_NaN());
+    return;
+  }
   compute_loads(columns);
   share_cards(
       start_ms, [&](int d) { return loads_[d].card_send_ms; }, card_send_ends_);

@@ -39,7 +39,7 @@ class LinkSchedule {
                            std::int64_t batch_size, std::int64_t bytes_per_element = 4) const;
 
   /// ends_ms[d] in the clock of start_ms; all spans have world_size elements. O(W log W), no
-  /// allocation.
+  /// allocation. Where an argument is no finite number, no end is: all are NaN.
   void ends(std::span<const double> columns, std::span<const double> start_ms,
             std::span<double> ends_ms);
 

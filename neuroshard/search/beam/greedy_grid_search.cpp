@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/cost/compute/head_kernel.h"
 
 namespace neuroshard {
@@ -59,7 +60,10 @@ void GreedyGridSearch::note(int device) {
   placed_on_.push_back(device);
   columns_after_.push_back(0);
   if (device < 0) {
-    unplaced_bytes_ += device == kNoMemory ? catalog_.bytes(piece) : 0;
+    if (device == kNoMemory) {
+      unplaced_before_.push_back(unplaced_bytes_);
+      unplaced_bytes_ = add_saturated(unplaced_bytes_, catalog_.bytes(piece));
+    }
     return;
   }
   devices_[device].bytes += catalog_.bytes(piece);
@@ -81,7 +85,10 @@ void GreedyGridSearch::take_back() {
   columns_after_.pop_back();
   const PieceType piece = pieces_[placed_on_.size()];
   if (device < 0) {
-    unplaced_bytes_ -= device == kNoMemory ? catalog_.bytes(piece) : 0;
+    if (device == kNoMemory) {
+      unplaced_bytes_ = unplaced_before_.back();
+      unplaced_before_.pop_back();
+    }
     return;
   }
   devices_[device].bytes -= catalog_.bytes(piece);
@@ -106,6 +113,7 @@ void GreedyGridSearch::replay(std::span<const int> devices) {
   placed_on_.clear();
   columns_after_.clear();
   unplaced_bytes_ = 0;
+  unplaced_before_.clear();
   std::fill(devices_.begin(), devices_.end(), Device{});
   states_.set_to_zero();
   std::fill(costs_.begin(), costs_.end(), 0.0);

@@ -106,6 +106,7 @@ class GreedyGridSearch {
   std::vector<int> placed_on_;  ///< of the pieces so far: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
+  std::vector<std::int64_t> unplaced_before_;  ///< the sum before each piece without memory
   std::vector<Device> devices_;
   StateRows states_;  ///< by device
   std::vector<double> costs_;

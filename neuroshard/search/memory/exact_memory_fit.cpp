@@ -2,7 +2,8 @@
 #include "neuroshard/search/memory/exact_memory_fit.h"
 
 #include <algorithm>
-#include <numeric>
+
+#include "neuroshard/core/byte_sum.h"
 
 namespace neuroshard {
 
@@ -21,11 +22,11 @@ class Search {
     for (std::size_t i = items_.size(); i-- > 0;) {
       needed_[i] = needed_[i + 1] + bytes(items_[i], items_[i].quanta);
     }
-    free_sum_ = std::accumulate(free_.begin(), free_.end(), std::int64_t{0});
+    for (const std::int64_t room : free_) free_sum_ += room;
   }
 
   ExactFit run() {
-    if (place(0)) return {FitAnswer::fits, shards()};
+    if (place_all()) return {FitAnswer::fits, shards()};
     return {nodes_left_ > 0 ? FitAnswer::does_not_fit : FitAnswer::unknown, {}};
   }
 
@@ -37,11 +38,16 @@ class Search {
     std::int64_t quanta;
     std::int64_t least;  ///< of a piece
   };
-  struct Choice {
+  /// How many quanta of an item a device gets: the most first.
+  struct Decision {
     std::size_t item;
     std::size_t device;
-    std::int64_t quanta;
+    std::int64_t left;    ///< quanta that this device and those after it divide
+    std::int64_t fewest;  ///< to try: the devices after it have room for no more than the rest
+    std::int64_t next;    ///< to try
+    std::int64_t quanta;  ///< that it has now
   };
+  enum class Step { done, dead_end, decision };
 
   [[nodiscard]] Item item_of(std::size_t number) const {
     const Table& table = task_.tables[number];
@@ -65,64 +71,76 @@ class Search {
     return quanta < item.least ? 0 : quanta;
   }
 
-  /// Places the tables from the i-th on.
-  bool place(std::size_t i) {
-    if (i == items_.size()) return true;
-    if (needed_[i] > free_sum_) return false;
-    const std::vector<std::int64_t> before = free_;
-    return divide(i, 0, items_[i].quanta, before);
+  /// The decisions are a stack of our own: there may be one for every table and device, too many
+  /// for calls.
+  bool place_all() {
+    if (needed_[0] > free_sum_) return false;
+    Step step = open(0, 0, items_[0].quanta);
+    while (step != Step::done) {
+      if (nodes_left_ <= 0 || decisions_.empty()) return false;
+      step = try_next();
+    }
+    return true;
   }
 
-  /// Divides what is left of a table among the devices from this one on. `before` is the room on
-  /// each before the table: of devices that had the same room, none gets more than the one before
+  /// Tries the last decision's next way; takes the decision back if there is none.
+  Step try_next() {
+    Decision& decision = decisions_.back();
+    const Item& item = items_[decision.item];
+    change_room(decision.device, bytes(item, decision.quanta));
+    if (decision.next > 0 && decision.next < item.least) decision.next = 0;
+    if (decision.next < decision.fewest) {
+      decisions_.pop_back();
+      return Step::dead_end;
+    }
+    decision.quanta = decision.next--;
+    change_room(decision.device, -bytes(item, decision.quanta));
+    return open(decision.item, decision.device + 1, decision.left - decision.quanta);
+  }
+
+  void change_room(std::size_t device, std::int64_t change) {
+    free_[device] += change;
+    free_sum_ += change;
+  }
+
+  /// Goes on with `left` quanta of an item for the devices from this one on, or with the item after
   /// it.
-  bool divide(std::size_t i, std::size_t device, std::int64_t left,
-              const std::vector<std::int64_t>& before) {
-    if (left == 0) return place(i + 1);
-    if (device == free_.size() || --nodes_left_ <= 0) return false;
+  Step open(std::size_t i, std::size_t device, std::int64_t left) {
+    if (left == 0) {
+      if (++i == items_.size()) return Step::done;
+      if (needed_[i] > free_sum_) return Step::dead_end;
+      device = 0;
+      left = items_[i].quanta;
+    }
+    if (device == free_.size() || --nodes_left_ <= 0) return Step::dead_end;
     const Item& item = items_[i];
     std::int64_t elsewhere = 0;
     for (std::size_t d = device + 1; d < free_.size() && elsewhere < left; ++d) {
       elsewhere += most(item, left, free_[d]);
     }
     std::int64_t quanta = most(item, left, free_[device]);
-    if (device > 0 && before[device] == before[device - 1]) {
-      const bool is_last =
-          !choices_.empty() && choices_.back().item == i && choices_.back().device == device - 1;
-      quanta = std::min(quanta, is_last ? choices_.back().quanta : 0);
+    if (device > 0) {
+      // A device that had as much room as the one before it gets no more than that one.
+      const std::int64_t before = decisions_.back().quanta;
+      if (free_[device] == free_[device - 1] + bytes(item, before)) {
+        quanta = std::min(quanta, before);
+      }
     }
-    for (; quanta >= std::max<std::int64_t>(left - elsewhere, 0); --quanta) {
-      if (quanta > 0 && quanta < item.least) quanta = 0;
-      if (quanta < left - elsewhere) return false;
-      if (put(i, device, quanta, left, before)) return true;
-      if (nodes_left_ <= 0) return false;
-    }
-    return false;
-  }
-
-  bool put(std::size_t i, std::size_t device, std::int64_t quanta, std::int64_t left,
-           const std::vector<std::int64_t>& before) {
-    if (quanta == 0) return divide(i, device + 1, left, before);
-    const std::int64_t taken = bytes(items_[i], quanta);
-    free_[device] -= taken;
-    free_sum_ -= taken;
-    choices_.push_back({i, device, quanta});
-    if (divide(i, device + 1, left - quanta, before)) return true;
-    choices_.pop_back();
-    free_[device] += taken;
-    free_sum_ += taken;
-    return false;
+    const std::int64_t fewest = std::max<std::int64_t>(left - elsewhere, 0);
+    decisions_.push_back({i, device, left, fewest, quanta, 0});
+    return Step::decision;
   }
 
   [[nodiscard]] std::vector<Shard> shards() const {
     std::vector<Shard> result;
     std::vector<std::int64_t> next_column(task_.tables.size(), 0);
-    for (const Choice& choice : choices_) {
-      const Item& item = items_[choice.item];
-      const std::int64_t columns = choice.quanta * item.quantum;
+    for (const Decision& decision : decisions_) {
+      if (decision.quanta == 0) continue;
+      const Item& item = items_[decision.item];
+      const std::int64_t columns = decision.quanta * item.quantum;
       std::int64_t& offset = next_column[item.table];
       result.push_back(
-          {static_cast<int>(item.table), offset, columns, static_cast<int>(choice.device)});
+          {static_cast<int>(item.table), offset, columns, static_cast<int>(decision.device)});
       offset += columns;
     }
     return result;
@@ -131,10 +149,10 @@ class Search {
   const Task& task_;
   std::int64_t nodes_left_;
   std::vector<std::int64_t> free_;
-  std::int64_t free_sum_ = 0;
+  WideBytes free_sum_ = 0;
   std::vector<Item> items_;
-  std::vector<std::int64_t> needed_;
-  std::vector<Choice> choices_;
+  std::vector<WideBytes> needed_;
+  std::vector<Decision> decisions_;
 };
 
 }  // namespace

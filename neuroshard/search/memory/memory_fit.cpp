@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/search/memory/exact_memory_fit.h"
@@ -21,12 +22,6 @@ namespace neuroshard {
 namespace {
 
 constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
-
-/// Sums of table sizes may leave 64 bits; beyond them nothing fits anyhow.
-std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
-  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-  return a > kMax - b ? kMax : a + b;
-}
 
 /// How narrow a table's widest piece can be: 4 columns, unless pieces have to be wider. Of 20
 /// columns in pieces of 8 or more, it has 12.

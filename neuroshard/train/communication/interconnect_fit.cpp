@@ -14,17 +14,23 @@ namespace {
 constexpr std::size_t kMostSamples = 200;
 constexpr double kShortestMs = 1e-6;
 
+/// Whatever was measured, the fit is what readers of its model take.
+double rate_of(double log2_gb_per_s) {
+  return std::clamp(std::exp2(log2_gb_per_s), kMinLinkGbPerS, kMaxLinkGbPerS);
+}
+double latency_of(double log2_ms) { return std::min(std::exp2(log2_ms), kMaxLinkLatencyMs); }
+
 /// Base-2 logarithms of the fitted parameters.
 struct Links {
   std::array<double, 2> rate;     ///< in the host, between hosts [GB/s]
   std::array<double, 2> latency;  ///< [ms]
 
   [[nodiscard]] Interconnect interconnect() const {
-    return {.intra_host_gb_per_s = std::exp2(rate[0]),
-            .intra_host_latency_ms = std::exp2(latency[0]),
+    return {.intra_host_gb_per_s = rate_of(rate[0]),
+            .intra_host_latency_ms = latency_of(latency[0]),
             .devices_per_card = 1,
-            .card_gb_per_s = std::exp2(rate[1]),
-            .inter_host_latency_ms = std::exp2(latency[1])};
+            .card_gb_per_s = rate_of(rate[1]),
+            .inter_host_latency_ms = latency_of(latency[1])};
   }
 };
 

@@ -49,6 +49,11 @@ ReuseHistogram reuse_histogram(const Table& table, std::int64_t batch_size) {
   if (table.reuse_histogram) return *table.reuse_histogram;
   const ReuseStatistics statistics = reuse_statistics(table, batch_size);
   ReuseHistogram histogram{};
+  if (statistics.distinct_rows ==
+      0.0) {  // so few lookups that their share of a row is rounded to 0
+    histogram[0] = 1.0;
+    return histogram;
+  }
   for (int bin = 0; bin < kReuseBins; ++bin) {
     histogram[bin] = statistics.rows[bin] / statistics.distinct_rows;
   }

@@ -1,0 +1,38 @@
+// Compares files, not paths.
+#include "cli/output_files.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "neuroshard/core/error.h"
+
+namespace neuroshard::cli {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Whether both paths lead to one file, or would if it were there.
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::exists(a, error) && !fs::is_regular_file(a, error)) return false;
+  if (fs::equivalent(a, b, error)) return true;
+  const fs::path one = fs::weakly_canonical(fs::absolute(a, error), error);
+  if (error) return false;
+  const fs::path other = fs::weakly_canonical(fs::absolute(b, error), error);
+  return !error && one == other;
+}
+
+}  // namespace
+
+void refuse_output_that_is_input(const std::string& output, const std::vector<std::string>& inputs,
+                                 const std::string& option) {
+  if (output.empty()) return;
+  for (const std::string& input : inputs) {
+    if (input.empty() || !same_file(output, input)) continue;
+    throw InputError(option, "another file than those that are read",
+                     output == input ? output : output + ", which is " + input);
+  }
+}
+
+}  // namespace neuroshard::cli
