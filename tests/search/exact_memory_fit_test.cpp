@@ -1,6 +1,7 @@
 // The exact answer to whether a task fits, and that it is known to be one.
 #include "neuroshard/search/memory/exact_memory_fit.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -53,16 +54,22 @@ Task equal_tables(int count, std::int64_t num_embeddings, std::int64_t dim, int 
 }
 
 TEST(ExactMemoryFit, AsManyDecisionsAsTablesAndDevicesTakeNoStack) {
-  // A table that 48 bytes hold none of, and whole tables that leave no way but to try them all.
-  for (const Task& task : {equal_tables(310, 10, 4, 309, 48), equal_tables(310, 3, 4, 309, 48),
-                           equal_tables(800, 1000, 50, 128, 800 * 200'000LL / 128 / 2),
-                           equal_tables(800, 1000, 50, 128, 800 * 200'000LL / 128)}) {
+  // One table too many for devices that hold one each, and for devices that hold six.
+  for (const Task& task :
+       {equal_tables(310, 10, 4, 309, 200), equal_tables(769, 1000, 50, 128, 1'250'000)}) {
     const ExactFit fit = fit_exactly(task, 100'000);
     EXPECT_NE(fit.answer, FitAnswer::fits);
     EXPECT_FALSE(fit_memory(task).feasible);
   }
   const Task fitting = equal_tables(1000, 1000, 128, 1000, 512'000);
-  EXPECT_EQ(fit_exactly(fitting, 10'000'000).answer, FitAnswer::fits);
+  const ExactFit fit = fit_exactly(fitting, 10'000'000);
+  EXPECT_EQ(fit.answer, FitAnswer::fits);
+  EXPECT_TRUE(violations(fitting, {fit.shards}).empty());
+}
+
+TEST(ExactMemoryFit, WhatWouldDoIsSaidOfManyTablesOnManyDevices) {
+  EXPECT_THAT(explain_infeasible(equal_tables(310, 10, 4, 309, 48)).what(),
+              testing::HasSubstr("309 devices of 320 B (320B) would do"));
 }
 
 TEST(ExactMemoryFit, MemoryOfManyLargeDevicesIsNotSummedPastItsEnd) {
