@@ -36,7 +36,7 @@ void run(const CheckOptions& options) {
 
 void add_check_command(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = app.add_subcommand("check", "Is a plan valid for its task?");
+  CLI::App* command = app.add_subcommand("check", "Check that a plan is valid for its task");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });

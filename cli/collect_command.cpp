@@ -81,14 +81,16 @@ void add_compute(CLI::App& collect) {
   command->add_option("--data-type", options->data_type, "fp32 or fp16")->capture_default_str();
   command->add_option("--tables", options->tables, "Pieces in a sample, as MIN:MAX")
       ->capture_default_str();
-  command->add_option("--dims", options->sampling.dims, "Columns at which each table occurs")
+  command
+      ->add_option("--dims", options->sampling.dims,
+                   "Numbers of columns at which each table occurs")
       ->check(integer_between(1, kMaxEmbeddingDim))
       ->default_str("4 8 12 ... 128");
   command
       ->add_option("--held-out", options->sampling.held_out_share,
-                   "Share of the tables, and of the samples on them, kept from training")
+                   "Share of the tables kept from training, and of the samples made of them")
       ->capture_default_str();
-  command->add_option("--memory", options->memory, "What a sample's pieces fit into")
+  command->add_option("--memory", options->memory, "Memory of a sample's pieces")
       ->capture_default_str();
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
@@ -100,8 +102,9 @@ void add_compute(CLI::App& collect) {
       ->check(integer_between(1, 4096))
       ->capture_default_str();
   command
-      ->add_option("--quantile", options->measuring.quantile,
-                   "Of a sample's repetitions; default 0.25 with cpu, 0.5 (the median) with cuda")
+      ->add_option(
+          "--quantile", options->measuring.quantile,
+          "Quantile of a sample's repetitions; default 0.25 with cpu, 0.5 (the median) with cuda")
       ->check(CLI::Range(0.01, 0.99));
   add_backend_options(*command, options->measuring);
   add_thread_option(*command, options->measuring);
@@ -167,7 +170,7 @@ void add_communication(CLI::App& collect) {
   command->add_option("--platform", options->platform,
                       "With simgrid: name of a preset, or a SimGrid platform file (.xml)");
   command->add_option("--interconnect", collection.interconnect,
-                      "Name of what connects the devices; default the platform's");
+                      "Name of the interconnect; default the platform's");
   command->add_option("--devices", collection.sampling.world_size, "Number of devices")
       ->check(integer_between(2, 4096))
       ->required();

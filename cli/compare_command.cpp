@@ -91,7 +91,7 @@ void add_compare_command(CLI::App& app) {
   add_comparison_options(*command, options->run);
   command->add_option("--controls", options->run.controls,
                       "With --measure: files of costs measured earlier (.jsonl), some of which are "
-                      "measured again with the plans: how the machine's speed has changed");
+                      "measured again with the plans, to show how the machine's speed has changed");
   add_backend_options(*command, options->run.measuring);
   command->add_option("--platform", options->setting.platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "

@@ -21,13 +21,14 @@ void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
-  command.add_option("--time-limit", options.time_limit, "For improving the search's plan")
+  command.add_option("--time-limit", options.time_limit, "Time for improving the search's plan")
       ->capture_default_str();
-  command.add_option("--threads", options.planner.num_threads, "0: one per core")
+  command
+      .add_option("--threads", options.planner.num_threads, "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   add_improvement_options(command, options.planner);
-  command.add_option("--seed", options.planner.seed, "Where chance plays a part")
+  command.add_option("--seed", options.planner.seed, "Seed of everything random")
       ->check(seed())
       ->capture_default_str();
 }

@@ -23,7 +23,8 @@ struct ComparisonOptions {
 
 void add_comparison_options(CLI::App& command, ComparisonOptions& options);
 
-/// What was asked for; throws InputError for an unknown algorithm or a value that cannot be read.
+/// The run that the options describe; throws InputError for an unknown algorithm or a malformed
+/// value.
 [[nodiscard]] ComparisonRunOptions comparison_run_options(const ComparisonOptions& options);
 
 /// "12 of 100 tasks, 3.00 s left".

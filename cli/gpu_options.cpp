@@ -1,4 +1,4 @@
-// CPUs or GPUs, as the command line says.
+// Backends on CPUs or GPUs from the command line's options.
 #include "cli/gpu_options.h"
 
 #include "neuroshard/core/error.h"
@@ -20,7 +20,9 @@ CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options) {
 }
 
 CLI::Option* add_thread_option(CLI::App& command, BackendOptions& options) {
-  return command.add_option("--threads", options.cpu.num_threads, "With cpu: 0: one per core")
+  return command
+      .add_option("--threads", options.cpu.num_threads,
+                  "With cpu: number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
 }

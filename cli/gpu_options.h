@@ -25,11 +25,11 @@ CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options);
 /// Adds --threads.
 CLI::Option* add_thread_option(CLI::App& command, BackendOptions& options);
 
-/// What `options.cpu` says of memory and repetitions, for GPUs. Throws InputError for options of
-/// the other backend.
+/// The options for GPUs, with memory and repetitions as in `options.cpu`. Throws InputError for
+/// options of the other backend.
 [[nodiscard]] CudaBackendOptions cuda_options(const BackendOptions& options);
 
-/// The backend that was asked for; throws as cuda_backend.
+/// The chosen backend; throws as cuda_backend.
 [[nodiscard]] ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight);
 
 }  // namespace neuroshard::cli

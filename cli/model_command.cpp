@@ -58,12 +58,12 @@ void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Pre-trained and analytic cost models");
   model->require_subcommand(1);
   auto options = std::make_shared<ModelOptions>();
-  add(*model, "list", "Which models there are", list, options);
+  add(*model, "list", "List all models", list, options);
   CLI::App* shown =
-      add(*model, "show", "What a model was trained on, and how good it is", show, options);
+      add(*model, "show", "Show a model's training data and test metrics", show, options);
   shown->add_option("model", options->model, "Name or file")->required();
   CLI::App* tested =
-      add(*model, "test", "How well a model predicts measured computation costs", test, options);
+      add(*model, "test", "Test a computation cost model on measured costs", test, options);
   tested->add_option("model", options->model, "Name or file")->required();
   tested->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
       ->required();

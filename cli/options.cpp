@@ -18,7 +18,7 @@ InputError unexpected(const std::string& option, const std::string& expected,
   return {option, expected, "\"" + text + "\""};
 }
 
-/// The number that the text is, written as a person would; nothing if it is none in [low, high].
+/// Whether the text is a number in [low, high], in its usual form (no leading zeros or plus sign).
 template <typename Integer>
 bool is_integer(const std::string& text, Integer low, Integer high) {
   Integer value = 0;

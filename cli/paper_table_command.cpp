@@ -91,7 +91,9 @@ void add_paper_table_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
       ->capture_default_str();
-  command->add_option("--interconnect", options->table.tasks.interconnect, "Of the devices")
+  command
+      ->add_option("--interconnect", options->table.tasks.interconnect,
+                   "Interconnect of the devices")
       ->capture_default_str();
   command->add_option("--task-seed", options->table.tasks.seed, "Seed of the tasks")
       ->check(seed())

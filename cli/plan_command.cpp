@@ -79,13 +79,15 @@ void add_plan_command(CLI::App& app) {
       ->add_option("--algorithm", options->request.algorithm,
                    "neuroshard, beam-search (the paper's) or a baseline")
       ->capture_default_str();
-  command->add_option("--time-limit", options->time_limit, "For improving the search's plan")
+  command->add_option("--time-limit", options->time_limit, "Time for improving the search's plan")
       ->capture_default_str();
-  command->add_option("--threads", options->request.options.num_threads, "0: one per core")
+  command
+      ->add_option("--threads", options->request.options.num_threads,
+                   "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   add_improvement_options(*command, options->request.options);
-  command->add_option("--seed", options->request.options.seed, "Where chance plays a part")
+  command->add_option("--seed", options->request.options.seed, "Seed of everything random")
       ->check(seed())
       ->capture_default_str();
   command->add_flag("--baselines", options->request.baselines,

@@ -1,4 +1,4 @@
-// `neuroshard price`: what a plan is predicted to cost, by its own models or others.
+// `neuroshard price`: the predicted cost of a plan, by its own models or others.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A line on the terminal that says how far long work is; silent where nobody watches.
+// A line on the terminal that shows the progress of long work; silent without a terminal.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// `neuroshard refine-model`: measures what the search proposes, and trains on it.
+// `neuroshard refine-model`: measures the search's plans, and trains on them.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -64,7 +64,8 @@ void run(RefineOptions& options) {
   of_workload.tables = refinement.workload.tables;
   options.measuring.cpu.data_type = arena_data_type(of_workload);
   refinement.benchmark = options.measuring.cpu;
-  // A CPU's description names the sets in flight, which each round has a number of.
+  // Without a backend, each round makes one of its own: a CPU's description includes the number of
+  // sets in flight, which differs from round to round.
   if (const ComputeBackendFactory chosen = chosen_backend(options.measuring, 1);
       options.measuring.on_gpus()) {
     refinement.backend = chosen;
@@ -115,14 +116,14 @@ void add_refine_model_command(CLI::App& app) {
       ->required();
   command
       ->add_option("--folder", refinement.folder,
-                   "Folder of what is measured: a run that was stopped goes on")
+                   "Folder for measured costs and models: a run that was stopped goes on")
       ->required();
   command->add_option("--workload", options->workload, "Tables of the tasks")
       ->capture_default_str();
   command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload")
       ->check(seed())
       ->capture_default_str();
-  command->add_option("--rounds", refinement.num_rounds, "At the most")
+  command->add_option("--rounds", refinement.num_rounds, "Largest number of rounds")
       ->check(integer_between(1, 1000))
       ->capture_default_str();
   command->add_option("--tasks", refinement.tasks_per_round, "Plans made and measured in a round")
@@ -130,13 +131,15 @@ void add_refine_model_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--controls", refinement.controls,
-                   "Old samples measured again in a round, to know what the machine's speed has "
-                   "changed by")
+                   "Old samples measured again in a round, to track the change of the machine's "
+                   "speed")
       ->check(integer_between(0, 10'000))
       ->capture_default_str();
   command
-      ->add_option("--tolerance", refinement.tolerance,
-                   "Ends once a round's plans cost what was predicted within this share")
+      ->add_option(
+          "--tolerance", refinement.tolerance,
+          "Ends once the mean gap between a round's predicted and measured costs is at most this "
+          "share")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--devices", refinement.devices, "Devices of the tasks, which alternate")
@@ -157,21 +160,23 @@ void add_refine_model_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
       ->capture_default_str();
-  command->add_option("--interconnect", refinement.tasks.interconnect, "Of the tasks")
+  command->add_option("--interconnect", refinement.tasks.interconnect, "Interconnect of the tasks")
       ->capture_default_str();
   command->add_option("--model", options->models, "Communication cost model by name or file");
   command->add_option("--members", options->members, "Networks of the ensemble; 0: the default")
       ->check(integer_between(0, kMaxMembers));
-  command->add_option("--epochs", options->epochs, "At the most; 0: the default")
+  command->add_option("--epochs", options->epochs, "Largest number of epochs; 0: the default")
       ->check(integer_between(0, 1'000'000));
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();
   add_backend_options(*command, options->measuring);
-  command->add_option("--threads", refinement.planner.num_threads, "0: one per core")
+  command
+      ->add_option("--threads", refinement.planner.num_threads,
+                   "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   add_improvement_options(*command, refinement.planner);
-  command->add_option("--seed", refinement.tasks.seed, "Of tasks, plans, batches and training")
+  command->add_option("--seed", refinement.tasks.seed, "Seed of tasks, plans, batches and training")
       ->check(seed())
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the result as JSON");

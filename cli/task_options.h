@@ -1,4 +1,4 @@
-// The options that say which task: a file, or a workload, and what it is to be planned on.
+// The options that describe a task: a file or a workload, and the devices to plan it on.
 #pragma once
 
 #include <CLI/CLI.hpp>

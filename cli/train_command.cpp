@@ -44,16 +44,20 @@ std::function<void(const EpochStats&)> progress_on(ProgressLine& line, int epoch
   return [&line, epochs](const EpochStats& epoch) { line.show(epoch_text(epoch, epochs)); };
 }
 
-/// What the training of every kind of model takes.
+/// The options that the training of every kind of model takes.
 template <typename Options>
 void add_training_options(CLI::App& command, Options& options) {
-  command.add_option("--epochs", options.epochs, "At the most; 0: the architecture's default")
+  command
+      .add_option("--epochs", options.epochs,
+                  "Largest number of epochs; 0: the architecture's default")
       ->check(integer_between(0, 1'000'000))
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "Of the split, the first weights and the order")
+  command
+      .add_option("--seed", options.seed,
+                  "Seed of the split, the initial weights and the order of samples")
       ->check(seed())
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "0: one per core")
+  command.add_option("--threads", options.threads, "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   command.add_option("--name", options.name, "Name that the file records; default the file's own");

@@ -1,4 +1,4 @@
-// Warnings on stderr: what makes predictions or measurements say less than they seem to.
+// Warnings on stderr: reasons to trust predictions or measurements less.
 #pragma once
 
 #include <string>

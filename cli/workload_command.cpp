@@ -109,12 +109,15 @@ void add_tasks(CLI::App& workload) {
                       "Name of the topology's interconnect");
   command
       ->add_option("--max-pooling-factor", options->generator.max_pooling_factor,
-                   "Only tables of at most this; 0: any")
+                   "Only tables of at most this pooling factor; 0: any")
       ->capture_default_str();
-  command->add_option("--batch-size", options->generator.batch_size, "0: the workload's")
+  command
+      ->add_option("--batch-size", options->generator.batch_size,
+                   "Samples over all devices; 0: the workload's")
       ->check(integer_between(0, kMaxBatchSize))
       ->capture_default_str();
-  command->add_option("--optimizer", options->optimizer, "Default: the workload's");
+  command->add_option("--optimizer", options->optimizer,
+                      "sgd or rowwise_adagrad; default the workload's");
   command->add_option("--seed", options->generator.seed, "Seed of the tasks")
       ->check(seed())
       ->capture_default_str();
@@ -159,20 +162,22 @@ void add_workload_command(CLI::App& app) {
   CLI::App* workload = app.add_subcommand("workload", "Tables of recommendation models");
   workload->require_subcommand(1);
   auto json = std::make_shared<bool>(false);
-  CLI::App* listed = workload->add_subcommand("list", "Which workloads there are");
+  CLI::App* listed = workload->add_subcommand("list", "List all workloads");
   listed->add_flag("--json", *json, "Print the result as JSON");
   listed->callback([json] { list(*json); });
 
   auto options = std::make_shared<ShowOptions>();
-  CLI::App* command = workload->add_subcommand("show", "What a workload consists of");
+  CLI::App* command = workload->add_subcommand("show", "Show a workload's tables and statistics");
   command->add_option("name", options->name, "Workload")->required();
   command->add_option("--workload-seed,--seed", options->seed, "Seed of a generated workload")
       ->check(seed())
       ->capture_default_str();
-  command->add_option("--batch-size", options->batch_size, "0: the workload's")
+  command
+      ->add_option("--batch-size", options->batch_size,
+                   "Samples over all devices; 0: the workload's")
       ->check(integer_between(0, kMaxBatchSize))
       ->capture_default_str();
-  command->add_flag("--tables", options->tables, "Every table too");
+  command->add_flag("--tables", options->tables, "Also list every table");
   command->add_flag("--json", options->json, "Print the result, with every table, as JSON");
   command->callback([options] { show(*options); });
 

@@ -27,7 +27,7 @@ def let_go(error: BaseException | None) -> None:
 @contextmanager
 def process_group() -> Iterator[None]:
     """A gloo group of these processes. Its threads end with it, also where the work fails: an
-    interpreter that exits beside them may abort, and the other ranks would wait. They end when
+    interpreter that exits while they run may abort, and the other ranks would wait. They end when
     nothing holds the group any more: sharded modules do, in cycles, and the frames of a failure."""
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("WORLD_SIZE", "1"))))
     dist.init_process_group("gloo")

@@ -74,7 +74,7 @@ class TablesOnly(nn.Module):
         self.tables = tables
 
     def forward(self, dense: torch.Tensor, sparse: KeyedJaggedTensor) -> torch.Tensor:
-        """The mean of all pooled embeddings: a loss that stays tame."""
+        """The mean of all pooled embeddings: a loss that stays bounded."""
         return self.tables(sparse).values().mean(dim=1, keepdim=True)
 
 
@@ -146,7 +146,7 @@ class Batches:
 
 
 def build_model(kind: str, tables: list[Table]) -> nn.Module:
-    """On the meta device where it will be sharded."""
+    """The model; on the meta device if it will be sharded."""
     collection = EmbeddingBagCollection(
         device=torch.device("meta"),
         tables=[
@@ -224,7 +224,7 @@ class GivenPlan:
 
 @dataclass
 class Timings:
-    """Of one plan, milliseconds of this rank's steps."""
+    """This rank's steps with one plan, in milliseconds."""
 
     lookup: list[float] = field(default_factory=list)  # FBGEMM's operator, forward and backward
     step: list[float] = field(default_factory=list)
@@ -264,7 +264,7 @@ class Trainer:
         collection = next(m for m in model.modules() if isinstance(m, EmbeddingBagCollection))
         apply_optimizer_in_backward(torch.optim.SGD, collection.parameters(), {"lr": 0.05})
         sharders = [EmbeddingBagCollectionSharder()]
-        dist.barrier()  # nobody's planning waits for the other's last model
+        dist.barrier()  # so that planning includes no wait for another rank
         start = time.perf_counter()
         self.plan = planner.collective_plan(model, sharders, dist.GroupMember.WORLD)
         self.planning_seconds = time.perf_counter() - start
@@ -365,7 +365,7 @@ def run(options: argparse.Namespace) -> dict:
 
 
 def show(results: dict) -> None:
-    """A table of both plans."""
+    """Prints a table of both plans."""
     print(f"{results['num_tables']} tables ({results['tables']}), {dist.get_world_size()} ranks")
     print("plan            pieces  planning s  embedding ms  step ms  first loss  last loss")
     for name in ("torchrec", "neuroshard", CONTROL):

@@ -37,7 +37,7 @@ def prose(path):
 
 
 def anchors(path):
-    """As GitHub makes them of headings: repeated ones are numbered."""
+    """Anchors of headings by GitHub's rules: repeated ones are numbered."""
     seen = {}
     result = set()
     for _, line in prose(path):

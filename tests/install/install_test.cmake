@@ -32,7 +32,7 @@ file(REMOVE_RECURSE ${work_dir})
 run(${CMAKE_COMMAND} --install ${build_dir} --prefix ${work_dir}/prefix)
 file(RENAME ${work_dir}/prefix ${prefix})
 
-# What is there: what belongs, and nothing of the Python package's, which the build may have as well.
+# The installed files: the expected ones, and none of the Python package's, which the build may contain.
 file(GLOB_RECURSE files RELATIVE ${prefix} ${prefix}/*)
 foreach(file ${files})
   if(NOT file MATCHES "^(bin/neuroshard|include/neuroshard/.*\\.h|share/neuroshard/models/[^/]*\\.safetensors|lib.*/cmake/neuroshard/.*\\.cmake|lib.*/libneuroshard\\.a)$")

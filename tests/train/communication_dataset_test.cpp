@@ -107,7 +107,8 @@ TEST(CommunicationDataset, RefusesWhatCannotBeTrainedOn) {
   std::string text = read_file(negative);
   text.replace(text.find("1e+300"), 6, "-10.00");
   write_file(negative, text);
-  EXPECT_THAT(refusal({negative}), HasSubstr("hardware: intra_host_gb_per_s: expected a bandwidth between 1e-9 and 1e9 GB/s, got -10.0"));
+  EXPECT_THAT(refusal({negative}), HasSubstr("hardware: intra_host_gb_per_s: expected a bandwidth "
+                                             "between 1e-9 and 1e9 GB/s, got -10.0"));
 }
 
 TEST(InterconnectFit, FindsTheLinksThatMadeTheTimes) {

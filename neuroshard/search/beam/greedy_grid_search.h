@@ -17,8 +17,8 @@ struct GreedyGridSearchOptions {
   int num_limits = 11;     ///< limits tried, evenly spaced; the paper's M
   double max_limit = 1.5;  ///< the largest limit, relative to the mean columns of a device; the
                            ///< smallest is the mean itself
-  bool take_over =
-      true;  ///< reuse the part of earlier tries that must repeat: the same placement in less time
+  bool take_over = true;   ///< reuse the part of earlier tries that must repeat: the same
+                           ///< placement in less time
 };
 
 /// The cheapest placement found.

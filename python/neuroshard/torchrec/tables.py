@@ -112,7 +112,7 @@ def feature_counts(collection: Any) -> dict[str, int]:
 
 
 def per_feature(given: Sequence[float] | None, default: float, number: int) -> list[float]:
-    """One value for each of `num_features` features."""
+    """One value for each of `number` features."""
     values = list(given or [default])
     return values * number if len(values) == 1 else values
 
