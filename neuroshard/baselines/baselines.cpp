@@ -33,8 +33,4 @@ std::unique_ptr<Planner> take_by_name(std::vector<std::unique_ptr<Planner>> plan
                    fmt::format("\"{}\"", name));
 }
 
-std::unique_ptr<Planner> make_baseline(std::string_view name) {
-  return take_by_name(make_baselines(), name);
-}
-
 }  // namespace neuroshard

@@ -17,7 +17,4 @@ namespace neuroshard {
 [[nodiscard]] std::unique_ptr<Planner> take_by_name(std::vector<std::unique_ptr<Planner>> planners,
                                                     std::string_view name);
 
-/// The baseline of this name. Throws InputError listing the names.
-[[nodiscard]] std::unique_ptr<Planner> make_baseline(std::string_view name);
-
 }  // namespace neuroshard

@@ -26,6 +26,7 @@
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/search/search_json.h"
 
 namespace neuroshard::python {
 
@@ -36,17 +37,10 @@ using Names = std::vector<std::string>;
 /// A document, and the warnings and notes that come with it.
 using Answer = std::tuple<std::string, Names, Names>;
 
-PlannerOptions planner_options(std::uint64_t seed, int num_threads, double time_limit_seconds,
-                               std::int64_t steps, const std::string& improvement) {
-  const auto schedule = improvement_schedule_from_string(improvement);
-  if (!schedule) throw InputError("improvement", "thorough or brief", in_quotes(improvement));
-  PlannerOptions options;
-  options.improvement = *schedule;
-  options.steps = steps;
-  options.seed = seed;
-  options.num_threads = num_threads;
-  options.time_limit_seconds = time_limit_seconds;
-  return options;
+/// As search_json.h says; `place` is what errors call them.
+PlannerOptions planner_options(const std::string& text, const std::string& place) {
+  const Json json = parse_json(text, place);
+  return planner_options_from_json(JsonReader(json, place));
 }
 
 /// `request` as plan_request.h says.
@@ -159,18 +153,15 @@ void bind_planning(nb::module_& module) {
   module.def("price", [](const std::string& plan, const Names& models, bool lower_bound) {
     return without_gil([&] { return price(plan, models, lower_bound); });
   });
-  module.def(
-      "compare",
-      [](const std::vector<std::pair<std::string, std::string>>& tasks, const Names& models,
-         const Names& algorithms, std::uint64_t seed, int num_threads, double time_limit_seconds,
-         std::int64_t steps, const std::string& improvement, std::int64_t arena_bytes,
-         const std::string& reference, const std::string& journal, const Names& controls) {
-        return without_gil([&] {
-          return compare(tasks, models,
-                         planner_options(seed, num_threads, time_limit_seconds, steps, improvement),
-                         {algorithms, arena_bytes, reference, journal, controls});
-        });
-      });
+  module.def("compare",
+             [](const std::vector<std::pair<std::string, std::string>>& tasks, const Names& models,
+                const Names& algorithms, const std::string& options, std::int64_t arena_bytes,
+                const std::string& reference, const std::string& journal, const Names& controls) {
+               return without_gil([&] {
+                 return compare(tasks, models, planner_options(options, "compare"),
+                                {algorithms, arena_bytes, reference, journal, controls});
+               });
+             });
   module.def("evaluate", [](const std::string& plan, const Names& models, std::int64_t arena_bytes,
                             int num_threads, std::uint64_t seed) {
     return without_gil([&] { return evaluate(plan, models, arena_bytes, num_threads, seed); });

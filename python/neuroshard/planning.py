@@ -31,6 +31,28 @@ def _tell(reasons: Sequence[str], notes: Sequence[str]) -> None:
         warnings.warn(reason, ExtrapolationWarning, stacklevel=3)
 
 
+def _options(
+    seed: int,
+    num_threads: int,
+    time_limit_seconds: float | str,
+    steps: int,
+    improvement: str,
+    pessimism: float,
+    least_gain: float,
+) -> dict[str, Any]:
+    """The options of a search, by their long names on the command line."""
+    seconds = seconds_of(time_limit_seconds, "time_limit_seconds")
+    return {
+        "seed": seed,
+        "threads": num_threads,
+        "time_limit": f"{seconds!r}s" if math.isfinite(seconds) else None,
+        "steps": steps,
+        "improvement": improvement,
+        "pessimism": pessimism,
+        "least_gain": least_gain,
+    }
+
+
 def plan(
     task: TaskLike,
     *,
@@ -64,19 +86,12 @@ def plan(
     >>> plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
     <Plan: 1 table in ... on 2 devices, batch size 65536, predicted cost ... ms>
     """
-    seconds = seconds_of(time_limit_seconds, "time_limit_seconds")
     request = {
         "models": names_of(models, "models"),
         "algorithm": algorithm,
-        "options": {
-            "seed": seed,
-            "threads": num_threads,
-            "time_limit": f"{seconds!r}s" if math.isfinite(seconds) else None,
-            "steps": steps,
-            "improvement": improvement,
-            "pessimism": pessimism,
-            "least_gain": least_gain,
-        },
+        "options": _options(
+            seed, num_threads, time_limit_seconds, steps, improvement, pessimism, least_gain
+        ),
         "lower_bound": lower_bound,
         "baselines": baselines,
     }
@@ -174,9 +189,11 @@ def compare(
     algorithms: str | Sequence[str] = (),
     seed: int = 0,
     num_threads: int = 0,
-    time_limit_seconds: float = 1.0,
+    time_limit_seconds: float | str = 1.0,
     steps: int = 0,
     improvement: str = "thorough",
+    pessimism: float = 0.5,
+    least_gain: float = 0.01,
     reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
@@ -184,7 +201,7 @@ def compare(
     journal: str | os.PathLike[str] | None = None,
 ) -> Comparison:
     """Runs the algorithms (all, if none is named) on the tasks; ratios are to the algorithm
-    `reference`.
+    `reference`. The search's options are those of `plan`.
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory. `controls` are files of costs measured earlier, some samples of which
@@ -207,11 +224,12 @@ def compare(
         list(tasks_of(tasks).items()),
         names_of(models, "models"),
         names_of(algorithms, "algorithms"),
-        seed,
-        num_threads,
-        time_limit_seconds,
-        steps,
-        improvement,
+        to_text(
+            _options(
+                seed, num_threads, time_limit_seconds, steps, improvement, pessimism, least_gain
+            ),
+            "compare",
+        ),
         arena_bytes if measure else 0,
         reference,
         "" if journal is None else os.fspath(journal),

@@ -1,6 +1,7 @@
 // The baselines: valid plans on any task, the same plan for the same seed, and the balance that
 // each aims at.
 #include "neuroshard/baselines/baselines.h"
+#include "neuroshard/baselines/planner_catalog.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +40,7 @@ Task make_task(std::vector<Table> tables, int num_devices, std::int64_t memory_b
 std::vector<int> devices_of(std::string_view planner, const Task& task, std::uint64_t seed = 0) {
   PlannerOptions options;
   options.seed = seed;
-  const PlanningResult result = make_baseline(planner)->plan(analytic(task), options);
+  const PlanningResult result = find_planner(planner)->plan(analytic(task), options);
   EXPECT_EQ(result.plan.shards.size(), task.tables.size());
   std::vector<int> devices;
   for (const Shard& shard : result.plan.shards) devices.push_back(shard.device);
@@ -48,7 +49,7 @@ std::vector<int> devices_of(std::string_view planner, const Task& task, std::uin
 
 std::string refusal(std::string_view planner, const Task& task) {
   try {
-    (void)make_baseline(planner)->plan(analytic(task), {});
+    (void)find_planner(planner)->plan(analytic(task), {});
   } catch (const InfeasibleError& error) {
     return error.what();
   }
@@ -63,14 +64,15 @@ TEST(Baselines, AreFoundByName) {
   for (const auto& planner : planners) names.push_back(planner->name());
   EXPECT_THAT(names, testing::ElementsAre("random", "greedy-size", "greedy-dim", "greedy-lookup",
                                           "greedy-lookup-size", "torchrec-like"));
-  for (const std::string_view name : names) EXPECT_EQ(make_baseline(name)->name(), name);
+  for (const std::string_view name : names) EXPECT_EQ(find_planner(name)->name(), name);
   try {
-    (void)make_baseline("best");
+    (void)find_planner("best");
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "algorithm: expected one of random, greedy-size, greedy-dim, greedy-lookup, "
-                 "greedy-lookup-size, torchrec-like, got \"best\"");
+    EXPECT_STREQ(
+        error.what(),
+        "algorithm: expected one of neuroshard, beam-search, random, greedy-size, greedy-dim, "
+        "greedy-lookup, greedy-lookup-size, torchrec-like, got \"best\"");
   }
 }
 
@@ -140,7 +142,7 @@ TEST(Baselines, RandomTriesAgainWhenMemoryIsTight) {
 TEST(TorchRecLike, CutsATableThatIsSlowerThanTheRest) {
   const Task task =
       make_task({make_table("slow", 1000, 128, 20.0), make_table("quick", 1000, 32)}, 4, kAmple);
-  const PlanningResult result = make_baseline("torchrec-like")->plan(analytic(task), {});
+  const PlanningResult result = find_planner("torchrec-like")->plan(analytic(task), {});
   EXPECT_EQ(result.plan.shards.size(), 5U);  // 4 times 32 columns, and the other
   EXPECT_TRUE(violations(task, result.plan).empty());
   std::set<int> devices;
@@ -164,7 +166,7 @@ TEST(TorchRecLike, ShardsAreNotNarrowerThanAskedFor) {
 
 TEST(TorchRecLike, CutsWhereWholeTablesDoNotFit) {
   const Task task = make_task({make_table("large", 1000, 128)}, 4, 1000 * 128 * 4 / 4);
-  const PlanningResult result = make_baseline("torchrec-like")->plan(analytic(task), {});
+  const PlanningResult result = find_planner("torchrec-like")->plan(analytic(task), {});
   EXPECT_EQ(result.plan.shards.size(), 4U);
   const Task tighter = make_task({make_table("large", 1000, 128)}, 8, 1000 * 128 * 4 / 8);
   EXPECT_EQ(refusal("torchrec-like", tighter),
