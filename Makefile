@@ -62,7 +62,7 @@ format: | setup-tests ## format the sources in place
 format-check: | setup-tests ## fail if clang-format would change a source
 	@scripts/run_tests.sh format
 
-lint: build/tidy/build.ninja ## clang-tidy over what changed (scripts/lint.sh), for 8 minutes at most
+lint: build/tidy/build.ninja ## clang-tidy over what changed (scripts/lint.sh), for 6 minutes at most
 	@scripts/lint.sh changed
 
 tidy: build/tidy/build.ninja ## clang-tidy over all sources, as .clang-tidy says

@@ -1,6 +1,8 @@
 // Compares files, not paths.
 #include "cli/output_files.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <system_error>
 
@@ -31,7 +33,7 @@ void refuse_output_that_is_input(const std::string& output, const std::vector<st
   for (const std::string& input : inputs) {
     if (input.empty() || !same_file(output, input)) continue;
     throw InputError(option, "another file than those that are read",
-                     output == input ? output : output + ", which is " + input);
+                     output == input ? output : fmt::format("{}, which is {}", output, input));
   }
 }
 

@@ -3,13 +3,13 @@
 #   scripts/lint.sh all
 #   scripts/lint.sh changed    what this branch changed, newest first: since it left the main branch,
 #                              or on the main branch itself in the last 20 commits (or since the commit
-#                              $LINT_SINCE); no file is begun after $LINT_MINUTES (8)
+#                              $LINT_SINCE); no file is begun after $LINT_MINUTES (6)
 # A changed header stands for the .cpp of the same name. Writes the numbers of files that passed,
 # failed and were left out to build/tidy/lint_counts.txt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scope=${1-all}
-minutes=${LINT_MINUTES:-8}
+minutes=${LINT_MINUTES:-6}
 export LINT_RESULTS=build/tidy/lint_results.txt LINT_DEADLINE=0
 : >"$LINT_RESULTS"
 

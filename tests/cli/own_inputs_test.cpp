@@ -1,4 +1,5 @@
 // An output that is an input is refused before any work, by whatever path it is named.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,8 +60,10 @@ TEST(CliOwnInputs, ALinkIsTheFileThatItLeadsTo) {
   std::filesystem::create_hard_link(own, hard);
   std::filesystem::create_symlink("own", symbolic);
   for (const std::string& path : {hard, symbolic, folder.file("./own")}) {
-    expect_refusal(folder, {"plan", own, "-o", path}, kRefusal + path + ", which is " + own);
-    expect_refusal(folder, {"plan", path, "-o", own}, kRefusal + own + ", which is " + path);
+    expect_refusal(folder, {"plan", own, "-o", path},
+                   fmt::format("{}{}, which is {}", kRefusal, path, own));
+    expect_refusal(folder, {"plan", path, "-o", own},
+                   fmt::format("{}{}, which is {}", kRefusal, own, path));
   }
 }
 
