@@ -31,7 +31,7 @@ class SpeedControls {
   /// for a file that cannot be read. The controls refer to `tables`.
   SpeedControls(const std::vector<std::string>& files, std::span<const Table> tables);
   /// The same, of files that have been read.
-  SpeedControls(const std::vector<ComputeCosts>& costs, std::span<const Table> tables);
+  SpeedControls(const std::vector<ComputeCosts>& files, std::span<const Table> tables);
 
   /// `count` samples of this batch size and optimizer, or all of them if they are fewer.
   [[nodiscard]] std::vector<SpeedControl> draw(std::int64_t batch_size, Optimizer optimizer,
