@@ -15,9 +15,8 @@ struct Piece {
   int table = 0;  ///< index into the tables at hand: a task's, a file's, a set's
   std::int64_t num_columns = 0;
 
-  /// By table, then by columns.
-  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 takes the 0 of a defaulted <=> for a
-  // pointer
+  /// By table, then by columns. (To clang-tidy 14 the 0 of a defaulted <=> is a pointer.)
+  // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
 
