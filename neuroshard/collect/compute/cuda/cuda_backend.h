@@ -11,7 +11,8 @@
 namespace neuroshard {
 
 struct CudaBackendOptions {
-  std::vector<int> devices;  ///< that measure at the same time; empty: all that the process may use
+  std::vector<int>
+      devices{};  ///< that measure at the same time; empty: all that the process may use
   std::int64_t arena_bytes = std::int64_t{4} << 30;  ///< on each device, for the tables
   DataType data_type = DataType::fp32;               ///< what the arena is filled with
   /// No other program uses a GPU's multiprocessors, so times scatter by a percent, to both sides.
