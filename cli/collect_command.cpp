@@ -2,6 +2,7 @@
 // merges files of several processes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,23 +34,48 @@ struct CollectComputeOptions {
   std::string memory = "4GiB";
   std::string arena = "4GiB";
   std::string optimizer = "sgd";
-  std::string data_type = "fp32";
+  std::string data_type;
+  std::string sets = "uniform";
+  std::string max_pass = "10GB";
   std::string output;
   ComputeSamplingOptions sampling;
   BackendOptions measuring;
 };
 
+/// Sets that differ by orders of magnitude: the largest are not repeated as often, the smallest,
+/// which scatter the most, more often.
+constexpr int kHurriedRepetitions = 5;
+constexpr double kHurriedSeconds = 2.5;
+constexpr int kMostRepetitions = 32;
+
+void set_sampling(CollectComputeOptions& options) {
+  ComputeSamplingOptions& sampling = options.sampling;
+  if (options.sets != "coverage") return;
+  sampling.sampling = SetSampling::coverage;
+  sampling.max_pass_bytes = static_cast<double>(parse_bytes(options.max_pass, "--max-pass"));
+  sampling.usual_max_pass_bytes = 0.1 * sampling.max_pass_bytes;
+  options.measuring.cpu.repetitions.hurried_repetitions = kHurriedRepetitions;
+  options.measuring.cpu.repetitions.max_seconds = kHurriedSeconds;
+  options.measuring.cpu.repetitions.max_repetitions = kMostRepetitions;
+}
+
 void run(CollectComputeOptions& options) {
   ComputeSamplingOptions& sampling = options.sampling;
   sampling.workload = options.workload;
   sampling.tables = find_workload(options.workload, options.workload_seed).tables;
-  const DataType data_type = parse_data_type(options.data_type, "--data-type");
-  for (Table& table : sampling.tables) table.data_type = data_type;
+  if (!options.data_type.empty()) {
+    const DataType data_type = parse_data_type(options.data_type, "--data-type");
+    for (Table& table : sampling.tables) table.data_type = data_type;
+  }
+  const bool has_fp16 = std::any_of(sampling.tables.begin(), sampling.tables.end(),
+                                    [](const Table& t) { return t.data_type == DataType::fp16; });
+  set_sampling(options);
   sampling.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   sampling.memory_bytes = parse_bytes(options.memory, "--memory");
   std::tie(sampling.min_tables, sampling.max_tables) = parse_range(options.tables, "--tables");
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
-  options.measuring.cpu.data_type = data_type;
+  // Halves in pairs are ordinary fp32 values too.
+  options.measuring.cpu.data_type = has_fp16 ? DataType::fp16 : DataType::fp32;
   const ComputeBackendFactory backend = chosen_backend(options.measuring, sampling.in_flight);
   if (options.measuring.on_gpus()) sampling.group = process_group();
   const std::string output = path_of_rank(options.output, sampling.group);
@@ -78,7 +104,22 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
       ->capture_default_str();
-  command->add_option("--data-type", options->data_type, "fp32 or fp16")->capture_default_str();
+  command->add_option("--data-type", options->data_type, "fp32 or fp16; default: each table's own");
+  command
+      ->add_option("--sets", options->sets,
+                   "uniform: as many random pieces as --tables says and --memory holds; coverage: "
+                   "sets that cover every order of magnitude of bytes moved, with slices of rows")
+      ->check(CLI::IsMember({"uniform", "coverage"}))
+      ->capture_default_str();
+  command
+      ->add_option("--max-pass", options->max_pass,
+                   "With --sets coverage: bytes that a forward pass moves at most; one set of "
+                   "twenty moves more than a tenth of it")
+      ->capture_default_str();
+  command
+      ->add_option("--slices", options->sampling.slice_share,
+                   "With --sets coverage: share of the pieces that are slices of rows")
+      ->capture_default_str();
   command->add_option("--tables", options->tables, "Pieces in a sample, as MIN:MAX")
       ->capture_default_str();
   command

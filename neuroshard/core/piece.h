@@ -1,6 +1,8 @@
 // A piece of a table: the unit that is placed on a device and measured.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <compare>
 #include <cstdint>
 
@@ -8,17 +10,25 @@
 
 namespace neuroshard {
 
-/// Columns of one table, wherever in the table they begin: that changes neither cost nor memory.
-/// A piece has all rows; where tables are cut by rows too, its range of rows belongs here, and the
-/// functions below, which are about one piece, take it.
+/// Columns of one table, wherever in the table they begin: that changes neither cost nor memory. A
+/// slice of rows has that share of the table's rows (at least one, rounded) and of its lookups.
 struct Piece {
   int table = 0;  ///< index into the tables at hand: a task's, a file's, a set's
   std::int64_t num_columns = 0;
+  double row_share =
+      1.0;  ///< above 0, at most 1; below 1 only in measured sets, plans have no rows
 
-  /// By table, then by columns. (To clang-tidy 14 the 0 of a defaulted <=> is a pointer.)
+  /// By table, then by columns, then by rows. (To clang-tidy 14 the 0 of a defaulted <=> is a
+  /// pointer.)
   // NOLINTNEXTLINE(modernize-use-nullptr)
   friend auto operator<=>(const Piece&, const Piece&) = default;
 };
+
+/// Rows of a slice that has `share` of a table's rows.
+[[nodiscard]] inline std::int64_t rows_of_share(std::int64_t num_embeddings, double share) {
+  if (share >= 1.0) return num_embeddings;
+  return std::max<std::int64_t>(std::llround(static_cast<double>(num_embeddings) * share), 1);
+}
 
 /// A cut is at a multiple of this many columns, and no piece is narrower.
 inline constexpr std::int64_t kColumnGranularity = 4;

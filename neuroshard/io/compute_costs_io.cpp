@@ -18,13 +18,18 @@ Table as_table(const MeasuredTable& measured) {
 }
 
 MeasuredTable table_from_json(const JsonReader& reader) {
-  reader.allow_fields({"name", "num_embeddings", "pooling_factor", "data_type", "reuse_histogram"});
+  reader.allow_fields({"name", "num_embeddings", "pooling_factor", "data_type", "reuse_histogram",
+                       "distinct_rows"});
   MeasuredTable table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
   table.pooling_factor = reader.field("pooling_factor").number();
   table.data_type = data_type_from_json(reader.field("data_type"));
   table.reuse_histogram = reuse_histogram_from_json(reader.field("reuse_histogram"));
+  if (const auto rows = reader.optional_field("distinct_rows")) {
+    table.distinct_rows = rows->number();
+    if (!(*table.distinct_rows > 0.0)) rows->fail("a number above 0");
+  }
   return table;
 }
 
@@ -48,10 +53,26 @@ ComputeCostsHeader header_from_json(const JsonReader& reader) {
 }
 
 Piece piece_from_json(const JsonReader& reader, std::size_t num_tables) {
-  if (reader.array_size() != 2) reader.fail("a pair [table, num_columns]");
+  const std::size_t size = reader.array_size();
+  if (size != 2 && size != 3) {
+    reader.fail("[table, num_columns] or [table, num_columns, row_share]");
+  }
   const auto last_table = static_cast<std::int64_t>(num_tables) - 1;
-  return {static_cast<int>(reader.element(0).integer(0, last_table)),
-          reader.element(1).integer(1, kMaxEmbeddingDim)};
+  Piece piece{static_cast<int>(reader.element(0).integer(0, last_table)),
+              reader.element(1).integer(1, kMaxEmbeddingDim)};
+  if (size == 3) {
+    const JsonReader share = reader.element(2);
+    piece.row_share = share.number();
+    if (!(piece.row_share > 0.0 && piece.row_share <= 1.0))
+      share.fail("a share above 0, at most 1");
+  }
+  return piece;
+}
+
+Json to_json(const Piece& piece) {
+  Json::Array entries{piece.table, piece.num_columns};
+  if (piece.row_share < 1.0) entries.emplace_back(piece.row_share);
+  return entries;
 }
 
 ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_tables) {
@@ -76,6 +97,7 @@ Json to_json(const MeasuredTable& table) {
   json.set("pooling_factor", table.pooling_factor);
   json.set("data_type", to_string(table.data_type));
   json.set("reuse_histogram", reuse_histogram_to_json(table.reuse_histogram));
+  if (table.distinct_rows) json.set("distinct_rows", *table.distinct_rows);
   return json;
 }
 
@@ -96,7 +118,7 @@ Json to_json(const ComputeCostsHeader& header) {
 Json to_json(const ComputeCostSample& sample) {
   Json::Array shards;
   for (const Piece& piece : sample.pieces) {
-    shards.push_back(Json::Array{piece.table, piece.num_columns});
+    shards.push_back(to_json(piece));
   }
   Json json;
   json.set("shards", std::move(shards));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/workload/generate/coverage_workload.h"
 #include "neuroshard/workload/generate/generated_workloads.h"
 #include "neuroshard/workload/published_workloads.h"
 
@@ -27,18 +28,20 @@ std::vector<WorkloadInfo> list_workloads() {
   for (const Workload& workload : published_workloads()) infos.push_back(info_of(workload, false));
   infos.push_back(info_of(dlrm_2021(0), true));
   infos.push_back(info_of(dlrm_2022(0), true));
+  infos.push_back(info_of(coverage_workload(0), true));
   return infos;
 }
 
 Workload find_workload(const std::string& name, std::uint64_t seed) {
   if (name == kDlrm2021) return dlrm_2021(seed);
   if (name == kDlrm2022) return dlrm_2022(seed);
+  if (name == kCoverage) return coverage_workload(seed);
   std::string known;
   for (Workload& workload : published_workloads()) {
     if (workload.name == name) return std::move(workload);
     known += workload.name + ", ";
   }
-  throw InputError("workload", fmt::format("one of {}{}, {}", known, kDlrm2021, kDlrm2022),
+  throw InputError("workload", fmt::format("one of {}{}, {}, {}", known, kDlrm2021, kDlrm2022, kCoverage),
                    fmt::format("\"{}\"", name));
 }
 

@@ -20,20 +20,16 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
+#include "neuroshard/workload/reuse/row_slice.h"
 
 namespace neuroshard {
 
 namespace {
 
-/// Sets drawn for one sample before the memory is called too small.
-constexpr int kMaxDraws = 10'000;
-
-/// Streams of the generator: the draws for a sample's set must not shift those for its batches.
-constexpr std::uint64_t kSetStream = 0;
-constexpr std::uint64_t kBatchStream = 1;
-
-Random random_for(std::uint64_t seed, std::int64_t id, std::uint64_t stream) {
-  return Random::for_stream(seed, 2 * static_cast<std::uint64_t>(id) + stream);
+/// A sample's batches are drawn from the odd streams of the generator, its set (sample_pieces) from
+/// the even ones.
+Random random_for_batches(std::uint64_t seed, std::int64_t id) {
+  return Random::for_stream(seed, 2 * static_cast<std::uint64_t>(id) + 1);
 }
 
 /// A collection into one file.
@@ -59,13 +55,31 @@ ReuseHistogram rounded(const ReuseHistogram& histogram) {
 
 Json sampling_json(const ComputeSamplingOptions& options) {
   Json::Array dims(options.dims.begin(), options.dims.end());
-  return Json::Object{{"workload", options.workload},
-                      {"seed", options.seed},
-                      {"dims", std::move(dims)},
-                      {"min_tables", options.min_tables},
-                      {"max_tables", options.max_tables},
-                      {"memory_bytes", options.memory_bytes},
-                      {"held_out_share", options.held_out_share}};
+  Json json = Json::Object{{"workload", options.workload},
+                           {"seed", options.seed},
+                           {"dims", std::move(dims)},
+                           {"min_tables", options.min_tables},
+                           {"max_tables", options.max_tables},
+                           {"memory_bytes", options.memory_bytes},
+                           {"held_out_share", options.held_out_share}};
+  if (options.sampling == SetSampling::coverage) {
+    json.set("kind", "coverage");
+    json.set("slice_share", options.slice_share);
+    json.set("max_pass_bytes", options.max_pass_bytes);
+    json.set("usual_max_pass_bytes", options.usual_max_pass_bytes);
+  }
+  return json;
+}
+
+/// With the distinct rows where they are known, not guessed from a histogram.
+MeasuredTable measured_table(const Table& table, std::int64_t batch_size) {
+  MeasuredTable measured{table.name, table.num_embeddings, table.pooling_factor, table.data_type,
+                         rounded(reuse_histogram(table, batch_size))};
+  if (!table.reuse_histogram) {
+    const double rows = reuse_statistics(table, batch_size).distinct_rows;
+    if (rows > 0.0) measured.distinct_rows = rows;
+  }
+  return measured;
 }
 
 ComputeCostsHeader make_header(const Collection& options, const BackendDescription& backend) {
@@ -76,8 +90,7 @@ ComputeCostsHeader make_header(const Collection& options, const BackendDescripti
   header.optimizer = options.optimizer;
   header.sampling = options.sampling;
   for (const Table& table : options.tables) {
-    header.tables.push_back({table.name, table.num_embeddings, table.pooling_factor,
-                             table.data_type, rounded(reuse_histogram(table, options.batch_size))});
+    header.tables.push_back(measured_table(table, options.batch_size));
   }
   return header;
 }
@@ -97,80 +110,6 @@ ComputeCostSample to_sample(std::int64_t id, std::vector<Piece> pieces,
   }
   return sample;
 }
-
-void validate(const ComputeSamplingOptions& options) {
-  const auto require = [](bool ok, const char* place, const char* expected, std::int64_t actual) {
-    if (!ok) throw InputError(place, expected, fmt::format("{}", actual));
-  };
-  require(!options.tables.empty(), "workload", "at least one table", 0);
-  require(!options.dims.empty(), "dims", "at least one number of columns", 0);
-  for (const std::int64_t dim : options.dims) {
-    require(dim >= 1 && dim <= kMaxEmbeddingDim, "dims", "numbers of columns of at least 1", dim);
-  }
-  if (!(options.held_out_share >= 0.0 && options.held_out_share < 1.0)) {
-    throw InputError("held_out", "a share from 0 to below 1",
-                     fmt::format("{}", options.held_out_share));
-  }
-  require(options.min_tables >= 1, "min_tables", "at least 1", options.min_tables);
-  require(options.max_tables >= options.min_tables, "max_tables", "at least min_tables",
-          options.max_tables);
-  require(options.batch_size >= 1 && options.batch_size <= kMaxBatchSize, "batch_size",
-          "an integer between 1 and 2^30", options.batch_size);
-  require(options.in_flight >= 1, "in_flight", "at least 1", options.in_flight);
-}
-
-}  // namespace
-
-std::vector<std::int64_t> widths_of_pieces() {
-  std::vector<std::int64_t> widths;
-  for (std::int64_t width = 4; width <= 128; width += 4) widths.push_back(width);
-  return widths;
-}
-
-bool is_held_out(const std::string& table_name, double held_out_share) {
-  std::uint64_t hash = 0;
-  for (const char c : table_name) hash = mix64(hash ^ static_cast<unsigned char>(c));
-  return static_cast<double>(hash >> 11) * 0x1p-53 < held_out_share;
-}
-
-namespace {
-
-/// The tables that this sample is drawn from: all held-out ones or all others.
-std::vector<int> sample_pool(const ComputeSamplingOptions& options, Random& random) {
-  const bool from_held_out = random.uniform() < options.held_out_share;
-  std::vector<int> pool;
-  std::vector<int> others;
-  for (std::size_t i = 0; i < options.tables.size(); ++i) {
-    const bool held_out = is_held_out(options.tables[i].name, options.held_out_share);
-    (held_out == from_held_out ? pool : others).push_back(static_cast<int>(i));
-  }
-  return pool.empty() ? others : pool;
-}
-
-}  // namespace
-
-std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t id) {
-  Random random = random_for(options.seed, id, kSetStream);
-  const std::vector<int> pool = sample_pool(options, random);
-  const std::int64_t count = random.integer(options.min_tables, options.max_tables);
-  std::vector<Piece> pieces;
-  std::int64_t bytes = 0;
-  for (int draw = 0; draw < kMaxDraws; ++draw) {
-    const Piece piece{pool[random.below(pool.size())],
-                      options.dims[random.below(options.dims.size())]};
-    const std::int64_t piece_bytes =
-        shard_bytes(options.tables[piece.table], piece.num_columns, options.optimizer);
-    if (bytes + piece_bytes > options.memory_bytes) continue;
-    bytes += piece_bytes;
-    pieces.push_back(piece);
-    if (static_cast<std::int64_t>(pieces.size()) == count) return pieces;
-  }
-  if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
-  throw InputError("memory", fmt::format("room for {} pieces of the pool", options.min_tables),
-                   format_bytes(static_cast<double>(options.memory_bytes)));
-}
-
-namespace {
 
 /// Samples of a sequence of `count` that are this process's.
 std::int64_t share_of_samples(const ProcessGroup& group, std::int64_t count) {
@@ -192,17 +131,36 @@ class OpenSamples {
     const std::int64_t id = next_id_;
     next_id_ += collection_.group.size;
     skip_done();
-    in_flight_[id] = collection_.pieces_of(id);
-    return PieceSet{id, collection_.tables, in_flight_[id],
-                    random_for(collection_.seed, id, kBatchStream)};
+    InFlight& sample = in_flight_[id];
+    sample.pieces = collection_.pieces_of(id);
+    PieceSet set{id, collection_.tables, sample.pieces, random_for_batches(collection_.seed, id)};
+    resolve_slices(sample, set);
+    return set;
   }
 
   /// The pieces of a sample that `next` has given, once.
   std::vector<Piece> take_pieces(std::int64_t id) {
-    return std::move(in_flight_.extract(id).mapped());
+    return std::move(in_flight_.extract(id).mapped().pieces);
   }
 
  private:
+  struct InFlight {
+    std::vector<Piece> pieces;
+    std::vector<Table> tables;  ///< of a set with slices of rows, which are tables of their own
+  };
+
+  /// Backends know whole tables only.
+  void resolve_slices(InFlight& sample, PieceSet& set) const {
+    const auto is_slice = [](const Piece& piece) { return piece.row_share < 1.0; };
+    if (std::none_of(set.pieces.begin(), set.pieces.end(), is_slice)) return;
+    for (Piece& piece : set.pieces) {
+      const Table& table = collection_.tables[static_cast<std::size_t>(piece.table)];
+      sample.tables.push_back(row_slice(table, collection_.batch_size, piece.row_share));
+      piece = {static_cast<int>(sample.tables.size()) - 1, piece.num_columns};
+    }
+    set.tables = sample.tables;
+  }
+
   void skip_done() {
     while (!empty() && done_.contains(next_id_)) next_id_ += collection_.group.size;
   }
@@ -210,7 +168,7 @@ class OpenSamples {
   const Collection& collection_;
   const std::set<std::int64_t>& done_;
   std::int64_t next_id_;
-  std::unordered_map<std::int64_t, std::vector<Piece>> in_flight_;
+  std::unordered_map<std::int64_t, InFlight> in_flight_;
 };
 
 /// Measures the samples that the file does not have yet.

@@ -11,45 +11,12 @@
 #include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/process_group.h"
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/piece.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
-
-/// Every width that cuts of a table of 128 columns can leave: the multiples of 4. The paper's are
-/// the powers of two among them, as it only halves; a model that was trained on those alone was up
-/// to 29 % too low about the others, whose rows straddle cache lines (docs/results.md).
-[[nodiscard]] std::vector<std::int64_t> widths_of_pieces();
-
-/// Which sets of pieces are measured. Sample i depends on the seed and i alone.
-struct ComputeSamplingOptions {
-  std::string workload;       ///< name, recorded with the data
-  std::vector<Table> tables;  ///< the pool; each table occurs at each of `dims` columns
-  std::vector<std::int64_t> dims = widths_of_pieces();
-  int min_tables = 1;  ///< pieces in a set
-  int max_tables = 15;
-  std::int64_t memory_bytes = std::int64_t{4} << 30;  ///< a set's weights and state fit into this
-  std::int64_t batch_size = 4096;
-  Optimizer optimizer = Optimizer::sgd;
-  /// Share of the tables that a sample either consists of or does not touch at all, so that there
-  /// is test data on combinations of tables that training has never seen; and share of the samples.
-  double held_out_share = 0.1;
-  std::uint64_t seed = 0;
-  int in_flight = 1;  ///< samples that alternate, see measure_sets
-  /// Several processes share the sequence: this one measures those samples whose id modulo `size`
-  /// is its rank, into a file of its own.
-  ProcessGroup group;
-};
-
-/// True for the tables that are kept from training, a function of the name alone so that all files
-/// of one workload agree.
-[[nodiscard]] bool is_held_out(const std::string& table_name, double held_out_share);
-
-/// Set `id` of the seeded sequence, of `options.tables`; pieces that do not fit are drawn again.
-/// Throws InputError if hardly any set fits into the memory.
-[[nodiscard]] std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options,
-                                               std::int64_t id);
 
 struct CollectionProgress {
   std::int64_t done = 0;  ///< samples in the file

@@ -58,12 +58,20 @@ void RepeatedTiming::add(double value, double seconds) {
 }
 
 int RepeatedTiming::runs_until_next_look() const {
-  const int needed = options_.warm_ups + options_.min_repetitions - runs_;
+  const bool hurried =
+      options_.hurried_repetitions > 0 && (runs_ == 0 || seconds_ > options_.max_seconds);
+  const int least = hurried ? std::min(options_.hurried_repetitions, options_.min_repetitions)
+                            : options_.min_repetitions;
+  const int needed = options_.warm_ups + least - runs_;
   return needed > 0 ? needed : std::max(options_.further_repetitions, 1);
 }
 
 bool RepeatedTiming::done() const {
   const auto repetitions = static_cast<int>(values_.size());
+  if (options_.hurried_repetitions > 0 && repetitions >= options_.hurried_repetitions &&
+      seconds_ > options_.max_seconds) {
+    return true;
+  }
   if (repetitions < options_.min_repetitions) return false;
   return repetitions >= options_.max_repetitions || seconds_ > options_.max_seconds ||
          estimate().interval <= options_.target_interval;

@@ -27,6 +27,9 @@ struct RepetitionOptions {
   int min_repetitions = 13;       ///< the fewest that give a first quartile an interval
   int max_repetitions = 16;
   double max_seconds = 5.0;  ///< of running; stop after this, once min_repetitions are done
+  /// Above 0: so few suffice after max_seconds. Long runs even out what disturbs them by
+  /// themselves.
+  int hurried_repetitions = 0;
   /// Repetitions after min_repetitions between two checks of whether they suffice.
   int further_repetitions = 1;
 };

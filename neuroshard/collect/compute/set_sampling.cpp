@@ -1,0 +1,187 @@
+// Drawing sets of pieces.
+#include "neuroshard/collect/compute/set_sampling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/low_discrepancy.h"
+#include "neuroshard/core/random.h"
+#include "neuroshard/core/units.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Pieces drawn for one sample before the memory is called too small.
+constexpr int kMaxDraws = 10'000;
+
+// Coverage sampling.
+constexpr double kLeastPassBytes = 65'536.0;
+constexpr double kShareOfLargeSets = 0.05;
+/// Candidates for one piece; the one nearest to the bytes wanted is taken.
+constexpr int kCandidates = 24;
+/// A piece is near enough within this factor.
+constexpr double kNearEnough = 1.5;
+/// Pieces of a set differ from the mean by up to this factor.
+constexpr double kUnevenness = 3.0;
+constexpr double kNarrowestSlice = 1.0 / 64.0;
+
+double between_logs(double low, double high, double x) { return low * std::pow(high / low, x); }
+
+/// The tables that this sample is drawn from: all held-out ones or all others.
+std::vector<int> sample_pool(const ComputeSamplingOptions& options, Random& random) {
+  const bool from_held_out = random.uniform() < options.held_out_share;
+  std::vector<int> pool;
+  std::vector<int> others;
+  for (std::size_t i = 0; i < options.tables.size(); ++i) {
+    const bool held_out = is_held_out(options.tables[i].name, options.held_out_share);
+    (held_out == from_held_out ? pool : others).push_back(static_cast<int>(i));
+  }
+  return pool.empty() ? others : pool;
+}
+
+std::vector<Piece> uniform_pieces(const ComputeSamplingOptions& options, Random& random) {
+  const std::vector<int> pool = sample_pool(options, random);
+  const std::int64_t count = random.integer(options.min_tables, options.max_tables);
+  std::vector<Piece> pieces;
+  std::int64_t bytes = 0;
+  for (int draw = 0; draw < kMaxDraws; ++draw) {
+    const Piece piece{pool[random.below(pool.size())],
+                      options.dims[random.below(options.dims.size())]};
+    const std::int64_t piece_bytes =
+        shard_bytes(options.tables[piece.table], piece.num_columns, options.optimizer);
+    if (bytes + piece_bytes > options.memory_bytes) continue;
+    bytes += piece_bytes;
+    pieces.push_back(piece);
+    if (static_cast<std::int64_t>(pieces.size()) == count) return pieces;
+  }
+  if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
+  throw InputError("memory", fmt::format("room for {} pieces of the pool", options.min_tables),
+                   format_bytes(static_cast<double>(options.memory_bytes)));
+}
+
+/// Half of the slices are one of several equal ones, as cuts make them.
+double random_row_share(Random& random) {
+  if (random.uniform() < 0.5) return 1.0 / static_cast<double>(random.integer(2, 16));
+  return std::round(between_logs(kNarrowestSlice, 1.0, random.uniform()) * 1e4) / 1e4;
+}
+
+Piece random_piece(const ComputeSamplingOptions& options, const std::vector<int>& pool,
+                   Random& random) {
+  // Widths are even on a logarithmic scale, whatever the list's steps.
+  const auto [low, high] = std::minmax_element(options.dims.begin(), options.dims.end());
+  const double wanted =
+      between_logs(static_cast<double>(*low), static_cast<double>(*high) + 1.0, random.uniform());
+  const auto distance = [&](std::int64_t dim) {
+    return std::abs(std::log(static_cast<double>(dim) / wanted));
+  };
+  const std::int64_t dim =
+      *std::min_element(options.dims.begin(), options.dims.end(),
+                        [&](std::int64_t a, std::int64_t b) { return distance(a) < distance(b); });
+  const double share = random.uniform() < options.slice_share ? random_row_share(random) : 1.0;
+  return {pool[random.below(pool.size())], dim, share};
+}
+
+std::vector<Piece> coverage_pieces(const ComputeSamplingOptions& options, std::int64_t id,
+                                   Random& random) {
+  const std::vector<int> pool = sample_pool(options, random);
+  const std::array<double, 3> x = LowDiscrepancySequence<3>(mix64(options.seed)).point(id);
+  const auto count = static_cast<int>(
+      between_logs(options.min_tables, static_cast<double>(options.max_tables) + 1.0, x[0]));
+  const bool large = x[2] < kShareOfLargeSets;
+  const double wanted_bytes =
+      large ? between_logs(options.usual_max_pass_bytes, options.max_pass_bytes, x[1])
+            : between_logs(kLeastPassBytes, options.usual_max_pass_bytes, x[1]);
+  std::vector<Piece> pieces;
+  double left = large ? options.max_pass_bytes : options.usual_max_pass_bytes;
+  while (static_cast<int>(pieces.size()) < count) {
+    const double wanted =
+        wanted_bytes / count * between_logs(1.0 / kUnevenness, kUnevenness, random.uniform());
+    Piece best;
+    double best_bytes = 0.0;
+    double best_distance = std::numeric_limits<double>::infinity();
+    for (int draw = 0; draw < kCandidates && best_distance > std::log(kNearEnough); ++draw) {
+      const Piece piece = random_piece(options, pool, random);
+      const double bytes = pass_bytes(options.tables[piece.table], piece, options.batch_size);
+      const double distance = std::abs(std::log(bytes / wanted));
+      if (bytes > left || distance >= best_distance) continue;
+      best = piece;
+      best_bytes = bytes;
+      best_distance = distance;
+    }
+    if (best.num_columns == 0) break;  // nothing fits any more
+    left -= best_bytes;
+    pieces.push_back(best);
+  }
+  if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
+  throw InputError("max_pass", fmt::format("room for {} pieces of the pool", options.min_tables),
+                   format_bytes(options.max_pass_bytes));
+}
+
+}  // namespace
+
+std::vector<std::int64_t> widths_of_pieces() {
+  std::vector<std::int64_t> widths;
+  for (std::int64_t width = 4; width <= 128; width += 4) widths.push_back(width);
+  return widths;
+}
+
+void validate(const ComputeSamplingOptions& options) {
+  const auto require = [](bool ok, const char* place, const char* expected, std::int64_t actual) {
+    if (!ok) throw InputError(place, expected, fmt::format("{}", actual));
+  };
+  const auto require_share = [](double share, const char* place) {
+    if (!(share >= 0.0 && share < 1.0)) {
+      throw InputError(place, "a share from 0 to below 1", fmt::format("{}", share));
+    }
+  };
+  require(!options.tables.empty(), "workload", "at least one table", 0);
+  require(!options.dims.empty(), "dims", "at least one number of columns", 0);
+  for (const std::int64_t dim : options.dims) {
+    require(dim >= 1 && dim <= kMaxEmbeddingDim, "dims", "numbers of columns of at least 1", dim);
+  }
+  require_share(options.held_out_share, "held_out");
+  require(options.min_tables >= 1, "min_tables", "at least 1", options.min_tables);
+  require(options.max_tables >= options.min_tables, "max_tables", "at least min_tables",
+          options.max_tables);
+  require(options.batch_size >= 1 && options.batch_size <= kMaxBatchSize, "batch_size",
+          "an integer between 1 and 2^30", options.batch_size);
+  require(options.in_flight >= 1, "in_flight", "at least 1", options.in_flight);
+  if (options.sampling == SetSampling::uniform) return;
+  require_share(options.slice_share, "slices");
+  if (!(options.max_pass_bytes >= 2.0 * kLeastPassBytes &&
+        options.usual_max_pass_bytes <= options.max_pass_bytes)) {
+    throw InputError("max_pass", "at least 128 KiB", format_bytes(options.max_pass_bytes));
+  }
+}
+
+bool is_held_out(const std::string& table_name, double held_out_share) {
+  std::uint64_t hash = 0;
+  for (const char c : table_name) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  return static_cast<double>(hash >> 11) * 0x1p-53 < held_out_share;
+}
+
+double pass_bytes(const Table& table, const Piece& piece, std::int64_t batch_size) {
+  constexpr double kLineBytes = 64.0;
+  const auto batch = static_cast<double>(batch_size);
+  const auto columns = static_cast<double>(piece.num_columns);
+  const double row_bytes = columns * static_cast<double>(element_bytes(table.data_type));
+  const double lookups = batch * table.pooling_factor * piece.row_share;
+  return lookups * (std::ceil(row_bytes / kLineBytes) * kLineBytes + 8.0) +
+         batch * (columns * 4.0 + 8.0);
+}
+
+std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t id) {
+  // Streams of the generator alternate: the draws for a sample's set must not shift those for its
+  // batches, which have the odd ones.
+  Random random = Random::for_stream(options.seed, 2 * static_cast<std::uint64_t>(id));
+  if (options.sampling == SetSampling::uniform) return uniform_pieces(options, random);
+  return coverage_pieces(options, id, random);
+}
+
+}  // namespace neuroshard
