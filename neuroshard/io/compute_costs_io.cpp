@@ -19,7 +19,7 @@ Table as_table(const MeasuredTable& measured) {
 
 MeasuredTable table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "pooling_factor", "data_type", "reuse_histogram",
-                       "distinct_rows"});
+                       "distinct_rows", "hottest_row_share"});
   MeasuredTable table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
@@ -29,6 +29,12 @@ MeasuredTable table_from_json(const JsonReader& reader) {
   if (const auto rows = reader.optional_field("distinct_rows")) {
     table.distinct_rows = rows->number();
     if (!(*table.distinct_rows > 0.0)) rows->fail("a number above 0");
+  }
+  if (const auto share = reader.optional_field("hottest_row_share")) {
+    table.hottest_row_share = share->number();
+    if (!(*table.hottest_row_share > 0.0 && *table.hottest_row_share <= 1.0)) {
+      share->fail("a share above 0, at most 1");
+    }
   }
   return table;
 }
@@ -98,6 +104,7 @@ Json to_json(const MeasuredTable& table) {
   json.set("data_type", to_string(table.data_type));
   json.set("reuse_histogram", reuse_histogram_to_json(table.reuse_histogram));
   if (table.distinct_rows) json.set("distinct_rows", *table.distinct_rows);
+  if (table.hottest_row_share) json.set("hottest_row_share", *table.hottest_row_share);
   return json;
 }
 

@@ -26,9 +26,10 @@ struct MeasuredTable {
   double pooling_factor = 0.0;
   DataType data_type = DataType::fp32;
   ReuseHistogram reuse_histogram{};  ///< for the header's batch size
-  /// Expected distinct rows of a batch, where the collector knew them; else the histogram tells
-  /// them up to the width of its bins.
+  /// Expected distinct rows of a batch and the share of the lookups that hit the hottest row, where
+  /// the collector knew them; else the histogram tells them up to the width of its bins.
   std::optional<double> distinct_rows{};
+  std::optional<double> hottest_row_share{};
 };
 
 /// The first line: what all samples of a file have in common.

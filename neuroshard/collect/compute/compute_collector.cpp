@@ -71,13 +71,14 @@ Json sampling_json(const ComputeSamplingOptions& options) {
   return json;
 }
 
-/// With the distinct rows where they are known, not guessed from a histogram.
+/// With what a histogram only hints at, where it is known.
 MeasuredTable measured_table(const Table& table, std::int64_t batch_size) {
   MeasuredTable measured{table.name, table.num_embeddings, table.pooling_factor, table.data_type,
                          rounded(reuse_histogram(table, batch_size))};
   if (!table.reuse_histogram) {
     const double rows = reuse_statistics(table, batch_size).distinct_rows;
     if (rows > 0.0) measured.distinct_rows = rows;
+    measured.hottest_row_share = hottest_row_share(table, batch_size);
   }
   return measured;
 }

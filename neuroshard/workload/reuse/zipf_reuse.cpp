@@ -91,6 +91,15 @@ class Tail {
 
 }  // namespace
 
+double zipf_weight(double exponent, std::int64_t num_embeddings) {
+  double weight = 0.0;
+  for (std::int64_t i = std::min(kHeadRanks, num_embeddings); i-- > 0;) {
+    weight += std::pow(static_cast<double>(i + 1), -exponent);
+  }
+  if (num_embeddings <= kHeadRanks) return weight;
+  return weight + Tail(exponent, static_cast<double>(num_embeddings)).weight();
+}
+
 ReuseStatistics zipf_reuse(double exponent, std::int64_t num_embeddings, double num_indices) {
   const std::int64_t head = std::min(kHeadRanks, num_embeddings);
   std::array<double, kHeadRanks> weights{};

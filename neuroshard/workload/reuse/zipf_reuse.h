@@ -13,4 +13,7 @@ namespace neuroshard {
 [[nodiscard]] ReuseStatistics zipf_reuse(double exponent, std::int64_t num_embeddings,
                                          double num_indices);
 
+/// Sum of rank^-exponent over the ranks 1 to `num_embeddings`.
+[[nodiscard]] double zipf_weight(double exponent, std::int64_t num_embeddings);
+
 }  // namespace neuroshard
