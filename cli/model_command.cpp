@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/output_files.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_description.h"
+#include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/report/model_report.h"
 #include "neuroshard/train/compute/model_test.h"
@@ -21,6 +24,8 @@ namespace {
 struct ModelOptions {
   std::string model;
   std::vector<std::string> costs;
+  std::vector<std::string> again;
+  std::string samples;
   bool json = false;
 };
 
@@ -35,10 +40,21 @@ void show(const ModelOptions& options) {
 
 void test(const ModelOptions& options) {
   const CostModels models = load_cost_models({options.model}, Topology{});
-  std::vector<FileTest> tests;
-  for (const std::string& path : options.costs) {
-    tests.push_back({path, test_compute_model(*models.compute, path)});
+  if (!options.again.empty() && options.again.size() != options.costs.size()) {
+    throw InputError("--again", fmt::format("as many files as were given, {}", options.costs.size()),
+                     fmt::format("{}", options.again.size()));
   }
+  if (!options.samples.empty()) {
+    std::vector<std::string> inputs = options.costs;
+    inputs.insert(inputs.end(), options.again.begin(), options.again.end());
+    refuse_output_that_is_input(options.samples, inputs);
+  }
+  std::vector<FileTest> tests;
+  for (std::size_t i = 0; i < options.costs.size(); ++i) {
+    const std::string again = options.again.empty() ? "" : options.again[i];
+    tests.push_back({options.costs[i], test_compute_model(*models.compute, options.costs[i], again)});
+  }
+  if (!options.samples.empty()) write_file(options.samples, tested_samples_lines(tests));
   fmt::print("{}", options.json ? to_line(model_tests_json(options.model, tests)) + "\n"
                                 : model_tests_table(tests));
 }
@@ -67,6 +83,11 @@ void add_model_command(CLI::App& app) {
   tested->add_option("model", options->model, "Name or file")->required();
   tested->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
       ->required();
+  tested->add_option("--again", options->again,
+                     "The same samples measured a second time, file by file: pairs that differ by "
+                     "more than 15 % are left out");
+  tested->add_option("--samples", options->samples,
+                     "File for every sample's predicted and measured cost (.jsonl)");
 }
 
 }  // namespace neuroshard::cli

@@ -29,7 +29,7 @@ namespace {
 
 struct TrainComputeOptions {
   std::vector<std::string> costs;
-  std::string architecture = "resource-loads";
+  std::string architecture = "bounded-loads";
   std::string output;
   int members = 0;
   int epochs = 0;
@@ -105,7 +105,7 @@ void add_compute(CLI::App& train) {
       ->required();
   command
       ->add_option("--architecture", options->architecture,
-                   "resource-loads, or published: the paper's network and training")
+                   "bounded-loads, or published: the paper's network and training")
       ->capture_default_str();
   command
       ->add_option("--members", options->members,

@@ -51,7 +51,8 @@ Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
     : task_(validated(std::move(task))),
       compute_(present(std::move(compute), "a computation cost model")),
       communication_(present(std::move(communication), "a communication cost model")),
-      statistics_(table_statistics(task_)) {}
+      statistics_(table_statistics(task_)),
+      settings_(operator_settings(task_, *compute_, statistics_)) {}
 
 // NOLINTNEXTLINE(modernize-pass-by-value): the copy is made by the constructor that is called
 Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute)
@@ -60,8 +61,7 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
 }
 
 void Simulator::encode(int table, std::int64_t num_columns, std::span<double> contribution) const {
-  compute_->encode(statistics_[table], num_columns,
-                   {.batch_size = task_.batch_size, .optimizer = task_.optimizer}, contribution);
+  compute_->encode(statistics_[table], num_columns, settings_, contribution);
 }
 
 PlanCost Simulator::combine(std::span<const double> compute_ms,

@@ -68,6 +68,7 @@ class Simulator {
   std::shared_ptr<const ComputeCostModel> compute_;
   std::shared_ptr<const CommunicationCostModel> communication_;
   std::vector<TableStatistics> statistics_;
+  OperatorSettings settings_;
 };
 
 }  // namespace neuroshard

@@ -135,16 +135,36 @@ std::string model_text(const ModelEntry& entry) {
   return compute_model_text(*compute_model_from(file, entry.origin), entry.origin);
 }
 
+namespace {
+
+std::vector<std::string> test_row(const std::string& name, const ModelTest& test) {
+  const auto percent = [](double share) { return fmt::format("{:.1f}%", 100.0 * share); };
+  const PredictionMetrics& metrics = test.metrics;
+  return {name,
+          fmt::format("{}", metrics.count),
+          fmt::format("{}", test.left_out),
+          fmt::format("{:.4f}", metrics.mae),
+          percent(metrics.mape),
+          percent(metrics.median),
+          percent(metrics.percentile_95),
+          fmt::format("{:.2f}x", metrics.largest_factor),
+          fmt::format("{:+.1f}%", 100.0 * test.bias),
+          tau_text(metrics.kendall_tau, 4)};
+}
+
+}  // namespace
+
 std::string model_tests_table(std::span<const FileTest> tests) {
   TextTable table;
   table.add_column("file", TextTable::Align::left);
-  for (const char* title : {"samples", "MAE [ms]", "MAPE", "bias", "tau"}) table.add_column(title);
-  for (const auto& [path, test] : tests) {
-    const PredictionMetrics& metrics = test.metrics;
-    table.add_row({std::filesystem::path(path).filename(), fmt::format("{}", metrics.count),
-                   fmt::format("{:.4f}", metrics.mae), fmt::format("{:.1f}%", 100.0 * metrics.mape),
-                   fmt::format("{:+.1f}%", 100.0 * test.bias), tau_text(metrics.kendall_tau, 4)});
+  for (const char* title : {"samples", "left out", "MAE [ms]", "MAPE", "median", "95%", "worst",
+                            "bias", "tau"}) {
+    table.add_column(title);
   }
+  for (const auto& [path, test] : tests) {
+    table.add_row(test_row(std::filesystem::path(path).filename(), test));
+  }
+  if (tests.size() > 1) table.add_row(test_row("all", joined(tests)));
   return table.to_string();
 }
 

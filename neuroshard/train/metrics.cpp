@@ -84,12 +84,20 @@ PredictionMetrics prediction_metrics(std::span<const double> predicted,
   PredictionMetrics metrics;
   metrics.count = predicted.size();
   if (predicted.empty()) return metrics;
+  std::vector<double> errors;
+  errors.reserve(predicted.size());
   for (std::size_t i = 0; i < predicted.size(); ++i) {
     const double error = predicted[i] - measured[i];
     metrics.mse += error * error;
     metrics.mae += std::abs(error);
     metrics.mape += std::abs(error) / measured[i];
+    errors.push_back(std::abs(error) / measured[i]);
+    const double ratio = predicted[i] / measured[i];
+    metrics.largest_factor = std::max({metrics.largest_factor, ratio, 1.0 / ratio});
   }
+  std::sort(errors.begin(), errors.end());
+  metrics.median = errors[(errors.size() - 1) / 2];
+  metrics.percentile_95 = errors[(errors.size() * 95 + 99) / 100 - 1];
   const auto count = static_cast<double>(predicted.size());
   metrics.mse /= count;
   metrics.mae /= count;

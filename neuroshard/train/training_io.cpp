@@ -17,6 +17,9 @@ Json to_json(const PredictionMetrics& metrics) {
                       {"mse", metrics.mse},
                       {"mae", metrics.mae},
                       {"mape", metrics.mape},
+                      {"median", metrics.median},
+                      {"percentile_95", metrics.percentile_95},
+                      {"largest_factor", metrics.largest_factor},
                       {"kendall_tau", metrics.kendall_tau ? Json(*metrics.kendall_tau) : Json()}};
 }
 
@@ -57,10 +60,27 @@ Json model_tests_json(const std::string& model, std::span<const FileTest> tests)
   Json::Array files;
   for (const auto& [path, test] : tests) {
     files.push_back(
-        Json::Object{{"file", path}, {"bias", test.bias}, {"metrics", to_json(test.metrics)}});
+        Json::Object{{"file", path},
+                     {"bias", test.bias},
+                     {"left_out", static_cast<std::int64_t>(test.left_out)},
+                     {"metrics", to_json(test.metrics)}});
   }
   return Json::Object{
       {"format", "neuroshard/model-test/1"}, {"model", model}, {"files", std::move(files)}};
+}
+
+std::string tested_samples_lines(std::span<const FileTest> tests) {
+  std::string lines;
+  for (const auto& [path, test] : tests) {
+    for (const TestedSample& sample : test.samples) {
+      const Json line = Json::Object{{"file", path},
+                                     {"index", sample.id},
+                                     {"predicted_ms", sample.predicted_ms},
+                                     {"measured_ms", sample.measured_ms}};
+      lines += to_line(line) + "\n";
+    }
+  }
+  return lines;
 }
 
 }  // namespace neuroshard

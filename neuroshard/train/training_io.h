@@ -27,4 +27,7 @@ namespace neuroshard {
 /// "neuroshard/model-test/1"; `model` is the name or path that the user gave.
 [[nodiscard]] Json model_tests_json(const std::string& model, std::span<const FileTest> tests);
 
+/// One line a sample, {"file": ..., "index": ..., "predicted_ms": ..., "measured_ms": ...}.
+[[nodiscard]] std::string tested_samples_lines(std::span<const FileTest> tests);
+
 }  // namespace neuroshard

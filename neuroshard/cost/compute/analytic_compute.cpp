@@ -216,7 +216,8 @@ void AnalyticComputeModel::encode(const TableStatistics& table, std::int64_t num
                     (1e6 * effective_share_);  // 1 GB/s = 1e6 bytes/ms
   contribution[0] = 1.0;
   contribution[1] = hardware_.table_overhead_ms + ms;
-  round_to_grid(contribution);
+  round_to_grid(contribution, settings.grid);
+  contribution[0] = 1.0;
 }
 
 void AnalyticComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,

@@ -1,6 +1,10 @@
 // Inputs of every computation cost model: the tables' statistics and the grid of the states.
 #include "neuroshard/cost/compute/compute_cost_model.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "neuroshard/core/piece.h"
 #include "neuroshard/cost/compute/head_kernel.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
@@ -14,13 +18,57 @@ std::vector<TableStatistics> table_statistics(const Task& task) {
                           .pooling_factor = table.pooling_factor,
                           .data_type = table.data_type,
                           .reuse_histogram = reuse_histogram(table, task.batch_size),
-                          .num_features = table.num_features});
+                          .num_features = table.num_features,
+                          .distinct_rows = reuse_statistics(table, task.batch_size).distinct_rows,
+                          .hottest_row_share = hottest_row_share(table, task.batch_size)});
   }
   return statistics;
 }
 
-void round_to_grid(std::span<double> values) {
-  kernels::round_to_multiples(values.data(), values.size(), kStateGrid);
+TableStatistics TableStatistics::slice(double share) const {
+  if (share >= 1.0) return *this;
+  TableStatistics result = *this;
+  result.num_embeddings = rows_of_share(num_embeddings, share);
+  result.pooling_factor *= share;
+  result.distinct_rows *= share;
+  // The hottest row's lookups stay together as long as a slice has a whole row that is as hot.
+  double rows_as_hot = distinct_rows;
+  for (int bin = kReuseBins; bin-- > 0;) {
+    if (reuse_histogram[bin] <= 0.0) continue;
+    rows_as_hot *= reuse_histogram[bin];
+    break;
+  }
+  result.hottest_row_share *= std::min(1.0 / share, std::max(rows_as_hot, 1.0));
+  return result;
+}
+
+void round_to_grid(std::span<double> values, double grid) {
+  kernels::round_to_multiples(values.data(), values.size(), grid);
+}
+
+double ComputeCostModel::largest_element(const TableStatistics& table, std::int64_t num_columns,
+                                         const OperatorSettings& settings) const {
+  std::vector<double> contribution(state_size());
+  encode(table, num_columns, settings, contribution);
+  double largest = 0.0;
+  for (const double value : contribution) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+OperatorSettings operator_settings(const Task& task, const ComputeCostModel& model,
+                                   std::span<const TableStatistics> statistics) {
+  OperatorSettings settings{.batch_size = task.batch_size, .optimizer = task.optimizer};
+  double sum = 0.0;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    sum += model.largest_element(statistics[t], table.embedding_dim, settings);
+    if (!can_cut(table, table.embedding_dim)) continue;
+    const std::int64_t narrowest = narrowest_cut(table);
+    sum += static_cast<double>(table.embedding_dim / narrowest) *
+           model.largest_element(statistics[t], narrowest, settings);
+  }
+  while (sum * kStateGrid > kLargestExactSum * settings.grid) settings.grid *= 2.0;
+  return settings;
 }
 
 double ComputeCostModel::add_and_cost(std::span<double> state,

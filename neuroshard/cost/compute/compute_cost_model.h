@@ -12,6 +12,11 @@
 
 namespace neuroshard {
 
+/// The grid on which contributions lie unless a task's costs are astronomic: multiples of 2^-24 below
+/// 2^28 in sum are exact in a double.
+inline constexpr double kStateGrid = 0x1p-24;
+inline constexpr double kLargestExactSum = 0x1p28;
+
 /// A table's statistics for a computation cost model, its histogram resolved for the batch size.
 struct TableStatistics {
   std::int64_t num_embeddings = 0;
@@ -19,12 +24,21 @@ struct TableStatistics {
   DataType data_type = DataType::fp32;
   ReuseHistogram reuse_histogram{};
   std::int64_t num_features = 1;  ///< pooled outputs per sample
+  /// Expected distinct rows of a batch, and the share of the lookups that hit the hottest row; 0:
+  /// not known, taken from the histogram.
+  double distinct_rows = 0.0;
+  double hottest_row_share = 0.0;
+
+  /// Of a slice that has `share` of the rows and of the lookups, where ids are hashes.
+  [[nodiscard]] TableStatistics slice(double share) const;
 };
 
 /// The part of the input that is the same for every piece of a task.
 struct OperatorSettings {
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
+  /// Contributions lie on multiples of this, a power of two (see ComputeCostModel).
+  double grid = kStateGrid;
 };
 
 /// Statistics of every table of the task (closed form where a distribution is given).
@@ -34,8 +48,8 @@ struct OperatorSettings {
 /// device's state is the sum of its pieces' contributions, and a head turns a state into a cost.
 /// So the search adds and subtracts contributions and evaluates heads, nothing else.
 ///
-/// Contributions lie on the grid of `kStateGrid`, so that sums of doubles are exact: a state does
-/// not depend on the order of its pieces, and subtracting a piece restores it bit for bit.
+/// Contributions lie on a grid (OperatorSettings::grid), so that sums of doubles are exact: a state
+/// does not depend on the order of its pieces, and subtracting a piece restores it bit for bit.
 /// Element 0 of a contribution is 1, hence state[0] is the number of pieces; a device without
 /// pieces costs 0.
 class ComputeCostModel {
@@ -51,6 +65,12 @@ class ComputeCostModel {
   /// Contribution of a piece of `num_columns` columns; `contribution` has state_size() elements.
   virtual void encode(const TableStatistics& table, std::int64_t num_columns,
                       const OperatorSettings& settings, std::span<double> contribution) const = 0;
+
+  /// At least the absolute value of any element of the piece's contribution, and cheap: from this,
+  /// a task's grid is chosen. By default the contribution is computed.
+  [[nodiscard]] virtual double largest_element(const TableStatistics& table,
+                                               std::int64_t num_columns,
+                                               const OperatorSettings& settings) const;
 
   /// costs[i] = predicted forward + backward time [ms] of states[i * state_size() ...] + piece.
   /// `piece` is a contribution, or empty: the cost of the states as they are.
@@ -91,10 +111,12 @@ class ComputeCostModel {
   }
 };
 
-/// The grid on which contributions lie: multiples of 2^-24 below 2^28 in sum are exact in a double.
-inline constexpr double kStateGrid = 0x1p-24;
+/// Rounds each value to a multiple of `grid`, a power of two.
+void round_to_grid(std::span<double> values, double grid);
 
-/// Rounds each value to the grid.
-void round_to_grid(std::span<double> values);
+/// The settings of the task's operator, with a grid on which the sum over every piece that its
+/// tables can be cut into is exact: kStateGrid, or a coarser one for a task whose pieces cost days.
+[[nodiscard]] OperatorSettings operator_settings(const Task& task, const ComputeCostModel& model,
+                                                 std::span<const TableStatistics> statistics);
 
 }  // namespace neuroshard

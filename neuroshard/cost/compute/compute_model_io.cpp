@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/compute/network_bounds.h"
+#include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/json/json_reader.h"
@@ -58,6 +60,22 @@ std::string member_prefix(std::size_t member, std::size_t count) {
   return count == 1 ? "" : fmt::format("members.{}.", member);
 }
 
+PhysicalEstimate estimate_from(const ModelFile& file) {
+  PhysicalEstimate estimate;
+  for (const float weight : file.vector("estimate.weights", work_terms().size())) {
+    estimate.weights_ms.push_back(static_cast<double>(weight));
+  }
+  estimate.offset_ms = static_cast<double>(file.vector("estimate.offset", 1)[0]);
+  file.expect_no_negative("estimate.weights");
+  if (!(estimate.weights_ms.front() > 0.0)) {
+    file.fail("estimate.weights[0]", "a number above 0", fmt::format("{}", estimate.weights_ms[0]));
+  }
+  if (!(estimate.offset_ms > 0.0)) {
+    file.fail("estimate.offset", "a number above 0", fmt::format("{}", estimate.offset_ms));
+  }
+  return estimate;
+}
+
 ComputeNetwork network_from(const ModelFile& file, const std::string& path,
                             const std::string& prefix) {
   ComputeNetwork network;
@@ -65,7 +83,7 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
                                                           path + ": __metadata__.architecture");
   network.schema = feature_schema_from_string(file.metadata("feature_schema"),
                                               path + ": __metadata__.feature_schema");
-  const bool loads = network.architecture == ComputeArchitecture::resource_loads;
+  const bool loads = network.architecture == ComputeArchitecture::bounded_loads;
   const std::size_t num_features = feature_names(network.schema).size();
   network.feature_mean = file.vector("feature_mean", num_features);
   network.feature_scale = file.vector("feature_scale", num_features);
@@ -82,9 +100,14 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
   network.head_output = file.vector(prefix + "head_output", network.head.outputs);
   if (loads) network.linear = file.vector(prefix + "linear", inputs);
   network.offset = file.vector(prefix + "offset", 1)[0];
-  if (loads) {  // which keeps costs positive and never lets them fall when a piece is added
+  if (loads) {
+    // Which keeps costs positive and never lets them fall when a piece is added.
     for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
       file.expect_no_negative(prefix + name);
+    }
+    network.estimate = estimate_from(file);
+    if (const std::string wrong = broken_bound(network); !wrong.empty()) {
+      file.fail(prefix + wrong, "weights that keep the model's bounds", "others");
     }
   }
   return network;
@@ -99,6 +122,12 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
     members.push_back(network_from(file, path, member_prefix(m, count)));
   }
   return members;
+}
+
+void add_estimate(TensorFile& file, const PhysicalEstimate& estimate) {
+  file.tensors["estimate.weights"] = vector_tensor(
+      std::vector<float>(estimate.weights_ms.begin(), estimate.weights_ms.end()));
+  file.tensors["estimate.offset"] = vector_tensor({static_cast<float>(estimate.offset_ms)});
 }
 
 void add_network(TensorFile& file, const ComputeNetwork& network, const std::string& prefix) {
@@ -130,6 +159,9 @@ void write_compute_model(const NeuralComputeModel& model, const std::string& pat
   // One standardisation serves all members.
   file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
   file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
+  if (network.architecture == ComputeArchitecture::bounded_loads) {
+    add_estimate(file, network.estimate);
+  }
   for (std::size_t m = 0; m < model.members().size(); ++m) {
     add_network(file, model.members()[m], member_prefix(m, model.members().size()));
   }

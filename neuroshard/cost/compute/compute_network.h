@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/cost/compute/physical_estimate.h"
 #include "neuroshard/cost/compute/shard_features.h"
 
 namespace neuroshard {
@@ -15,12 +16,35 @@ enum class ComputeArchitecture {
   published,
   /// Each piece puts loads [ms] > 0 on a few learned resources; a device's cost is a convex,
   /// increasing, piecewise-linear function of its summed loads:
-  ///   load_k(piece) = exp(encoder_k(features)),  L = sum over pieces,
-  ///   cost = c0 + s L + sum_j v_j relu(w_j L + b_j)   with c0, s, v, w >= 0.
-  /// So a cost is positive, never falls when a piece is added, and, being convex, is bounded from
-  /// below on the slowest device by the cost of the mean load.
-  resource_loads,
+  ///   load_k(piece) = E exp(B tanh((u_k - ln E) / B)),  L = sum over pieces,
+  ///   cost = c0 + s L + sum_j v_j relu(w_j L + b_j)   with c0, s, v, w >= 0 and b <= 0.
+  /// E [ms] is the physical estimate of the piece and u a network of its features that rises with
+  /// each of the growing ones (FeatureSchema::work): its weights have the signs that this takes
+  /// (`unit_sign`). So
+  ///   - a load lies within a factor e^B of the estimate, and where no data reach it grows like it;
+  ///     tanh goes there without a kink, and the product rises with u and with E;
+  ///   - with sum s >= kLeastSlope and sum (s + v w) <= kMostSlope, a device's cost lies within
+  ///     kEstimateFactor of its estimate, c0 + sum E;
+  ///   - more lookups, a larger batch or more columns never cost less;
+  ///   - a cost never falls when a piece is added, and, being convex, is bounded from below on the
+  ///     slowest device by the cost of the mean load.
+  bounded_loads,
 };
+
+/// Predictions lie within this factor of the physical estimate.
+inline constexpr double kEstimateFactor = 4.0;
+/// Of the head: its slope in the sum of all loads, at least and at the most.
+inline constexpr double kLeastSlope = 0.70710678;
+inline constexpr double kMostSlope = 1.41421356;
+/// B: the natural logarithm of kEstimateFactor * kLeastSlope.
+inline constexpr double kLogLoadBound = 1.03972077;
+
+/// In the layers of a bounded network, the first half of the units rise with the growing features,
+/// the others fall: after ReLU these give concave parts, as a network of rising units alone could
+/// only be convex. A weight from unit to unit has the product of their signs.
+[[nodiscard]] constexpr float unit_sign(int unit, int num_units) {
+  return 2 * unit < num_units ? 1.0F : -1.0F;
+}
 
 [[nodiscard]] std::string_view to_string(ComputeArchitecture architecture);
 /// Throws InputError naming `place` for an architecture this build does not have.
@@ -36,15 +60,16 @@ struct DenseLayer {
 };
 
 struct ComputeNetwork {
-  ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
-  FeatureSchema schema = FeatureSchema::extended;
+  ComputeArchitecture architecture = ComputeArchitecture::bounded_loads;
+  FeatureSchema schema = FeatureSchema::work;
+  PhysicalEstimate estimate;         ///< bounded_loads: the same for all members of an ensemble
   std::vector<float> feature_mean;   ///< subtracted from each feature,
   std::vector<float> feature_scale;  ///< then multiplied
-  /// resource_loads: the last layer sees the hidden layer and the features, one after the other.
+  /// bounded_loads: the last layer sees the hidden layer and the features, one after the other.
   std::vector<DenseLayer> encoder;
   DenseLayer head;                 ///< hidden layer of the head
   std::vector<float> head_output;  ///< one per hidden unit [ms]
-  std::vector<float> linear;       ///< resource_loads: s, one per resource; else empty
+  std::vector<float> linear;       ///< bounded_loads: s, one per resource; else empty
   float offset = 0.0F;             ///< c0, the cost of running anything at all [ms]
 };
 

@@ -11,6 +11,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/compute/head_kernel.h"
+#include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/cost/dense_kernel.h"
 
 namespace neuroshard {
@@ -18,9 +19,6 @@ namespace neuroshard {
 namespace {
 
 using Eigen::VectorXf;
-
-/// A load of exp(20) ms is eight minutes: no real piece is beyond, and sums stay finite.
-constexpr float kMaxLogLoad = 20.0F;
 
 Eigen::Map<const VectorXf> as_vector(const std::vector<float>& values) {
   return {values.data(), static_cast<Eigen::Index>(values.size())};
@@ -47,8 +45,8 @@ struct Scratch {
   std::vector<float> next;
 };
 
-/// The vector that is summed over a device's pieces, from the standardised features: the encoder's
-/// output or the loads. In `scratch.layer`.
+/// The vector that is summed over a device's pieces, from the features and their standardised
+/// values: the encoder's output or the loads. In `scratch.layer`.
 void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
   const bool published = network.architecture == ComputeArchitecture::published;
   scratch.layer = scratch.standardised;
@@ -66,23 +64,41 @@ void compute_summand(const ComputeNetwork& network, Scratch& scratch) {
   scratch.layer.swap(scratch.next);
   // Into memory that is aligned for any vector: otherwise Eigen computes the first elements by
   // another exp, and their number depends on the address.
-  const VectorXf loads = as_vector(scratch.layer).cwiseMin(kMaxLogLoad).array().exp();
+  constexpr auto kBound = static_cast<float>(kLogLoadBound);
+  const auto log_e = static_cast<float>(log_estimate(scratch.features));
+  const VectorXf corrections =
+      kBound * ((as_vector(scratch.layer).array() - log_e) / kBound).tanh();
+  const VectorXf loads = (corrections.array() + log_e).exp();
   as_vector(scratch.layer) = loads;
+}
+
+/// No element of a contribution is more than this times a bound of the loads.
+double largest_weight(const ComputeNetwork& network) {
+  double largest = 0.0;
+  for (const float weight : network.linear) largest += static_cast<double>(weight);
+  for (int unit = 0; unit < network.head.outputs; ++unit) {
+    double sum = 0.0;
+    for (int k = 0; k < network.head.inputs; ++k) {
+      sum += static_cast<double>(network.head.weights[k * network.head.outputs + unit]);
+    }
+    largest = std::max(largest, sum);
+  }
+  return largest;
 }
 
 }  // namespace
 
 std::string_view to_string(ComputeArchitecture architecture) {
-  return architecture == ComputeArchitecture::published ? "published" : "resource-loads";
+  return architecture == ComputeArchitecture::published ? "published" : "bounded-loads";
 }
 
 ComputeArchitecture compute_architecture_from_string(std::string_view name,
                                                      const std::string& place) {
   for (const ComputeArchitecture architecture :
-       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+       {ComputeArchitecture::published, ComputeArchitecture::bounded_loads}) {
     if (name == to_string(architecture)) return architecture;
   }
-  throw InputError(place, "\"published\" or \"resource-loads\"", fmt::format("\"{}\"", name));
+  throw InputError(place, "\"published\" or \"bounded-loads\"", fmt::format("\"{}\"", name));
 }
 
 NeuralComputeModel::NeuralComputeModel(std::vector<ComputeNetwork> members, ComputeModelInfo info)
@@ -95,6 +111,7 @@ NeuralComputeModel::NeuralComputeModel(std::vector<ComputeNetwork> members, Comp
     head_bias_.insert(head_bias_.end(), member.head.bias.begin(), member.head.bias.end());
     head_output_.insert(head_output_.end(), member.head_output.begin(), member.head_output.end());
     mean_offset_ += static_cast<double>(member.offset) / count;
+    largest_weight_ = std::max(largest_weight_, largest_weight(member));
   }
   for (const double output : head_output_) mean_output_.push_back(output / count);
 }
@@ -115,7 +132,8 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
   const FeatureSchema schema = members_.front().schema;
   static thread_local Scratch scratch;
   scratch.features.resize(feature_names(schema).size());
-  shard_features(schema, table, num_columns, settings, scratch.features);
+  shard_features(schema, table, num_columns, settings, members_.front().estimate,
+                 scratch.features);
   const auto features = as_vector(scratch.features);
   contribution[0] = 1.0;
   contribution[1] = 0.0;
@@ -135,7 +153,19 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
     contribution[1] += linear / static_cast<double>(members_.size());
     if (members_.size() > 1) linear_at[static_cast<std::ptrdiff_t>(m)] = linear;
   }
-  round_to_grid(contribution);
+  round_to_grid(contribution, settings.grid);
+  contribution[0] = 1.0;
+}
+
+double NeuralComputeModel::largest_element(const TableStatistics& table, std::int64_t num_columns,
+                                           const OperatorSettings& settings) const {
+  if (architecture() == ComputeArchitecture::published) {
+    return ComputeCostModel::largest_element(table, num_columns, settings);
+  }
+  static thread_local std::vector<double> terms;
+  terms.resize(work_terms().size());
+  write_work_terms(piece_work(table, num_columns, settings), table, settings, terms);
+  return members_.front().estimate.piece_ms(terms) * std::exp(kLogLoadBound) * largest_weight_;
 }
 
 void NeuralComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,

@@ -49,12 +49,14 @@ class NeuralComputeModel final : public ComputeCostModel {
   [[nodiscard]] std::string hardware() const override { return info_.hardware; }
   [[nodiscard]] std::string operator_info() const override { return info_.operator_info; }
   [[nodiscard]] bool is_convex_increasing() const override {
-    return architecture() == ComputeArchitecture::resource_loads;
+    return architecture() == ComputeArchitecture::bounded_loads;
   }
   [[nodiscard]] int num_members() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] std::size_t state_size() const override;
   void encode(const TableStatistics& table, std::int64_t num_columns,
               const OperatorSettings& settings, std::span<double> contribution) const override;
+  [[nodiscard]] double largest_element(const TableStatistics& table, std::int64_t num_columns,
+                                       const OperatorSettings& settings) const override;
   void costs_with(std::span<const double> states, std::span<const double> piece,
                   std::span<double> costs) const override;
   double add_and_cost(std::span<double> state, std::span<const double> piece) const override;
@@ -76,6 +78,7 @@ class NeuralComputeModel final : public ComputeCostModel {
   AlignedVector<double> head_output_;  ///< likewise
   AlignedVector<double> mean_output_;  ///< head_output_ over the number of members
   double mean_offset_ = 0.0;
+  double largest_weight_ = 0.0;  ///< of the heads' inputs to a hidden unit or to the cost, summed
 };
 
 }  // namespace neuroshard

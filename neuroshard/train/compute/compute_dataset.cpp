@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"
 
@@ -76,20 +78,29 @@ void widen(TrainedRange& range, const ComputeCosts& costs) {
 void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
   const ComputeCostsHeader& header = costs.header;
   const OperatorSettings settings{header.batch_size, header.optimizer};
-  std::vector<TableStatistics> statistics;
-  for (const MeasuredTable& table : header.tables) {
-    statistics.push_back(
-        {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram});
-  }
+  // Before the fit, a piece's estimate is 1 ms.
+  PhysicalEstimate unit;
+  unit.weights_ms.assign(work_terms().size(), 0.0);
+  unit.weights_ms.front() = 1.0;
+  std::vector<double> terms(work_terms().size());
   Eigen::Index next = dataset.first_piece.back();
   std::size_t pieces = 0;
   for (const ComputeCostSample& sample : costs.samples) pieces += sample.pieces.size();
   dataset.features.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
+  dataset.work.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
   for (const ComputeCostSample& sample : costs.samples) {
     for (const Piece& piece : sample.pieces) {
-      auto column = dataset.features.col(next++);
-      shard_features(dataset.schema, statistics[piece.table], piece.num_columns, settings,
+      const TableStatistics statistics =
+          measured_statistics(header.tables[piece.table], piece.row_share);
+      auto column = dataset.features.col(next);
+      shard_features(dataset.schema, statistics, piece.num_columns, settings, unit,
                      {column.data(), static_cast<std::size_t>(column.size())});
+      write_work_terms(piece_work(statistics, piece.num_columns, settings), statistics, settings,
+                       terms);
+      for (std::size_t i = 0; i < terms.size(); ++i) {
+        dataset.work(static_cast<Eigen::Index>(i), next) = static_cast<float>(terms[i]);
+      }
+      ++next;
     }
     dataset.first_piece.push_back(static_cast<int>(next));
     dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
@@ -104,10 +115,31 @@ void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
 
 }  // namespace
 
+TableStatistics measured_statistics(const MeasuredTable& table, double row_share) {
+  const TableStatistics statistics{.num_embeddings = table.num_embeddings,
+                                   .pooling_factor = table.pooling_factor,
+                                   .data_type = table.data_type,
+                                   .reuse_histogram = table.reuse_histogram,
+                                   .distinct_rows = table.distinct_rows.value_or(0.0),
+                                   .hottest_row_share = table.hottest_row_share.value_or(0.0)};
+  return statistics.slice(row_share);
+}
+
+void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
+                  Eigen::MatrixXf& features) {
+  const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
+      estimate.weights_ms.data(), static_cast<Eigen::Index>(estimate.weights_ms.size()));
+  for (Eigen::Index piece = 0; piece < work.cols(); ++piece) {
+    features(0, piece) =
+        static_cast<float>(std::log2(weights.dot(work.col(piece).cast<double>())));
+  }
+}
+
 ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema) {
   ComputeDataset dataset;
   dataset.schema = schema;
   dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
+  dataset.work.resize(static_cast<Eigen::Index>(work_terms().size()), 0);
   dataset.first_piece.push_back(0);
   std::string checksums;
   std::map<std::string, std::string> path_by_checksum;

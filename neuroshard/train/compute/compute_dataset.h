@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "neuroshard/cost/compute/neural_compute_model.h"
+#include "neuroshard/io/compute_costs_io.h"
 
 namespace neuroshard {
 
 /// Samples of one or several files of one hardware and operator.
 struct ComputeDataset {
-  FeatureSchema schema = FeatureSchema::extended;
-  Eigen::MatrixXf features;      ///< features x pieces, not standardised
+  FeatureSchema schema = FeatureSchema::work;
+  /// Features x pieces, not standardised; FeatureSchema::work's estimate is not fitted yet (set_estimate).
+  Eigen::MatrixXf features;
+  Eigen::MatrixXf work;          ///< work terms x pieces
   std::vector<int> first_piece;  ///< sample i has pieces [first_piece[i], first_piece[i + 1])
   std::vector<double> cost_ms;   ///< forward + backward
   std::vector<bool> held_out;    ///< made of tables that training must not see
@@ -26,6 +29,13 @@ struct ComputeDataset {
 
   [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
 };
+
+/// Statistics of a measured piece's table, or of the slice of it that the piece is.
+[[nodiscard]] TableStatistics measured_statistics(const MeasuredTable& table, double row_share);
+
+/// Replaces the estimate among the features of every piece by this one's.
+void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
+                  Eigen::MatrixXf& features);
 
 /// Tables that one of the files keeps from training are kept from it in all of them.
 /// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file

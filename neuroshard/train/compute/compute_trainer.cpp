@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <numbers>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/train/compute/estimate_fit.h"
 #include "neuroshard/train/standardisation.h"
 
 namespace neuroshard {
@@ -26,8 +28,9 @@ using Eigen::VectorXf;
 constexpr std::size_t kFewestSamples = 30;
 
 /// The samples as one batch, standardised, targets divided by `scale`.
-PieceBatch make_batch(const ComputeDataset& dataset, std::span<const int> samples,
-                      const Standardisation& standard, double scale) {
+PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
+                      std::span<const int> samples, const Standardisation& standard,
+                      double scale) {
   PieceBatch batch;
   batch.first_piece.push_back(0);
   batch.target.resize(static_cast<Index>(samples.size()));
@@ -36,16 +39,20 @@ PieceBatch make_batch(const ComputeDataset& dataset, std::span<const int> sample
     batch.first_piece.push_back(batch.first_piece.back() + pieces);
     batch.target[static_cast<Index>(i)] = static_cast<float>(dataset.cost_ms[samples[i]] / scale);
   }
-  batch.features.resize(dataset.features.rows(), batch.first_piece.back());
+  batch.features.resize(features.rows(), batch.first_piece.back());
+  batch.log_estimate.resize(batch.first_piece.back());
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const int pieces = batch.first_piece[i + 1] - batch.first_piece[i];
     batch.features.middleCols(batch.first_piece[i], pieces) =
-        ((dataset.features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() -
+        ((features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() -
           standard.mean)
              .array()
              .colwise() *
          standard.scale.array())
             .matrix();
+    batch.log_estimate.segment(batch.first_piece[i], pieces) =
+        features.row(0).segment(dataset.first_piece[samples[i]], pieces).transpose() *
+        std::numbers::ln2_v<float>;
   }
   return batch;
 }
@@ -58,12 +65,18 @@ class Trainer {
       : dataset_(dataset),
         options_(options),
         split_(split_dataset(dataset, options.seed)),
-        standard_(standardise(dataset.features, dataset.first_piece, split_.training)),
+        features_(dataset.features),
         pool_(options.num_threads),
         start_(Clock::now()) {
-    double sum = 0.0;
-    for (const int sample : split_.training) sum += dataset.cost_ms[sample];
-    scale_ = sum / static_cast<double>(split_.training.size());
+    if (options.architecture == ComputeArchitecture::bounded_loads) {
+      estimate_ = fitted_estimate();
+      set_estimate(estimate_, dataset.work, features_);
+    } else {
+      double sum = 0.0;
+      for (const int sample : split_.training) sum += dataset.cost_ms[sample];
+      scale_ = sum / static_cast<double>(split_.training.size());
+    }
+    standard_ = standardise(features_, dataset.first_piece, split_.training);
   }
 
   ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
@@ -79,10 +92,28 @@ class Trainer {
   }
 
  private:
+  [[nodiscard]] PhysicalEstimate fitted_estimate() const {
+    const auto count = static_cast<Index>(split_.training.size());
+    Eigen::MatrixXd terms = Eigen::MatrixXd::Zero(dataset_.work.rows(), count);
+    Eigen::VectorXd cost_ms(count);
+    for (Index i = 0; i < count; ++i) {
+      const int sample = split_.training[static_cast<std::size_t>(i)];
+      for (int p = dataset_.first_piece[sample]; p < dataset_.first_piece[sample + 1]; ++p) {
+        terms.col(i) += dataset_.work.col(p).cast<double>();
+      }
+      cost_ms[i] = dataset_.cost_ms[sample];
+    }
+    return fit_physical_estimate(terms, cost_ms);
+  }
+
   [[nodiscard]] NetworkShape shape() const {
     NetworkShape shape;
     shape.architecture = options_.architecture;
     shape.num_features = static_cast<int>(dataset_.features.rows());
+    shape.num_growing_features = static_cast<int>(num_growing_features(dataset_.schema));
+    shape.estimate_mean = standard_.mean[0];
+    shape.estimate_scale = standard_.scale[0];
+    shape.estimate_offset_ms = static_cast<float>(estimate_.offset_ms);
     if (options_.architecture == ComputeArchitecture::published) {
       shape.encoder = {128, 32};
       shape.head = 64;
@@ -142,7 +173,7 @@ class Trainer {
     subject.parameters = &network.parameters();
     subject.samples = split_.training;
     subject.loss_and_gradients = [&](std::span<const int> samples, Parameters& gradients) {
-      return network.loss_and_gradients(make_batch(dataset_, samples, standard_, scale_), loss(),
+      return network.loss_and_gradients(make_batch(dataset_, features_, samples, standard_, scale_), loss(),
                                         gradients);
     };
     subject.project = [&] { network.project(); };
@@ -160,7 +191,7 @@ class Trainer {
       const std::size_t first = block * kBlock;
       const std::size_t count = std::min(kBlock, samples.size() - first);
       const PieceBatch batch =
-          make_batch(dataset_, std::span(samples).subspan(first, count), standard_, scale_);
+          make_batch(dataset_, features_, std::span(samples).subspan(first, count), standard_, scale_);
       for (const TrainableNetwork& member : members) {
         const VectorXf cost = member.predict(batch);
         for (std::size_t i = 0; i < count; ++i) {
@@ -199,6 +230,7 @@ class Trainer {
     for (const TrainableNetwork& member : members) {
       networks.push_back(member.exported(dataset_.schema, standard_.mean, standard_.scale,
                                          static_cast<float>(scale_)));
+      networks.back().estimate = estimate_;
     }
     return std::make_shared<NeuralComputeModel>(std::move(networks), std::move(info));
   }
@@ -206,10 +238,12 @@ class Trainer {
   const ComputeDataset& dataset_;
   ComputeTrainingOptions options_;
   DatasetSplit split_;
+  MatrixXf features_;  ///< with the fitted estimate
+  PhysicalEstimate estimate_;
   Standardisation standard_;
   ThreadPool pool_;
   Clock::time_point start_;
-  double scale_ = 1.0;  ///< mean measured cost [ms]
+  double scale_ = 1.0;  ///< of the published network: the mean measured cost [ms]
 };
 
 }  // namespace
@@ -225,7 +259,7 @@ ComputeTrainingOptions ComputeTrainingOptions::published() {
 
 FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
   return architecture == ComputeArchitecture::published ? FeatureSchema::published
-                                                        : FeatureSchema::extended;
+                                                        : FeatureSchema::work;
 }
 
 ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,

@@ -16,7 +16,7 @@
 namespace neuroshard {
 
 struct ComputeTrainingOptions {
-  ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
+  ComputeArchitecture architecture = ComputeArchitecture::bounded_loads;
   TrainingLoopOptions loop;
   int members = 4;         ///< networks of the ensemble, trained in parallel
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples

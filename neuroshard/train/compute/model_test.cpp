@@ -1,39 +1,121 @@
 // Predictions against measured costs.
 #include "neuroshard/train/compute/model_test.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <vector>
+#include <cmath>
+#include <map>
+#include <optional>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/train/compute/compute_dataset.h"
 
 namespace neuroshard {
 
-ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path) {
-  const ComputeCosts costs = read_compute_costs(path);
-  if (costs.samples.empty()) throw InputError(path, "measured samples", "none");
-  const ComputeCostsHeader& header = costs.header;
+namespace {
+
+double cost_of(const ComputeCostSample& sample) { return sample.forward_ms + sample.backward_ms; }
+
+/// The second measurements by the samples' numbers.
+class SecondMeasurements {
+ public:
+  SecondMeasurements(const ComputeCosts& first, const std::string& path) : path_(path) {
+    if (path.empty()) return;
+    costs_ = read_compute_costs(path);
+    const auto same = [](const MeasuredTable& a, const MeasuredTable& b) {
+      return a.name == b.name && a.num_embeddings == b.num_embeddings &&
+             a.pooling_factor == b.pooling_factor && a.data_type == b.data_type;
+    };
+    const auto& tables = first.header.tables;
+    if (costs_.header.batch_size != first.header.batch_size ||
+        costs_.header.optimizer != first.header.optimizer ||
+        !std::equal(tables.begin(), tables.end(), costs_.header.tables.begin(),
+                    costs_.header.tables.end(), same)) {
+      throw InputError(path, "the batch size, optimizer and tables of the first measurement",
+                       "others");
+    }
+    for (const ComputeCostSample& sample : costs_.samples) {
+      if (sample.info.id) by_id_[*sample.info.id] = &sample;
+    }
+  }
+
+  /// The sample's cost by both measurements; nothing if the second is missing or disagrees.
+  [[nodiscard]] std::optional<double> joined_cost(const ComputeCostSample& sample) const {
+    if (path_.empty()) return cost_of(sample);
+    const auto found = sample.info.id ? by_id_.find(*sample.info.id) : by_id_.end();
+    if (found == by_id_.end()) return std::nullopt;
+    if (found->second->pieces != sample.pieces) {
+      throw InputError(fmt::format("{}: sample {}", path_, *sample.info.id),
+                       "the pieces of the first measurement", "others");
+    }
+    const double a = cost_of(sample);
+    const double b = cost_of(*found->second);
+    if (std::max(a, b) > (1.0 + kLargestDisagreement) * std::min(a, b)) return std::nullopt;
+    return std::sqrt(a * b);
+  }
+
+ private:
+  std::string path_;
+  ComputeCosts costs_;
+  std::map<std::int64_t, const ComputeCostSample*> by_id_;
+};
+
+void evaluate(ModelTest& test) {
   std::vector<double> predicted;
   std::vector<double> measured;
   std::vector<double> ratios;
-  std::vector<double> state(model.state_size());
-  std::vector<double> contribution(model.state_size());
-  for (const ComputeCostSample& sample : costs.samples) {
-    std::fill(state.begin(), state.end(), 0.0);
-    for (const Piece& piece : sample.pieces) {
-      const MeasuredTable& table = header.tables[piece.table];
-      model.encode(
-          {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram},
-          piece.num_columns, {header.batch_size, header.optimizer}, contribution);
-      for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
-    }
-    predicted.push_back(model.cost(state));
-    measured.push_back(sample.forward_ms + sample.backward_ms);
-    ratios.push_back(measured.back() / std::max(predicted.back(), 1e-9));
+  for (const TestedSample& sample : test.samples) {
+    predicted.push_back(sample.predicted_ms);
+    measured.push_back(sample.measured_ms);
+    ratios.push_back(sample.measured_ms / std::max(sample.predicted_ms, 1e-9));
   }
+  test.metrics = prediction_metrics(predicted, measured);
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
   std::nth_element(ratios.begin(), middle, ratios.end());
-  return {prediction_metrics(predicted, measured), *middle - 1.0};
+  test.bias = *middle - 1.0;
+}
+
+}  // namespace
+
+ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path,
+                             const std::string& again) {
+  const ComputeCosts costs = read_compute_costs(path);
+  const SecondMeasurements second(costs, again);
+  const ComputeCostsHeader& header = costs.header;
+  ModelTest test;
+  std::vector<double> state(model.state_size());
+  std::vector<double> contribution(model.state_size());
+  for (std::size_t i = 0; i < costs.samples.size(); ++i) {
+    const ComputeCostSample& sample = costs.samples[i];
+    const std::optional<double> measured = second.joined_cost(sample);
+    if (!measured) {
+      ++test.left_out;
+      continue;
+    }
+    std::fill(state.begin(), state.end(), 0.0);
+    for (const Piece& piece : sample.pieces) {
+      model.encode(measured_statistics(header.tables[piece.table], piece.row_share),
+                   piece.num_columns, {header.batch_size, header.optimizer}, contribution);
+      for (std::size_t k = 0; k < state.size(); ++k) state[k] += contribution[k];
+    }
+    test.samples.push_back(
+        {sample.info.id.value_or(static_cast<std::int64_t>(i) + 2), model.cost(state), *measured});
+  }
+  if (test.samples.empty()) throw InputError(path, "measured samples", "none");
+  evaluate(test);
+  return test;
+}
+
+ModelTest joined(std::span<const FileTest> tests) {
+  ModelTest all;
+  for (const FileTest& test : tests) {
+    all.left_out += test.result.left_out;
+    all.samples.insert(all.samples.end(), test.result.samples.begin(), test.result.samples.end());
+  }
+  if (!all.samples.empty()) evaluate(all);
+  return all;
 }
 
 }  // namespace neuroshard

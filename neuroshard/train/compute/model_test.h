@@ -1,18 +1,33 @@
 // How well a computation cost model predicts the measured costs of a file.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "neuroshard/cost/compute/compute_cost_model.h"
 #include "neuroshard/train/metrics.h"
 
 namespace neuroshard {
 
+/// A sample's predicted and measured cost [ms].
+struct TestedSample {
+  std::int64_t id = 0;  ///< in its file; its line if the file gives none
+  double predicted_ms = 0.0;
+  double measured_ms = 0.0;  ///< of two measurements the geometric mean
+};
+
+/// The test on one file, or on several together.
 struct ModelTest {
   PredictionMetrics metrics;
   /// Median over the samples of measured over predicted cost, less 1: above 0 if the model is too
   /// low. The rest of the error is scatter among the samples of one file.
   double bias = 0.0;
+  /// Samples left out because their two measurements differ too much to tell a prediction's error.
+  std::size_t left_out = 0;
+  std::vector<TestedSample> samples;
 };
 
 /// The test on one file.
@@ -21,8 +36,18 @@ struct FileTest {
   ModelTest result;
 };
 
-/// Of all samples of a file of measured computation costs. Throws InputError if the file is
-/// malformed or has no samples.
-[[nodiscard]] ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path);
+/// Two measurements of a sample that differ by more than this, relative to the smaller, leave it
+/// out of a test.
+inline constexpr double kLargestDisagreement = 0.15;
+
+/// Of all samples of a file of measured computation costs. If `again` is not empty, it is a file of
+/// the same samples measured a second time: only those that both have and that agree are tested,
+/// whatever is predicted for them. Throws InputError if a file is malformed or has no samples, or
+/// if the second one has other tables or other pieces under the same number.
+[[nodiscard]] ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path,
+                                           const std::string& again = "");
+
+/// All samples of the tests as one.
+[[nodiscard]] ModelTest joined(std::span<const FileTest> tests);
 
 }  // namespace neuroshard

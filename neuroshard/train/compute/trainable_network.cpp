@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numbers>
 
 #include "neuroshard/train/layer_kernel.h"
 #include "neuroshard/train/matrix_product.h"
@@ -16,8 +17,10 @@ using Eigen::Index;
 using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
-/// As in inference: exp of larger values would only begin a divergence.
-constexpr float kMaxLogLoad = 20.0F;
+constexpr auto kBound = static_cast<float>(kLogLoadBound);
+/// The head's thresholds begin between these [ms], evenly on a logarithmic scale.
+constexpr float kLowestThreshold = 0.03F;
+constexpr float kHighestThreshold = 300.0F;
 /// Predictions below this are lifted to it under the logarithm (units of the network's scale).
 constexpr float kSmallestCost = 1e-5F;
 
@@ -48,6 +51,7 @@ void spread_to_pieces(const MatrixXf& sums, const std::vector<int>& first_piece,
 struct TrainableNetwork::Activations {
   std::vector<MatrixXf> inputs;  ///< of each encoder layer
   MatrixXf encoded;              ///< summands x pieces
+  MatrixXf correction;           ///< bounded_loads: tanh of the loads' corrections
   MatrixXf sums;                 ///< summands x samples
   MatrixXf hidden;               ///< of the head, after ReLU
   VectorXf cost;
@@ -65,15 +69,18 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
     inputs = outputs;
   }
   if (has_loads()) {
-    // Start as a sum of small loads: each piece of about a dozen adds its share of the mean cost.
-    parameters_[head_at() - 2] *= 0.1F;
-    parameters_[head_at() - 1].setConstant(-2.5F);
+    const auto loads = static_cast<float>(inputs);
     const double weight = 2.0 / static_cast<double>(inputs);
     parameters_.push_back(uniform_matrix(shape.head, inputs, 0.0, weight, random));
-    parameters_.push_back(uniform_matrix(shape.head, 1, -1.0, 0.0, random));
-    parameters_.push_back(uniform_matrix(shape.head, 1, 0.0, 1.0 / shape.head, random));
-    parameters_.push_back(MatrixXf::Constant(inputs, 1, 1.0F / static_cast<float>(inputs)));
-    parameters_.push_back(MatrixXf::Constant(1, 1, 0.01F));
+    parameters_.push_back(MatrixXf::Constant(shape.head, 1, -1.0F));
+    parameters_.push_back(uniform_matrix(shape.head, 1, 0.0, 0.2 / shape.head, random));
+    parameters_.push_back(MatrixXf::Constant(inputs, 1, 0.95F / loads));
+    parameters_.push_back(MatrixXf::Constant(1, 1, shape.estimate_offset_ms));
+    threshold_unit_ = VectorXf::LinSpaced(shape.head, std::log(kLowestThreshold),
+                                          std::log(kHighestThreshold))
+                          .array()
+                          .exp();
+    initialise_bounded(random);
   } else {
     parameters_.push_back(he_uniform(shape.head, inputs, random));
     parameters_.push_back(MatrixXf::Zero(shape.head, 1));
@@ -81,6 +88,40 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
     parameters_.push_back(MatrixXf::Zero(inputs, 1));
     parameters_.push_back(MatrixXf::Zero(1, 1));
   }
+}
+
+float TrainableNetwork::weight_sign(std::size_t layer, Index unit, Index input) const {
+  const bool last = layer + 1 == num_layers();
+  const Index hidden = layer == 0 ? 0 : shape_.encoder[layer - 1];
+  const float out = last ? 1.0F : unit_sign(static_cast<int>(unit), shape_.encoder[layer]);
+  if (input < hidden) {
+    return out * unit_sign(static_cast<int>(input), static_cast<int>(hidden));
+  }
+  return input - hidden < shape_.num_growing_features ? out : 0.0F;
+}
+
+void TrainableNetwork::initialise_bounded(Random& random) {
+  // Growing features rise together, so weights of one sign add up: they are smaller than He's.
+  constexpr double kAligned = 2.5;
+  for (std::size_t layer = 0; layer < num_layers(); ++layer) {
+    MatrixXf& weights = parameters_[2 * layer];
+    const auto aligned = static_cast<float>(kAligned / static_cast<double>(weights.cols()));
+    for (Index unit = 0; unit < weights.rows(); ++unit) {
+      for (Index input = 0; input < weights.cols(); ++input) {
+        const float sign = weight_sign(layer, unit, input);
+        if (sign != 0.0F) {
+          weights(unit, input) = sign * aligned * static_cast<float>(random.uniform());
+        }
+      }
+    }
+  }
+  // Begin with loads near the estimate.
+  MatrixXf& last = parameters_[head_at() - 2];
+  last *= 0.05F;
+  const Index estimate = last.cols() - shape_.num_features;
+  constexpr float kLn2 = std::numbers::ln2_v<float>;
+  last.col(estimate).setConstant(kLn2 / std::max(shape_.estimate_scale, 1e-6F));
+  parameters_[head_at() - 1].setConstant(kLn2 * shape_.estimate_mean);
 }
 
 void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
@@ -98,7 +139,11 @@ void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
              output);
     if (last && has_loads()) {
       output.colwise() += parameters_[2 * layer + 1].col(0);
-      a.encoded = output.cwiseMin(kMaxLogLoad).array().exp();
+      output.rowwise() -= batch.log_estimate.transpose();
+      a.correction = (output.array() / kBound).tanh();
+      output = kBound * a.correction;
+      output.rowwise() += batch.log_estimate.transpose();
+      a.encoded = output.array().exp();
     } else {
       kernels::add_and_rectify(output, parameters_[2 * layer + 1]);
       (last ? a.encoded : a.inputs[layer + 1]) = std::move(output);
@@ -106,7 +151,7 @@ void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
   }
   kernels::sum_pieces(a.encoded, batch.first_piece, a.sums);
   multiply(parameters_[head_at()], Transpose::no, a.sums, Transpose::no, Product::assign, a.hidden);
-  kernels::add_and_rectify(a.hidden, parameters_[head_at() + 1]);
+  kernels::add_and_rectify(a.hidden, head_bias());
   a.cost = a.hidden.transpose() * parameters_[output_at()].col(0) +
            a.sums.transpose() * parameters_[linear_at()].col(0);
   a.cost.array() += parameters_[offset_at()](0, 0);
@@ -150,14 +195,15 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
   multiply(hidden_gradient, Transpose::no, a.sums, Transpose::yes, Product::assign,
            gradients[head_at()]);
   gradients[head_at() + 1] = hidden_gradient.rowwise().sum();
+  if (has_loads()) gradients[head_at() + 1].array() *= threshold_unit_.array();
 
   MatrixXf sums_gradient = parameters_[linear_at()] * cost_gradient.transpose();
   multiply(parameters_[head_at()], Transpose::yes, hidden_gradient, Transpose::no, Product::add,
            sums_gradient);
   MatrixXf output_gradient;
   spread_to_pieces(sums_gradient, batch.first_piece, output_gradient);
-  if (has_loads()) {  // d exp(x) = exp(x)
-    output_gradient.array() *= a.encoded.array();
+  if (has_loads()) {  // d exp(B tanh(x / B)) = exp(B tanh(x / B)) (1 - tanh^2)
+    output_gradient.array() *= a.encoded.array() * (1.0F - a.correction.array().square());
   } else {
     kernels::keep_active(a.encoded, output_gradient);
   }
@@ -175,11 +221,55 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
   }
 }
 
-void TrainableNetwork::project() {
-  if (!has_loads()) return;
-  for (const std::size_t at : {head_at(), output_at(), linear_at(), offset_at()}) {
+void TrainableNetwork::project_signs() {
+  for (std::size_t layer = 0; layer < num_layers(); ++layer) {
+    MatrixXf& weights = parameters_[2 * layer];
+    for (Index input = 0; input < weights.cols(); ++input) {
+      // Within a column, the units of one sign are contiguous.
+      Index unit = 0;
+      while (unit < weights.rows()) {
+        const float sign = weight_sign(layer, unit, input);
+        Index end = unit + 1;
+        while (end < weights.rows() && weight_sign(layer, end, input) == sign) ++end;
+        auto block = weights.col(input).segment(unit, end - unit);
+        if (sign > 0.0F) block = block.cwiseMax(0.0F);
+        if (sign < 0.0F) block = block.cwiseMin(0.0F);
+        unit = end;
+      }
+    }
+  }
+}
+
+void TrainableNetwork::project_head() {
+  for (const std::size_t at : {head_at(), output_at(), linear_at()}) {
     parameters_[at] = parameters_[at].cwiseMax(0.0F);
   }
+  parameters_[head_at() + 1] = parameters_[head_at() + 1].cwiseMin(0.0F);
+  constexpr auto kFactor = static_cast<float>(kEstimateFactor);
+  float& offset = parameters_[offset_at()](0, 0);
+  offset = std::clamp(offset, shape_.estimate_offset_ms / kFactor,
+                      shape_.estimate_offset_ms * kFactor);
+  MatrixXf& linear = parameters_[linear_at()];
+  const auto loads = static_cast<float>(linear.size());
+  constexpr auto kLeast = static_cast<float>(kLeastSlope);
+  constexpr auto kMost = static_cast<float>(kMostSlope);
+  const float missing = kLeast - linear.sum();
+  if (missing > 0.0F) linear.array() += missing / loads;
+  if (linear.sum() > kMost) linear *= kMost / linear.sum();
+  const float active = parameters_[head_at()].rowwise().sum().dot(parameters_[output_at()].col(0));
+  const float room = kMost - linear.sum();
+  if (active > room) parameters_[output_at()] *= std::max(room, 0.0F) / active;
+}
+
+void TrainableNetwork::project() {
+  if (!has_loads()) return;
+  project_signs();
+  project_head();
+}
+
+MatrixXf TrainableNetwork::head_bias() const {
+  const MatrixXf& bias = parameters_[head_at() + 1];
+  return has_loads() ? MatrixXf(bias.cwiseProduct(threshold_unit_)) : bias;
 }
 
 ComputeNetwork TrainableNetwork::exported(FeatureSchema schema, const VectorXf& feature_mean,
@@ -201,6 +291,7 @@ ComputeNetwork TrainableNetwork::exported(FeatureSchema schema, const VectorXf& 
     network.encoder.push_back(layer_at(2 * layer));
   }
   network.head = layer_at(head_at());
+  network.head.bias = flat(head_bias());
   network.head_output = flat(parameters_[output_at()] * scale);
   if (has_loads()) network.linear = flat(parameters_[linear_at()] * scale);
   network.offset = parameters_[offset_at()](0, 0) * scale;

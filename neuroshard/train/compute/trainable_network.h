@@ -14,6 +14,7 @@ namespace neuroshard {
 struct PieceBatch {
   Eigen::MatrixXf features;      ///< standardised; features x pieces
   std::vector<int> first_piece;  ///< samples + 1
+  Eigen::VectorXf log_estimate;  ///< natural logarithm of each piece's estimate [ms]
   Eigen::VectorXf target;        ///< measured costs in units of the network's scale
 
   [[nodiscard]] Eigen::Index size() const { return target.size(); }
@@ -26,10 +27,15 @@ enum class Loss {
 };
 
 struct NetworkShape {
-  ComputeArchitecture architecture = ComputeArchitecture::resource_loads;
+  ComputeArchitecture architecture = ComputeArchitecture::bounded_loads;
   int num_features = 0;
   std::vector<int> encoder{128, 64, 16};  ///< outputs of each layer; the last is what is summed
   int head = 32;                          ///< hidden units of the head
+  // Of bounded_loads, whose unit is 1 ms:
+  int num_growing_features = 0;     ///< the first ones
+  float estimate_mean = 0.0F;       ///< standardisation of feature 0, log2 of the estimate
+  float estimate_scale = 1.0F;
+  float estimate_offset_ms = 0.01F;
 };
 
 /// Parameters, as one list of matrices so that optimizers need not know what they mean:
@@ -57,13 +63,20 @@ class TrainableNetwork {
 
  private:
   struct Activations;
+  void initialise_bounded(Random& random);
+  /// Brings weights of the wrong sign back to 0.
+  void project_signs();
+  void project_head();
+  [[nodiscard]] Eigen::MatrixXf head_bias() const;
+  /// Sign that a weight of an encoder layer must have; 0 for any.
+  [[nodiscard]] float weight_sign(std::size_t layer, Eigen::Index unit, Eigen::Index input) const;
   void forward(const PieceBatch& batch, Activations& activations) const;
   void backward(const PieceBatch& batch, const Activations& activations,
                 const Eigen::VectorXf& cost_gradient,
                 std::vector<Eigen::MatrixXf>& gradients) const;
 
   [[nodiscard]] bool has_loads() const {
-    return shape_.architecture == ComputeArchitecture::resource_loads;
+    return shape_.architecture == ComputeArchitecture::bounded_loads;
   }
   [[nodiscard]] std::size_t num_layers() const { return shape_.encoder.size(); }
   // Positions in the list of parameters.
@@ -74,6 +87,9 @@ class TrainableNetwork {
 
   NetworkShape shape_;
   std::vector<Eigen::MatrixXf> parameters_;
+  /// Of bounded_loads: the head's biases are this times its parameters, so that steps of one size
+  /// reach thresholds of hundreds of milliseconds as well as of microseconds.
+  Eigen::VectorXf threshold_unit_;
 };
 
 }  // namespace neuroshard
