@@ -157,8 +157,8 @@ std::vector<std::string> test_row(const std::string& name, const ModelTest& test
 std::string model_tests_table(std::span<const FileTest> tests) {
   TextTable table;
   table.add_column("file", TextTable::Align::left);
-  for (const char* title : {"samples", "left out", "MAE [ms]", "MAPE", "median", "95%", "worst",
-                            "bias", "tau"}) {
+  for (const char* title :
+       {"samples", "left out", "MAE [ms]", "MAPE", "median", "95%", "worst", "bias", "tau"}) {
     table.add_column(title);
   }
   for (const auto& [path, test] : tests) {

@@ -125,8 +125,8 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
 }
 
 void add_estimate(TensorFile& file, const PhysicalEstimate& estimate) {
-  file.tensors["estimate.weights"] = vector_tensor(
-      std::vector<float>(estimate.weights_ms.begin(), estimate.weights_ms.end()));
+  file.tensors["estimate.weights"] =
+      vector_tensor(std::vector<float>(estimate.weights_ms.begin(), estimate.weights_ms.end()));
   file.tensors["estimate.offset"] = vector_tensor({static_cast<float>(estimate.offset_ms)});
 }
 

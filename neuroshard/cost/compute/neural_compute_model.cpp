@@ -132,8 +132,7 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
   const FeatureSchema schema = members_.front().schema;
   static thread_local Scratch scratch;
   scratch.features.resize(feature_names(schema).size());
-  shard_features(schema, table, num_columns, settings, members_.front().estimate,
-                 scratch.features);
+  shard_features(schema, table, num_columns, settings, members_.front().estimate, scratch.features);
   const auto features = as_vector(scratch.features);
   contribution[0] = 1.0;
   contribution[1] = 0.0;

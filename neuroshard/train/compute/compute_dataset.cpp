@@ -130,8 +130,7 @@ void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
   const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
       estimate.weights_ms.data(), static_cast<Eigen::Index>(estimate.weights_ms.size()));
   for (Eigen::Index piece = 0; piece < work.cols(); ++piece) {
-    features(0, piece) =
-        static_cast<float>(std::log2(weights.dot(work.col(piece).cast<double>())));
+    features(0, piece) = static_cast<float>(std::log2(weights.dot(work.col(piece).cast<double>())));
   }
 }
 
