@@ -37,6 +37,7 @@ TEST(CliJson, Descriptions) {
   EXPECT_EQ(*preset.find("is_estimate"), Json(true));
   const Json workload = answer({"workload", "show", "mlperf-dlrm-dcnv2"}, "neuroshard/workload/1");
   EXPECT_EQ(workload.find("tables")->array()->size(), 26u);
+  EXPECT_EQ(*workload.find("accesses"), Json("uniform (the benchmark's multi-hot generator)"));
   EXPECT_EQ(workload.find("share_of_rows")->array()->size(), 17u);
 }
 
