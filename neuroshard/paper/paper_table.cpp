@@ -141,7 +141,8 @@ std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
              "algorithm solved, by largest dimension\n",
              format_count(devices, "device"), static_cast<int>(kFewestTables * devices),
              static_cast<int>(kMostTables * devices), format_count(options.count, "task"),
-             is_measured ? "measured" : "predicted") +
+             is_measured ? "part-measured (computation measured, all-to-alls predicted)"
+                         : "predicted") +
          table_of("mean cost [ms]", cells, mean_cost) + "\n" +
          table_of("share of tasks solved", cells, share_solved) + "\n";
 }

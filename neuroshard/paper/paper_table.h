@@ -59,7 +59,7 @@ struct PaperTableCallbacks {
                                                           const PaperTableCallbacks& callbacks);
 
 /// Two tables of the cells of one number of devices, one line per algorithm, one column per largest
-/// dimension: mean costs, measured if `is_measured`, and shares of tasks solved.
+/// dimension: mean costs, with measured computation if `is_measured`, and shares of tasks solved.
 [[nodiscard]] std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
                                            std::span<const PaperTableCell> cells);
 

@@ -53,7 +53,9 @@ TEST(CliJson, PlansCheckedComparedAndMeasured) {
       "neuroshard/comparison/1");
   EXPECT_EQ(*comparison.find("reference"), Json("random"));
   const Json evaluation = answer({"evaluate", plan, "--arena", "1MiB"}, "neuroshard/evaluation/1");
+  EXPECT_EQ(*evaluation.find("part_measured_ms"), *evaluation.find("measured_ms"));
   const Json& device = evaluation.find("devices")->array()->front();
+  EXPECT_EQ(*device.find("part_measured_total_ms"), *device.find("measured_total_ms"));
   for (const char* field : {"predicted_compute_ms", "measured_forward_comm_ms", "interval"}) {
     EXPECT_NE(device.find(field), nullptr) << field;
   }
