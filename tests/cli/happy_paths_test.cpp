@@ -294,7 +294,7 @@ TEST(Cli, TheCriteoWorkloadsAreShownDrawnFromAndPlanned) {
     EXPECT_THAT(expect_success({"workload", "show", name}), HasSubstr("; taken as uniform\n"));
     (void)expect_success(
         {"workload", "tasks", name, "--count", "2", "--memory", "64GiB", "-o", folder.file(name)});
-    EXPECT_LE(read_task(folder.file(name) + "/task-0.json").tables.size(), 26U);
+    EXPECT_GE(read_task(folder.file(name) + "/task-0.json").tables.size(), 10U);
   }
   const std::string plan = folder.file("plan.json");
   (void)expect_success({"plan", "--workload", "criteo-kaggle", "--devices", "2", "--memory",
@@ -318,7 +318,9 @@ TEST(Cli, WorkloadTasksOfAWorkloadOfFewTables) {
   const CliFolder folder;
   (void)expect_success({"workload", "tasks", "mlperf-dlrm-dcnv2", "--count", "3", "--memory",
                         "64GiB", "-o", folder.file("tasks")});
-  EXPECT_LE(read_task(folder.file("tasks/task-0.json")).tables.size(), 26U);
+  for (const char* task : {"tasks/task-0.json", "tasks/task-1.json", "tasks/task-2.json"}) {
+    EXPECT_GE(read_task(folder.file(task)).tables.size(), 10U);
+  }
 }
 
 TEST(Cli, PlanATaskFileOnOtherDevices) {

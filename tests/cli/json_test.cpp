@@ -98,11 +98,5 @@ TEST(CliCompare, ReadsFilesOfControlsOnce) {
   EXPECT_THAT(result.out, HasSubstr("less drift"));
 }
 
-TEST(CliHelp, SaysWhatItMeans) {
-  EXPECT_THAT(expect_success({"compare", "--help"}), HasSubstr("Reference algorithm for ratios"));
-  EXPECT_THAT(expect_success({"collect", "--help"}),
-              HasSubstr("Merge the per-process files of one collection"));
-}
-
 }  // namespace
 }  // namespace neuroshard
