@@ -50,7 +50,8 @@ def solve(task, time_limit):
         share = unit_bytes[table_of[columns]] / memory[d]
         if has_state:
             state = rows[table_of[columns]] * STATE_BYTES / memory[d]
-            columns, share = np.concatenate([columns, columns + count]), np.concatenate([share, state])
+            columns = np.concatenate([columns, columns + count])
+            share = np.concatenate([share, state])
         constrain(columns, share, -np.inf, 1.0)
     if has_state:
         for i in range(count):

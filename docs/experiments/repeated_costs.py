@@ -3,7 +3,8 @@
 
     docs/experiments/repeated_costs.py FILE AGAIN [FILE AGAIN ...]
 
-Files of neuroshard/compute-costs/1 (.jsonl or .jsonl.gz), in pairs, matched by the samples' numbers.
+Files of neuroshard/compute-costs/1 (.jsonl or .jsonl.gz), in pairs, matched by the samples'
+numbers.
 For each pair: the mean of |again/first - 1|, the median of again/first - 1, which is the drift of
 the machine's speed, and the mean difference once that is divided out; also the median of the
 differences and the value that nine tenths of them are below.
@@ -58,7 +59,8 @@ def main():
     files = sys.argv[1:]
     if len(files) < 2 or len(files) % 2 or "-h" in files or "--help" in files:
         raise SystemExit(__doc__)
-    print(f"{'':44} {'again':>6} {'mean':>7} {'drift':>7} {'less it':>7} {'median':>7} {'9 of 10':>7}")
+    titles = ("mean", "drift", "less it", "median", "9 of 10")
+    print(f"{'':44} {'again':>6}", *(f"{title:>7}" for title in titles))
     together = []
     for first, again in zip(files[::2], files[1::2], strict=True):
         found = ratios(costs(first), costs(again))
