@@ -118,6 +118,7 @@ Json comparison_document(const CostModels& models, const std::vector<ComparisonE
                                {"communication_model", models.communication->name()},
                                {"reference", setting.reference}};
   if (!setting.platform.empty()) document.set("platform", setting.platform);
+  document.set("warnings", Json::Array(setting.warnings.begin(), setting.warnings.end()));
   document.set("summary", std::move(summary_array));
   document.set("entries", std::move(entry_array));
   return document;

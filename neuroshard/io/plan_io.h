@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/io/json/json.h"
@@ -23,6 +24,8 @@ struct PlanDocument {
   /// How the plan was found: algorithm, seed, options, statistics, lower bound. An object of any
   /// content.
   Json search = Json::Object{};
+  /// Reasons to trust the prediction less, a sentence each.
+  std::vector<std::string> warnings{};
 };
 
 /// One entry of PlanDocument::model: enough to find the model again, and to know it.

@@ -36,6 +36,12 @@ struct PaperTableCell {
   std::vector<ComparisonSummary> summaries;
 };
 
+struct PaperTable {
+  std::vector<PaperTableCell> cells{};  ///< by devices and then by dimension
+  /// A line each: what of the cells' tasks lies outside of what the models were trained on.
+  std::vector<std::string> warnings{};
+};
+
 struct PaperTableCallbacks {
   /// `cell` names the cell that is being computed.
   std::function<void(const std::string& cell, const ComparisonProgress&)> on_progress;
@@ -52,18 +58,18 @@ struct PaperTableCallbacks {
 /// The files in `folder` that are written, and read by a run that goes on.
 [[nodiscard]] std::vector<std::string> paper_table_journals(const PaperTableOptions& options);
 
-/// All cells, by devices and then by dimension. Throws InputError for a folder that cannot be
-/// written, and as `comparison` does.
-[[nodiscard]] std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
-                                                          ComparisonRun& comparison,
-                                                          const PaperTableCallbacks& callbacks);
+/// The whole table. Throws InputError for a folder that cannot be written, and as `comparison`
+/// does.
+[[nodiscard]] PaperTable run_paper_table(const PaperTableOptions& options,
+                                         ComparisonRun& comparison,
+                                         const PaperTableCallbacks& callbacks);
 
 /// Two tables of the cells of one number of devices, one line per algorithm, one column per largest
-/// dimension: mean costs, measured if `is_measured`, and shares of tasks solved.
+/// dimension: mean costs, with measured computation if `is_measured`, and shares of tasks solved.
 [[nodiscard]] std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
                                            std::span<const PaperTableCell> cells);
 
 /// "neuroshard/paper-table/1".
-[[nodiscard]] Json paper_table_json(std::span<const PaperTableCell> cells);
+[[nodiscard]] Json paper_table_json(const PaperTable& table);
 
 }  // namespace neuroshard

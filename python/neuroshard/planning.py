@@ -180,6 +180,8 @@ class Comparison:
 
     entries: Sequence[ComparisonEntry]
     summary: Sequence[ComparisonSummary]
+    #: What of the tasks lies outside of what the models were trained on, a sentence each.
+    warnings: Sequence[str] = ()
 
 
 def compare(
@@ -236,9 +238,11 @@ def compare(
         [os.fspath(file) for file in controls],
     )
     found = json.loads(text)
+    _tell(found["warnings"], [])
     return Comparison(
         entries=[ComparisonEntry(**entry) for entry in found["entries"]],
         summary=[ComparisonSummary(**line) for line in found["summary"]],
+        warnings=found["warnings"],
     )
 
 
@@ -338,6 +342,14 @@ class SimulatedIteration:
     last_to_end: int
 
 
+def _lines_of(messages: str, kind: str) -> list[str]:
+    """The executable's messages of a kind: "warning" or "note"."""
+    prefix = f"neuroshard: {kind}: "
+    return [
+        line.removeprefix(prefix) for line in messages.splitlines() if line.startswith(prefix)
+    ]
+
+
 def evaluate_on_cluster(
     plan: PlanLike,
     platform: str | os.PathLike[str],
@@ -362,6 +374,7 @@ def evaluate_on_cluster(
     if run.returncode != 0:
         error = {1: InfeasibleError, 2: InputError}.get(run.returncode, MachineError)
         raise error(run.stderr.strip().removeprefix("neuroshard: ").replace(file, "plan"))
+    _tell(_lines_of(run.stderr, "warning"), _lines_of(run.stderr, "note"))
     found = json.loads(run.stdout)
     return SimulatedIteration(
         predicted_ms=found["predicted_ms"],

@@ -42,7 +42,7 @@ TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
   ComparisonRun comparison(find_planners({"greedy-dim", "random"}), {});
   std::vector<std::string> progress;
   std::string text;
-  const std::vector<PaperTableCell> cells =
+  const PaperTable table =
       run_paper_table(options, comparison,
                       {.on_progress = [&](const std::string& cell,
                                           const ComparisonProgress&) { progress.push_back(cell); },
@@ -56,8 +56,9 @@ TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
                                         "solved, by largest dimension\n"));
   EXPECT_THAT(text, testing::HasSubstr("share of tasks solved     8    16\n"
                                        "greedy-dim             100%  100%\n"));
-  const Json json = paper_table_json(cells);
+  const Json json = paper_table_json(table);
   EXPECT_EQ(json.find("cells")->array()->size(), 2u);
+  EXPECT_NE(json.find("warnings")->array(), nullptr);
 }
 
 }  // namespace

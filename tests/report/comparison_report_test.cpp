@@ -39,8 +39,8 @@ TEST(ComparisonText, Measured) {
   measured.measured_ms = 2.5;
   measured.measured_compute_ms = 1.5;
   EXPECT_THAT(text_of({measured}),
-              EndsWith("measured: computation run here, all-to-alls predicted; gap: mean of "
-                       "|predicted/measured - 1|\n"));
+              EndsWith("part-measured: computation run here, all-to-alls predicted; gap: mean of "
+                       "|predicted/part-measured - 1|\n"));
   measured.drift = 1.02;
   measured.less_drift_ms = 2.4;
   const std::string text = text_of({measured}, "pcie4");

@@ -12,9 +12,9 @@
 namespace neuroshard {
 namespace {
 
-TEST(WorkloadCatalog, ListsSevenWorkloadsThatCanBeFound) {
+TEST(WorkloadCatalog, ListsTenWorkloadsThatCanBeFound) {
   const std::vector<WorkloadInfo> infos = list_workloads();
-  EXPECT_EQ(infos.size(), 7U);
+  EXPECT_EQ(infos.size(), 10U);
   for (const WorkloadInfo& info : infos) {
     const Workload workload = find_workload(info.name, 0);
     EXPECT_EQ(workload.name, info.name);
