@@ -79,11 +79,12 @@ std::string range_text(const TrainedRange& range) {
   std::vector<std::string> types;
   for (const DataType type : range.data_types) types.emplace_back(to_string(type));
   return fmt::format(
-      "trained range   batch size {} to {}; {} to {} columns; up to {} pieces, {} rows, "
-      "pooling factor {:.4g}; {}; {}\n",
+      "trained range   batch size {} to {}; {} to {} columns; {} to {} rows; pooling factor {:.4g} "
+      "to {:.4g}; up to {} pieces, {:.4g} lookups per distinct row; {}; {}\n",
       range.min_batch_size, range.max_batch_size, range.min_columns, range.max_columns,
-      range.max_pieces, range.max_embeddings, range.max_pooling_factor, fmt::join(optimizers, ", "),
-      fmt::join(types, ", "));
+      range.min_embeddings, range.max_embeddings, range.min_pooling_factor,
+      range.max_pooling_factor, range.max_pieces, range.max_hits_per_row,
+      fmt::join(optimizers, ", "), fmt::join(types, ", "));
 }
 
 std::string compute_model_text(const NeuralComputeModel& model, const std::string& file) {

@@ -67,6 +67,11 @@ class Trainer {
         features_(dataset.features),
         pool_(options.num_threads),
         start_(Clock::now()) {
+    if (!options.has_test) {
+      split_.training.insert(split_.training.end(), split_.unseen_combinations.begin(),
+                             split_.unseen_combinations.end());
+      split_.unseen_combinations.clear();
+    }
     if (options.initial) {
       begin_with(*options.initial);
       return;

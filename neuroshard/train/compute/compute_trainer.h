@@ -22,6 +22,7 @@ struct ComputeTrainingOptions {
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
+  bool has_test = true;    ///< a tenth of the samples is kept for a test, not for training
   /// A bounded model of another machine or operator to go on from, or none. Its features'
   /// standardisation is kept, its members are trained on, `members` is not used, and its estimate
   /// and costs begin multiplied by the median of measured over predicted cost.
