@@ -65,6 +65,7 @@ inline void compute_costs(std::string_view bytes) {
       for (const Piece& piece : sample.pieces) {
         require(piece.table >= 0 && piece.table < num_tables, "tables are in range");
         require(piece.num_columns > 0, "shards have columns");
+        require(piece.row_share > 0.0 && piece.row_share <= 1.0, "shards have rows");
       }
     }
   });

@@ -1,6 +1,7 @@
 // Training as JSON.
 #include "neuroshard/train/training_io.h"
 
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -19,7 +20,9 @@ Json to_json(const PredictionMetrics& metrics) {
                       {"mape", metrics.mape},
                       {"median", metrics.median},
                       {"percentile_95", metrics.percentile_95},
-                      {"largest_factor", metrics.largest_factor},
+                      {"largest_factor", std::isfinite(metrics.largest_factor)
+                                             ? Json(metrics.largest_factor)
+                                             : Json()},
                       {"kendall_tau", metrics.kendall_tau ? Json(*metrics.kendall_tau) : Json()}};
 }
 

@@ -252,7 +252,7 @@ TEST(Cli, TrainThenPlanWithTheModel) {
                         "-o", folder.file("published.safetensors")});
 
   EXPECT_THAT(expect_success({"model", "show", model}),
-              testing::AllOf(HasSubstr("name            tiny\n"), HasSubstr("resource-loads")));
+              testing::AllOf(HasSubstr("name            tiny\n"), HasSubstr("bounded-loads")));
   EXPECT_THAT(expect_success({"model", "test", model, costs}),
               testing::AllOf(HasSubstr("bias"), HasSubstr("costs.jsonl       60")));
   EXPECT_THAT(expect_success({"model", "test", model, costs, "--json"}),
@@ -262,12 +262,52 @@ TEST(Cli, TrainThenPlanWithTheModel) {
   EXPECT_THAT(read_file(plan), HasSubstr(read_compute_model(model)->info().model_sha256));
 }
 
+TEST(Cli, TestsAModelOnWhatWasMeasuredTwice) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 10);
+  const std::string again = folder.file("again.jsonl");
+  {
+    ComputeCostsWriter writer(again, testing_costs::make_header());
+    for (ComputeCostSample sample : read_compute_costs(costs).samples) {
+      if (*sample.info.id < 4) sample.forward_ms *= 2.0;
+      writer.append(sample);
+    }
+  }
+  const std::string model = folder.file("m.safetensors");
+  write_compute_model(*testing_networks::random_model(ComputeArchitecture::bounded_loads, 1),
+                      model);
+  const std::string samples = folder.file("samples.jsonl");
+  const Json json = parse_json(expect_success({"model", "test", model, costs, "--again", again,
+                                               "--samples", samples, "--json"}),
+                               "stdout");
+  const Json& file = json.find("files")->array()->front();
+  EXPECT_EQ(*file.find("left_out"), Json(4));
+  EXPECT_EQ(*file.find("metrics")->find("samples"), Json(6));
+  const std::string lines = read_file(samples);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 6);
+  EXPECT_THAT(lines, HasSubstr("\"index\": 4, \"predicted_ms\": "));
+}
+
+TEST(Cli, CollectsSetsThatCoverTheSpace) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  (void)expect_success(
+      {"collect",  "compute",  "--workload", "coverage",  "--sets", "coverage",     "--max-pass",
+       "4MB",      "--slices", "0.9",        "--samples", "4",      "--batch-size", "64",
+       "--tables", "1:4",      "--dims",     "4",         "8",      "--arena",      "1MiB",
+       "-o",       costs});
+  const ComputeCosts read = read_compute_costs(costs);
+  EXPECT_EQ(read.samples.size(), 4u);
+  EXPECT_EQ(*read.header.sampling->find("max_pass_bytes"), Json(4e6));
+}
+
 TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
   const CliFolder folder;
   ComputeModelInfo info = testing_networks::wide_info("narrow");
   info.range.max_batch_size = 512;
   write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
                          info),
       folder.file("narrow.safetensors"));
   const CommandResult result =

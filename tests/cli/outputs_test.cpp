@@ -91,7 +91,7 @@ TEST(CliOutputs, ARefusalAfterAWarningIsStillOneLine) {
   info.range.max_batch_size = 512;
   const std::string model = folder.file("narrow.safetensors");
   write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
                          info),
       model);
   const Arguments plan{"plan", folder.write("task.json", kTask), "--model", model};

@@ -321,8 +321,7 @@ TEST(CliRefusals, MalformedModels) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kTask);
   const std::string path = folder.file("m.safetensors");
-  write_compute_model(*testing_networks::random_model(ComputeArchitecture::resource_loads, 1),
-                      path);
+  write_compute_model(*testing_networks::random_model(ComputeArchitecture::bounded_loads, 1), path);
   const std::string valid = read_file(path);
   std::string damaged = valid;
   damaged[damaged.size() - 6] ^= 1;
@@ -332,14 +331,37 @@ TEST(CliRefusals, MalformedModels) {
       {valid.substr(0, 100), path + ": header size: expected "},
       {"", path + ": expected a safetensors file"},
       {std::string(16, '\xff'), path + ": header size: expected "},
-      {replaced(valid, "resource-loads", "resource_loads"), "__metadata__.architecture: expected "},
-      {replaced(valid, "shard/extended/2", "shard/extended/9"), "feature_schema: expected "}};
+      {replaced(valid, "bounded-loads", "bounded_loads"), "__metadata__.architecture: expected "},
+      {replaced(valid, "shard/work/1", "shard/work/9"), "feature_schema: expected "}};
   for (const BadTask& bad : cases) {
     write_file(path, bad.text);
     expect_refusal(folder, {"model", "show", path}, bad.message);
     expect_refusal(folder, {"plan", task, "--model", path, "-o", folder.file("plan.json")},
                    bad.message);
   }
+}
+
+TEST(CliRefusals, SecondMeasurementsThatDoNotPair) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 5);
+  const std::string model = folder.file("m.safetensors");
+  write_compute_model(*testing_networks::random_model(ComputeArchitecture::bounded_loads, 1),
+                      model);
+  expect_refusal(folder, {"model", "test", model, costs, "--again", costs, costs},
+                 "--again: expected as many files as were given, 1, got 2");
+  expect_refusal(folder, {"model", "test", model, costs, "--samples", costs}, costs);
+}
+
+TEST(CliRefusals, CoverageOptions) {
+  const CliFolder folder;
+  const Arguments collect{
+      "collect",  "compute", "--workload", "coverage", "--sets",
+      "coverage", "--arena", "1MiB",       "-o",       folder.file("costs.jsonl")};
+  expect_refusal(folder, collect + Arguments{"--max-pass", "1KiB"},
+                 "max_pass: expected at least 128 KiB, got ");
+  expect_refusal(folder, collect + Arguments{"--slices", "1"},
+                 "slices: expected a share from 0 to below 1, got 1");
 }
 
 TEST(CliRefusals, MalformedCosts) {
@@ -365,7 +387,7 @@ TEST(CliRefusals, MalformedCosts) {
   }
   write_file(path, valid);
   expect_refusal(folder, train + Arguments{"--architecture", "transformer"},
-                 "--architecture: expected \"published\" or \"resource-loads\"");
+                 "--architecture: expected \"published\" or \"bounded-loads\"");
   expect_refusal(folder, train + Arguments{"--epochs", "-1"}, "--epochs");
 }
 

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "neuroshard/io/compute_costs_io.h"
+#include "tests/collect/scripted_device.h"
 #include "tests/collect/tiny_collection.h"
 #include "tests/io/io_test_util.h"
 
@@ -217,6 +218,103 @@ TEST(ComputeCollector, ARefusedArenaLeavesNoFile) {
             }),
             "arena: expected at least 1 MiB, got 1000 bytes");
   EXPECT_EQ(folder.num_files(), 0u);
+}
+
+/// The tiny tables with every way of saying how rows are used, in sets of many slices.
+ComputeSamplingOptions tiny_coverage() {
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.sampling = SetSampling::coverage;
+  sampling.slice_share = 0.7;
+  sampling.batch_size = 2048;  // of fewer samples, slices would move too few bytes
+  sampling.max_pass_bytes = 1e6;
+  sampling.usual_max_pass_bytes = 5e5;
+  sampling.tables[0].reuse_histogram = ReuseHistogram{};
+  (*sampling.tables[0].reuse_histogram)[1] = 1.0;
+  IndexDistribution zipf;
+  zipf.zipf_exponent = 1.1;
+  sampling.tables[1].index_distribution = zipf;
+  IndexDistribution classes;
+  classes.access_classes = {{1, 0.5}, {200, 0.5}};
+  sampling.tables[2].index_distribution = classes;
+  return sampling;
+}
+
+TEST(ComputeCollector, MeasuresSlicesOfRows) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  ComputeSamplingOptions sampling = tiny_coverage();
+  sampling.in_flight = 3;  // sets with tables of their own, at the same time
+  EXPECT_EQ(collect(path, 12, sampling), 12);
+  std::size_t slices = 0;
+  for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
+    const std::vector<Piece> pieces = sample_pieces(sampling, sample.info.id.value_or(-1));
+    EXPECT_EQ(sample.pieces, pieces);
+    for (const Piece& piece : sample.pieces) slices += piece.row_share < 1.0 ? 1 : 0;
+    EXPECT_GT(sample.forward_ms, 0.0);
+  }
+  EXPECT_GT(slices, 3u);
+  EXPECT_EQ(collect(path, 14, sampling), 2);  // is continued as any other file
+}
+
+/// What a backend is given is the slice as a table, and each piece whole.
+TEST(ComputeCollector, ASliceIsATableOfItsOwnForTheBackend) {
+  const TemporaryFolder folder;
+  const ComputeSamplingOptions sampling = tiny_coverage();
+  GivenPieceSets given;
+  given.tables = sampling.tables;
+  given.sets = {{{1, 8, 0.25}, {3, 4}, {3, 4, 0.5}}};
+  given.batch_size = 32;
+  testing_collection::Script script;
+  std::vector<Table> tables;
+  std::vector<Piece> pieces;
+  script.on_set = [&](const PieceSet& set) {
+    tables.assign(set.tables.begin(), set.tables.end());
+    pieces = set.pieces;
+  };
+  const ComputeBackendFactory backend{
+      {}, [&] { return one_device(std::make_unique<testing_collection::ScriptedDevice>(script)); }};
+  EXPECT_EQ(collect_compute_costs(given, backend, folder.file("costs.jsonl"), {}), 1);
+  EXPECT_EQ(pieces, (std::vector<Piece>{{0, 8}, {1, 4}, {2, 4}}));
+  ASSERT_EQ(tables.size(), 3u);
+  EXPECT_EQ(tables[0].num_embeddings, 38);  // a quarter of 150
+  EXPECT_DOUBLE_EQ(tables[0].pooling_factor, 0.25 * 1.5);
+  EXPECT_EQ(tables[1].num_embeddings, 350);
+  EXPECT_EQ(tables[2].num_embeddings, 175);
+  // The file has the slices.
+  EXPECT_EQ(read_compute_costs(folder.file("costs.jsonl")).samples[0].pieces, given.sets[0]);
+}
+
+TEST(ComputeCollector, SaysHowCoverageWasSampled) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 1, tiny_coverage());
+  const Json sampling = read_compute_costs(path).header.sampling.value();
+  EXPECT_EQ(*sampling.find("kind"), Json("coverage"));
+  EXPECT_EQ(*sampling.find("slice_share"), Json(0.7));
+  EXPECT_EQ(*sampling.find("max_pass_bytes"), Json(1e6));
+  EXPECT_EQ(*sampling.find("usual_max_pass_bytes"), Json(5e5));
+  ComputeSamplingOptions other = tiny_coverage();
+  other.slice_share = 0.6;
+  EXPECT_THAT(input_error([&] { (void)collect(path, 2, other); }),
+              HasSubstr("sampling.slice_share: expected 0.6 as in this run"));
+  other = tiny_coverage();
+  other.sampling = SetSampling::uniform;
+  EXPECT_THAT(input_error([&] { (void)collect(path, 2, other); }), HasSubstr("sampling.kind"));
+}
+
+TEST(ComputeCollector, RecordsWhatAHistogramOnlyHintsAt) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 1, tiny_coverage());
+  const std::vector<MeasuredTable> tables = read_compute_costs(path).header.tables;
+  EXPECT_FALSE(tables[0].distinct_rows || tables[0].hottest_row_share);  // a histogram, no more
+  EXPECT_EQ(tables[2].hottest_row_share, 0.5);
+  EXPECT_EQ(tables[3].hottest_row_share, 1.0 / 350.0);
+  EXPECT_NEAR(tables[3].distinct_rows.value(), 350.0 * -std::expm1(-3072.0 / 350.0), 1e-6);
+  for (std::size_t t = 1; t < tables.size(); ++t) {
+    EXPECT_LE(tables[t].distinct_rows.value(), static_cast<double>(tables[t].num_embeddings));
+    EXPECT_GT(tables[t].distinct_rows.value(), 1.0);
+  }
 }
 
 /// Collects in a process of its own, which is killed once the file has `num_lines` lines.

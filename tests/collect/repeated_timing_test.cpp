@@ -75,6 +75,30 @@ TEST(RepeatedTiming, StopsOnceTheIntervalIsReached) {
             17);
 }
 
+TEST(RepeatedTiming, FewSufficeOnceTimeIsOver) {
+  const RepetitionOptions hurried{.target_interval = 0.0,
+                                  .max_repetitions = 20,
+                                  .max_seconds = 0.0025,
+                                  .hurried_repetitions = 3};
+  EXPECT_EQ(repetitions(hurried, [](int call) { return 1.0 + call % 7; }), 3);
+  RepetitionOptions patient = hurried;
+  patient.max_seconds = 1.0;
+  EXPECT_EQ(repetitions(patient, [](int call) { return 1.0 + call % 7; }), 20);
+  patient.max_seconds = 0.0075;  // over before the usual minimum
+  EXPECT_EQ(repetitions(patient, [](int call) { return 1.0 + call % 7; }), 7);
+}
+
+TEST(RepeatedTiming, LooksAfterTheFewestThatMaySuffice) {
+  RepeatedTiming timing({.max_seconds = 1.0, .hurried_repetitions = 5});
+  EXPECT_EQ(timing.runs_until_next_look(), 6);  // with the warm-up
+  for (int run = 0; run < 6; ++run) timing.add(1.0, 0.1);
+  EXPECT_FALSE(timing.done());
+  EXPECT_EQ(timing.runs_until_next_look(), 8);  // up to the usual 13
+  RepeatedTiming slow({.max_seconds = 1.0, .hurried_repetitions = 5});
+  for (int run = 0; run < 6; ++run) slow.add(1.0, 1.0);
+  EXPECT_TRUE(slow.done());
+}
+
 TEST(RepeatedTiming, WarmUpsDoNotCount) {
   RepeatedTiming timing({.warm_ups = 2});
   for (const double value : {9.0, 9.0, 1.0}) timing.add(value, 0.0);

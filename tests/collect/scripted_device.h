@@ -41,6 +41,7 @@ struct Script {
   std::function<double(std::int64_t id, Action pass, int run)> time = [](std::int64_t, Action,
                                                                          int) { return 1.0; };
   std::function<void(std::int64_t id)> on_prepare = [](std::int64_t) {};  ///< may throw
+  std::function<void(const PieceSet& set)> on_set = [](const PieceSet&) {};
 };
 
 class ScriptedDevice final : public MeasuringDevice {
@@ -50,6 +51,7 @@ class ScriptedDevice final : public MeasuringDevice {
   std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
     steps.push_back({Action::prepare, set.id});
     script_.on_prepare(set.id);
+    script_.on_set(set);
     ready.insert(set.id);
     most_ready = std::max(most_ready, ready.size());
     return std::make_unique<Prepared>(*this, set.id);

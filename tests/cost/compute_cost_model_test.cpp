@@ -1,4 +1,5 @@
-// A property of every computation cost model: adding and pricing a piece in one call gives the same
+// The statistics of tables and of slices of them, the grid that a task's sums are exact on, and a
+// property of every computation cost model: adding and pricing a piece in one call gives the same
 // as adding it and then pricing.
 #include "neuroshard/cost/compute/compute_cost_model.h"
 
@@ -6,15 +7,20 @@
 #include <rapidcheck/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
+#include "neuroshard/workload/reuse/row_slice.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
+#include "tests/cost/frontier_tables.h"
 
 namespace neuroshard {
 namespace {
@@ -34,7 +40,7 @@ std::vector<Model> arbitrary_models() {
   const double pessimism = *rc::gen::element(0.0, 0.25, 1.0);
   std::vector<Model> models{
       std::make_shared<AnalyticComputeModel>(find_compute_hardware("h100-sxm")), shipped,
-      random_model(ComputeArchitecture::resource_loads, seed, sizes),
+      random_model(ComputeArchitecture::bounded_loads, seed, sizes),
       random_model(ComputeArchitecture::published, seed, sizes)};
   for (std::size_t i = 0; i < 4; ++i) {
     models.push_back(std::make_shared<PessimisticComputeModel>(models[i], pessimism));
@@ -57,6 +63,93 @@ std::vector<Piece> arbitrary_pieces() {
                       4 * *rc::gen::inRange<std::int64_t>(1, 33)});
   }
   return pieces;
+}
+
+Table table_of(std::optional<IndexDistribution> distribution) {
+  Table table = testing_tasks::make_table("t", 100'000, 64, 5.0);
+  table.index_distribution = std::move(distribution);
+  return table;
+}
+
+IndexDistribution zipf(double exponent) {
+  return {.zipf_exponent = exponent, .access_classes = {}};
+}
+
+IndexDistribution classes(std::vector<AccessClass> access_classes) {
+  return {.zipf_exponent = 0.0, .access_classes = std::move(access_classes)};
+}
+
+TableStatistics statistics_of(const Table& table) {
+  return testing_frontier::statistics_of(table, kSettings.batch_size);
+}
+
+TEST(TableStatistics, AreThoseOfTheBatch) {
+  const Table table = table_of(zipf(1.1));
+  const TableStatistics statistics = statistics_of(table);
+  EXPECT_EQ(statistics.num_embeddings, 100'000);
+  EXPECT_EQ(statistics.pooling_factor, 5.0);
+  EXPECT_EQ(statistics.reuse_histogram, reuse_histogram(table, 4096));
+  EXPECT_EQ(statistics.distinct_rows, reuse_statistics(table, 4096).distinct_rows);
+  EXPECT_EQ(statistics.hottest_row_share, hottest_row_share(table, 4096));
+}
+
+TEST(TableStatistics, TheWholeTableAsASliceIsItself) {
+  const TableStatistics whole = statistics_of(table_of(zipf(1.1)));
+  const TableStatistics slice = whole.slice(1.0);
+  EXPECT_EQ(slice.num_embeddings, whole.num_embeddings);
+  EXPECT_EQ(slice.distinct_rows, whole.distinct_rows);
+  EXPECT_EQ(slice.hottest_row_share, whole.hottest_row_share);
+}
+
+/// A slice is trained on as it was measured: as the table that a backend is given for it.
+TEST(TableStatistics, ASliceIsLikeTheTableThatIsMeasuredForIt) {
+  for (const Table& table :
+       {table_of({}), table_of(zipf(0.8)), table_of(classes({{2'000, 0.5}, {90'000, 0.5}})),
+        table_of(classes({{1, 0.4}, {90'000, 0.6}}))}) {
+    for (const double share : {0.5, 0.25, 0.1}) {
+      const TableStatistics slice = statistics_of(table).slice(share);
+      const TableStatistics measured = statistics_of(row_slice(table, kSettings.batch_size, share));
+      EXPECT_EQ(slice.num_embeddings, measured.num_embeddings);
+      EXPECT_DOUBLE_EQ(slice.pooling_factor, measured.pooling_factor);
+      EXPECT_NEAR(slice.distinct_rows / measured.distinct_rows, 1.0, 0.1);
+      EXPECT_LT(std::abs(std::log(slice.hottest_row_share / measured.hottest_row_share)),
+                std::log(2.0));
+    }
+  }
+}
+
+TEST(TableStatistics, NoRowOfASliceHasMoreThanAllLookups) {
+  for (const double hot : {0.05, 0.5, 0.9}) {
+    const TableStatistics whole = statistics_of(table_of(classes({{1, hot}, {99'999, 1.0 - hot}})));
+    for (const double share : {0.5, 0.1, 1e-3, 1e-6}) {
+      const double hottest = whole.slice(share).hottest_row_share;
+      EXPECT_TRUE(hottest > 0.0 && hottest <= 1.0) << hottest;
+    }
+  }
+}
+
+/// A task of one table on one device.
+Task one_table(const Table& table, std::int64_t batch_size) {
+  Task task;
+  task.batch_size = batch_size;
+  task.tables = {table};
+  task.topology = make_topology(1, 1);
+  return task;
+}
+
+TEST(OperatorSettings, TheGridIsTheUsualOneUnlessATaskIsAstronomic) {
+  const auto model = random_model(ComputeArchitecture::bounded_loads, 3);
+  const Task usual = one_table(table_of({}), 65'536);
+  const OperatorSettings settings = operator_settings(usual, *model, table_statistics(usual));
+  EXPECT_EQ(settings.batch_size, 65'536);
+  EXPECT_EQ(settings.optimizer, usual.optimizer);
+  EXPECT_EQ(settings.grid, kStateGrid);
+  Table widest =
+      testing_tasks::make_table("t", kMaxEmbeddings, kMaxEmbeddingDim, kMaxPoolingFactor);
+  const Task largest = one_table(widest, kMaxBatchSize);
+  const double grid = operator_settings(largest, *model, table_statistics(largest)).grid;
+  EXPECT_GT(grid, kStateGrid);
+  EXPECT_EQ(std::exp2(std::round(std::log2(grid))), grid);
 }
 
 RC_GTEST_PROP(ComputeCostModelProperty, AddingAndPricingInOneGoIsTheSame, ()) {

@@ -18,7 +18,7 @@ namespace {
 
 using testing_networks::random_model;
 
-constexpr auto kLoads = ComputeArchitecture::resource_loads;
+constexpr auto kLoads = ComputeArchitecture::bounded_loads;
 constexpr auto kPublished = ComputeArchitecture::published;
 
 void expect_same(const DenseLayer& a, const DenseLayer& b) {
@@ -31,6 +31,8 @@ void expect_same(const DenseLayer& a, const DenseLayer& b) {
 void expect_same(const ComputeNetwork& a, const ComputeNetwork& b) {
   EXPECT_EQ(a.architecture, b.architecture);
   EXPECT_EQ(a.schema, b.schema);
+  EXPECT_EQ(a.estimate.offset_ms, b.estimate.offset_ms);
+  EXPECT_EQ(a.estimate.weights_ms, b.estimate.weights_ms);
   EXPECT_EQ(a.feature_mean, b.feature_mean);
   EXPECT_EQ(a.feature_scale, b.feature_scale);
   ASSERT_EQ(a.encoder.size(), b.encoder.size());
@@ -150,10 +152,19 @@ TEST(ComputeModelIo, RefusesWhatThisBuildDoesNotHave) {
                         ": expected \"neuroshard/model/1\", got \"neuroshard/model/2\""),
                metadata("kind", "communication", ": expected \"compute\", got \"communication\""),
                metadata("architecture", "transformer",
-                        ": expected \"published\" or \"resource-loads\", got \"transformer\""),
+                        ": expected \"published\" or \"bounded-loads\", got \"transformer\""),
                metadata("feature_schema", "shard/extended/1",
-                        ": expected \"shard/published/1\" or \"shard/extended/2\", got "
+                        ": expected \"shard/published/1\" or \"shard/work/1\", got "
                         "\"shard/extended/1\"")});
+}
+
+TEST(ComputeModelIo, RefusesFeaturesOfAnotherArchitecture) {
+  expect_refusals(kLoads, {metadata("feature_schema", "shard/published/1",
+                                    ": expected \"shard/work/1\" with this architecture, got "
+                                    "\"shard/published/1\"")});
+  expect_refusals(kPublished, {metadata("feature_schema", "shard/work/1",
+                                        ": expected \"shard/published/1\" with this architecture, "
+                                        "got \"shard/work/1\"")});
 }
 
 TEST(ComputeModelIo, RefusesIncompleteMetadata) {
@@ -202,7 +213,8 @@ TEST(ComputeModelIo, RefusesMissingTensors) {
   expect_refusals(
       kLoads, {no_tensor("feature_mean"), no_tensor("feature_scale"), no_tensor("encoder.0.weight"),
                no_tensor("encoder.1.bias"), no_tensor("head.weight"), no_tensor("head.bias"),
-               no_tensor("head_output"), no_tensor("linear"), no_tensor("offset")});
+               no_tensor("head_output"), no_tensor("linear"), no_tensor("offset"),
+               no_tensor("estimate.weights"), no_tensor("estimate.offset")});
   expect_refusals(kPublished, {no_tensor("feature_mean"), no_tensor("head.bias")});
 }
 
@@ -225,24 +237,114 @@ TEST(ComputeModelIo, RefusesIncompleteEnsembles) {
 }
 
 TEST(ComputeModelIo, RefusesWrongShapes) {
-  // The network has 38 features, layers of 12, 8 and 5 outputs, and a head of 9 units.
-  expect_refusals(kLoads, {tensor("feature_mean", {33}, "expected 38 elements, got 33"),
-                           tensor("feature_scale", {38, 1}, "expected 1 dimensions, got 2"),
-                           tensor("encoder.0.weight", {12, 33}, "expected 38 inputs, got 33"),
-                           tensor("encoder.1.weight", {8, 13}, "expected 12 inputs, got 13"),
-                           tensor("encoder.1.bias", {9}, "expected 8 elements, got 9"),
-                           tensor("encoder.2.weight", {5, 8}, "expected 46 inputs, got 8"),
-                           tensor("encoder.2.weight", {5, 42, 1}, "expected 2 dimensions, got 3"),
-                           tensor("head.weight", {9, 6}, "expected 5 inputs, got 6"),
-                           tensor("head.bias", {1}, "expected 9 elements, got 1"),
-                           tensor("head_output", {10}, "expected 9 elements, got 10"),
-                           tensor("linear", {4}, "expected 5 elements, got 4"),
-                           tensor("offset", {2}, "expected 1 elements, got 2")});
+  // The network has layers of 12, 8 and 5 outputs, and a head of 9 units.
+  const auto features = static_cast<std::int64_t>(feature_names(FeatureSchema::work).size());
+  const auto terms = static_cast<std::int64_t>(work_terms().size());
+  const auto expected = [](std::int64_t count, const char* what, std::int64_t actual) {
+    return fmt::format("expected {} {}, got {}", count, what, actual);
+  };
+  expect_refusals(kLoads,
+                  {tensor("feature_mean", {33}, expected(features, "elements", 33)),
+                   tensor("feature_scale", {features, 1}, "expected 1 dimensions, got 2"),
+                   tensor("encoder.0.weight", {12, 33}, expected(features, "inputs", 33)),
+                   tensor("encoder.1.weight", {8, 13}, "expected 12 inputs, got 13"),
+                   tensor("encoder.1.bias", {9}, "expected 8 elements, got 9"),
+                   tensor("encoder.2.weight", {5, 8}, expected(features + 8, "inputs", 8)),
+                   tensor("encoder.2.weight", {5, 42, 1}, "expected 2 dimensions, got 3"),
+                   tensor("head.weight", {9, 6}, "expected 5 inputs, got 6"),
+                   tensor("head.bias", {1}, "expected 9 elements, got 1"),
+                   tensor("head_output", {10}, "expected 9 elements, got 10"),
+                   tensor("linear", {4}, "expected 5 elements, got 4"),
+                   tensor("offset", {2}, "expected 1 elements, got 2"),
+                   tensor("estimate.weights", {terms + 1}, expected(terms, "elements", terms + 1)),
+                   tensor("estimate.offset", {2}, "expected 1 elements, got 2")});
 }
 
 TEST(ComputeModelIo, RefusesLoadsThatCouldMakeACostFall) {
   expect_refusals(kLoads, {negative("head.weight"), negative("head_output"), negative("linear"),
                            negative("offset")});
+}
+
+/// Sets one value of a tensor.
+Damage with_value(const std::string& name, std::size_t at, float value,
+                  const std::string& message) {
+  return {[=](TensorFile& f) { f.tensors.at(name).values.at(at) = value; }, message};
+}
+
+TEST(ComputeModelIo, RefusesAnEstimateThatIsNotPositive) {
+  expect_refusals(kLoads, {negative("estimate.weights"),
+                           with_value("estimate.weights", 0, 0.0F,
+                                      "estimate.weights[0]: expected a number above 0, got 0"),
+                           with_value("estimate.offset", 0, 0.0F,
+                                      "estimate.offset: expected a number above 0, got 0"),
+                           with_value("estimate.offset", 0, -1.0F,
+                                      "estimate.offset: expected a number above 0, got -1")});
+}
+
+constexpr const char* kBroken = ": expected weights that keep the model's bounds, got others";
+
+/// A weight of the wrong sign: of a unit that rises with the work, one below 0.
+Damage wrong_sign(const std::string& name, std::size_t at) {
+  return {[=](TensorFile& f) {
+            float& value = f.tensors.at(name).values.at(at);
+            value = value > 0.0F ? -0.5F : 0.5F;
+          },
+          name + kBroken};
+}
+
+Damage scaled(const std::string& name, float factor, const std::string& place) {
+  return {[=](TensorFile& f) {
+            for (float& value : f.tensors.at(name).values) value *= factor;
+          },
+          place + kBroken};
+}
+
+TEST(ComputeModelIo, RefusesEveryBrokenBound) {
+  const std::size_t features = feature_names(FeatureSchema::work).size();
+  expect_refusals(
+      kLoads,
+      {wrong_sign("encoder.0.weight", 0), wrong_sign("encoder.0.weight", 11 * features),
+       wrong_sign("encoder.1.weight", 0), wrong_sign("encoder.1.weight", 7 * 12 + 11),
+       wrong_sign("encoder.2.weight", 0),  // of a hidden unit
+       wrong_sign("encoder.2.weight", 8),  // of a feature
+       with_value("head.bias", 3, 0.25F, std::string("head.bias") + kBroken),
+       scaled("linear", 0.5F, "linear"), scaled("linear", 4.0F, "head_output"),
+       scaled("head_output", 1e3F, "head_output"), scaled("head.weight", 1e3F, "head_output"),
+       scaled("offset", 0.01F, "offset"), scaled("offset", 100.0F, "offset")});
+}
+
+TEST(ComputeModelIo, NamesTheMemberWhoseBoundIsBroken) {
+  expect_refusals(kLoads,
+                  {scaled("members.1.linear", 0.5F, "members.1.linear"),
+                   wrong_sign("members.2.encoder.1.weight", 0),
+                   with_value("feature_scale", 1, -0.5F, std::string("feature_scale") + kBroken)},
+                  5);
+}
+
+/// A last layer that is the first one too sees the features twice.
+TEST(ComputeModelIo, RefusesAWrongSignOfASingleLayer) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  write_compute_model(*random_model(kLoads, 3, {{4}, 2}), path);
+  (void)read_compute_model(path);
+  const TensorFile whole = read_tensors(path);
+  const std::size_t features = feature_names(FeatureSchema::work).size();
+  for (const std::size_t at : {std::size_t{0}, features}) {
+    TensorFile damaged = whole;
+    damaged.tensors.at("encoder.0.weight").values.at(at) = -0.5F;
+    write_tensors(damaged, path);
+    EXPECT_EQ(input_error([&] { (void)read_compute_model(path); }),
+              path + ": encoder.0.weight" + kBroken);
+  }
+}
+
+TEST(BrokenBound, RandomNetworksKeepTheirs) {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto model = random_model(kLoads, seed);
+    for (const ComputeNetwork& member : model->members()) {
+      EXPECT_EQ(broken_bound(member), "") << seed;
+    }
+  }
 }
 
 TEST(ComputeModelIo, RefusesDamagedBytesAndEveryTruncation) {

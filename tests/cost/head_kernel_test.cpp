@@ -205,8 +205,7 @@ TEST(HeadKernel, RoundsToTheNearestMultipleBitForBit) {
                     std::bit_cast<std::uint64_t>(expected))
               << values[i] << ", " << size << " values, grid " << grid;
         }
-        if (grid != kStateGrid) continue;
-        round_to_grid(values);
+        round_to_grid(values, grid);
         EXPECT_EQ(values, rounded);
       }
     }

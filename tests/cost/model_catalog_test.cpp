@@ -35,7 +35,7 @@ class ModelFolder {
 
   void write(const std::string& name) const {
     const ComputeNetwork network =
-        random_network(ComputeArchitecture::resource_loads, 1, {{4, 3}, 2});
+        random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2});
     write_compute_model(NeuralComputeModel(network, wide_info(name)), file(name));
   }
   [[nodiscard]] std::string file(const std::string& name) const {

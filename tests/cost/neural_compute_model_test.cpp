@@ -15,6 +15,7 @@
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
+#include "tests/cost/frontier_tables.h"
 
 namespace neuroshard {
 namespace {
@@ -55,7 +56,7 @@ State sum(const State& a, const State& b, double sign = 1.0) {
 }
 
 ComputeArchitecture arbitrary_architecture() {
-  return *rc::gen::element(ComputeArchitecture::published, ComputeArchitecture::resource_loads);
+  return *rc::gen::element(ComputeArchitecture::published, ComputeArchitecture::bounded_loads);
 }
 
 std::shared_ptr<const NeuralComputeModel> arbitrary_model(ComputeArchitecture architecture) {
@@ -64,36 +65,71 @@ std::shared_ptr<const NeuralComputeModel> arbitrary_model(ComputeArchitecture ar
 
 TEST(NeuralComputeModel, ADeviceWithoutPiecesCostsNothing) {
   for (const auto architecture :
-       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+       {ComputeArchitecture::published, ComputeArchitecture::bounded_loads}) {
     const auto model = random_model(architecture, 1);
     EXPECT_EQ(model->cost(State(model->state_size(), 0.0)), 0.0);
   }
 }
 
 TEST(NeuralComputeModel, FollowsItsFormula) {
-  // One feature counts (columns), one resource: load = exp(0.5 log2(c)), cost = 0.25 + 2 L +
-  // 3 relu(L - 1).
+  // One feature counts (columns), one resource: u = 0.5 log2(c), E = 2, B the bound,
+  // load = E exp(B tanh((u - ln E) / B)), cost = 0.25 + 0.8 L + 0.5 relu(L - 1).
   ComputeNetwork network;
-  network.architecture = ComputeArchitecture::resource_loads;
-  network.schema = FeatureSchema::published;
   const auto features = static_cast<int>(feature_names(network.schema).size());
+  network.estimate.offset_ms = 0.5;
+  network.estimate.weights_ms.assign(work_terms().size(), 0.0);
+  network.estimate.weights_ms.front() = 2.0;
   network.feature_mean.assign(features, 0.0F);
   network.feature_scale.assign(features, 1.0F);
   network.encoder.push_back({features, 1, std::vector<float>(features, 0.0F), {0.0F}});
   network.encoder.push_back({features + 1, 1, std::vector<float>(features + 1, 0.0F), {0.0F}});
-  network.encoder.back().weights[1 + 1] = 0.5F;  // after the hidden unit, the second feature
+  const auto& names = feature_names(network.schema);
+  const auto columns_at = std::find(names.begin(), names.end(), "log2_num_columns") - names.begin();
+  network.encoder.back().weights[1 + columns_at] = 0.5F;  // after the hidden unit, the features
   network.head = {1, 1, {1.0F}, {-1.0F}};
-  network.head_output = {3.0F};
-  network.linear = {2.0F};
+  network.head_output = {0.5F};
+  network.linear = {0.8F};
   network.offset = 0.25F;
+  ASSERT_EQ(broken_bound(network), "");
   const NeuralComputeModel model(network, wide_info());
+  const auto load_of = [](double u) {
+    const double log_e = std::log(2.0);
+    return 2.0 * std::exp(kLogLoadBound * std::tanh((u - log_e) / kLogLoadBound));
+  };
   const TableStatistics table{100, 1.0, DataType::fp32, ReuseHistogram{1.0}};
   const State narrow = contribution(model, table, 4);
-  const double load = std::exp(1.0);
-  EXPECT_NEAR(model.cost(narrow), 0.25 + 2.0 * load + 3.0 * (load - 1.0), 1e-5);
+  const double load = load_of(1.0);
+  EXPECT_NEAR(model.cost(narrow), 0.25 + 0.8 * load + 0.5 * (load - 1.0), 1e-5);
   const State both = sum(narrow, contribution(model, table, 16));
-  const double loads = load + std::exp(2.0);
-  EXPECT_NEAR(model.cost(both), 0.25 + 2.0 * loads + 3.0 * (loads - 1.0), 1e-5);
+  const double loads = load + load_of(2.0);
+  EXPECT_NEAR(model.cost(both), 0.25 + 0.8 * loads + 0.5 * (loads - 1.0), 1e-5);
+}
+
+TEST(NeuralComputeModel, ContributionsLieOnTheGridThatIsAskedFor) {
+  const auto model = random_model(ComputeArchitecture::bounded_loads, 4);
+  const TableStatistics table{100'000, 20.0, DataType::fp32, ReuseHistogram{1.0}};
+  for (const double grid : {kStateGrid, 0x1p-10, 1.0}) {
+    State values(model->state_size());
+    model->encode(table, 128, {1 << 20, Optimizer::sgd, grid}, values);
+    EXPECT_EQ(values[0], 1.0);  // the number of pieces, whatever the grid
+    for (const double value : values) EXPECT_EQ(std::remainder(value, grid), 0.0) << grid;
+  }
+}
+
+TEST(NeuralComputeModel, NoElementIsAboveItsBound) {
+  Random random(6);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto model = random_model(ComputeArchitecture::bounded_loads, seed);
+    for (int i = 0; i < 50; ++i) {
+      const Table table =
+          testing_frontier::random_table(testing_frontier::random_use(random), random);
+      const TableStatistics statistics = testing_frontier::statistics_of(table, 4096);
+      const double bound = model->largest_element(statistics, table.embedding_dim, kSettings);
+      for (const double value : contribution(*model, statistics, table.embedding_dim)) {
+        EXPECT_LE(value, std::max(bound * (1.0 + 1e-4), 1.0));
+      }
+    }
+  }
 }
 
 RC_GTEST_PROP(NeuralComputeModelProperty, SumsDoNotDependOnTheOrder, ()) {
@@ -146,7 +182,7 @@ RC_GTEST_PROP(NeuralComputeModelProperty, CostsWithAPieceAreCostsOfTheSum, ()) {
 TEST(NeuralComputeModel, AContributionDoesNotDependOnTheThread) {
   const NetworkSizes like_the_shipped{{128, 64, 16}, 32};
   for (const auto architecture :
-       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+       {ComputeArchitecture::published, ComputeArchitecture::bounded_loads}) {
     const auto model = random_model(architecture, 2, like_the_shipped);
     std::vector<State> expected;
     for (int i = 1; i <= 32; ++i) {
@@ -168,7 +204,7 @@ TEST(NeuralComputeModel, AContributionDoesNotDependOnTheThread) {
 }
 
 RC_GTEST_PROP(NeuralComputeModelProperty, AnEnsembleIsTheMeanOfItsMembers, ()) {
-  const auto model = arbitrary_model(ComputeArchitecture::resource_loads);
+  const auto model = arbitrary_model(ComputeArchitecture::bounded_loads);
   const auto count = static_cast<std::size_t>(model->num_members());
   RC_TAG(count);
   std::vector<NeuralComputeModel> alone;
@@ -200,7 +236,7 @@ RC_GTEST_PROP(NeuralComputeModelProperty, AnEnsembleIsTheMeanOfItsMembers, ()) {
 }
 
 RC_GTEST_PROP(NeuralComputeModelProperty, LoadsAreNeverNegativeAndNeverFall, ()) {
-  const auto model = arbitrary_model(ComputeArchitecture::resource_loads);
+  const auto model = arbitrary_model(ComputeArchitecture::bounded_loads);
   State state(model->state_size(), 0.0);
   double cost = 0.0;
   for (int i = *rc::gen::inRange(1, 30); i > 0; --i) {
@@ -247,7 +283,7 @@ std::vector<std::string> outside(const Task& task) {
   info.range.min_batch_size = 512;
   info.range.max_batch_size = 4096;
   info.range.min_columns = 4;
-  return NeuralComputeModel(random_network(ComputeArchitecture::resource_loads, 1), info)
+  return NeuralComputeModel(random_network(ComputeArchitecture::bounded_loads, 1), info)
       .outside_range(task);
 }
 
@@ -301,7 +337,7 @@ TEST(NeuralComputeModel, SaysWhichDimensionItWasNotTrainedOn) {
 
 TEST(ComputeArchitecture, HasNamesThatReadBack) {
   for (const auto architecture :
-       {ComputeArchitecture::published, ComputeArchitecture::resource_loads}) {
+       {ComputeArchitecture::published, ComputeArchitecture::bounded_loads}) {
     EXPECT_EQ(compute_architecture_from_string(to_string(architecture), "p"), architecture);
   }
 }

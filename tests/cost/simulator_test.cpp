@@ -272,7 +272,7 @@ RC_GTEST_PROP(StateGridProperty, SumsAreExactInAnyOrder, ()) {
   auto values = *rc::gen::container<std::vector<double>>(
       rc::gen::map(rc::gen::inRange<std::int64_t>(-1'000'000'000, 1'000'000'000),
                    [](std::int64_t i) { return static_cast<double>(i) / 7919.0; }));
-  round_to_grid(values);
+  round_to_grid(values, kStateGrid);
   const double forwards = std::accumulate(values.begin(), values.end(), 0.0);
   const double backwards = std::accumulate(values.rbegin(), values.rend(), 0.0);
   RC_ASSERT(forwards == backwards);

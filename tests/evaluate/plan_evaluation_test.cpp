@@ -113,7 +113,7 @@ NeuralComputeModel model_measured_on(const std::string& hardware,
   ComputeModelInfo info = testing_networks::wide_info();
   info.hardware = hardware;
   info.operator_info = operator_info;
-  return {testing_networks::random_network(ComputeArchitecture::resource_loads, 1), info};
+  return {testing_networks::random_network(ComputeArchitecture::bounded_loads, 1), info};
 }
 
 TEST(MeasurementDifference, NamesWhatDiffers) {

@@ -13,6 +13,13 @@
 namespace neuroshard {
 namespace {
 
+const std::string kValid =
+    R"({"format": "neuroshard/compute-costs/1", "hardware": {}, "operator": {}, "batch_size": 64, "optimizer": "sgd", "tables": [{"name": "a", "num_embeddings": 10, "pooling_factor": 2.5, "data_type": "fp32", "reuse_histogram": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}]}
+{"shards": [[0, 64]], "forward_ms": 1.5, "backward_ms": 2.5}
+{"shards": [[0, 8], [0, 16]], "forward_ms": 3, "backward_ms": 4, "index": 9, "repetitions": 10, "interval": 0.02}
+{"index": 10, "skipped": "out of memory"}
+)";
+
 ComputeCostsHeader golden_header() {
   ComputeCostsHeader header;
   header.hardware.set("cpu", "AMD EPYC").set("cores", 2);
@@ -20,7 +27,8 @@ ComputeCostsHeader golden_header() {
   header.batch_size = 2048;
   header.optimizer = Optimizer::rowwise_adagrad;
   header.sampling = Json().set("seed", 1).set("max_tables", 15);
-  header.tables = {{"t0", 1000, 1.5, DataType::fp32, {}}, {"t1", 7, 0.1, DataType::fp16, {}}};
+  header.tables = {{"t0", 1000, 1.5, DataType::fp32, {}},
+                   {"t1", 7, 0.1, DataType::fp16, {}, 5.25, 0.125}};
   header.tables[0].reuse_histogram[0] = 1.0;
   header.tables[1].reuse_histogram[3] = 0.25;
   header.tables[1].reuse_histogram[16] = 0.75;
@@ -28,7 +36,7 @@ ComputeCostsHeader golden_header() {
 }
 
 std::vector<ComputeCostSample> golden_samples() {
-  return {{{{0, 64}, {1, 8}, {0, 4}}, 1.234, 2.345, {0, 10, 0.0123}},
+  return {{{{0, 64}, {1, 8}, {0, 4, 0.125}}, 1.234, 2.345, {0, 10, 0.0123}},
           {{{1, 128}}, 1e-3, 0.1 + 0.2, {2, {}, {}}}};
 }
 
@@ -53,6 +61,8 @@ void expect_same(const ComputeCostsHeader& a, const ComputeCostsHeader& b) {
     expect_same_bits(a.tables[i].pooling_factor, b.tables[i].pooling_factor);
     EXPECT_EQ(a.tables[i].data_type, b.tables[i].data_type);
     expect_same_bits(a.tables[i].reuse_histogram, b.tables[i].reuse_histogram);
+    EXPECT_EQ(a.tables[i].distinct_rows, b.tables[i].distinct_rows);
+    EXPECT_EQ(a.tables[i].hottest_row_share, b.tables[i].hottest_row_share);
   }
 }
 
@@ -69,6 +79,24 @@ TEST(ComputeCostsIo, GoldenFile) {
   EXPECT_EQ(costs.skipped[0].id, 1);
   EXPECT_EQ(costs.skipped[0].reason, "out of memory");
   EXPECT_FALSE(costs.truncated);
+}
+
+TEST(ComputeCostsIo, AThirdEntryIsAShareOfTheRows) {
+  const auto pieces = [](const char* shards) {
+    const std::string text = replaced(kValid, "[[0, 64]]", shards);
+    return parse_compute_costs(text, "f").samples[0].pieces;
+  };
+  EXPECT_EQ(pieces("[[0, 64, 0.25]]"), (std::vector<Piece>{{0, 64, 0.25}}));
+  EXPECT_EQ(pieces("[[0, 64, 1]]"), (std::vector<Piece>{{0, 64}}));  // all of them
+}
+
+TEST(ComputeCostsIo, RefusesToWriteASliceThatIsNone) {
+  const TemporaryFolder folder;
+  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_header());
+  EXPECT_EQ(input_error([&] {
+              writer.append(ComputeCostSample{{{0, 4, 0.0}}, 1.0, 1.0, {}});
+            }),
+            "sample: shards[0][2]: expected a share above 0, at most 1, got 0.0");
 }
 
 TEST(ComputeCostsIo, ContinuesAFileCutAnywhere) {
@@ -184,6 +212,7 @@ RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
     for (int j = *rc::gen::inRange(1, 15); j > 0; --j) {
       sample.pieces.push_back(
           {*rc::gen::inRange(0, 2), *rc::gen::inRange<std::int64_t>(1, kMaxEmbeddingDim + 1)});
+      if (*rc::gen::arbitrary<bool>()) sample.pieces.back().row_share = arbitrary_share();
     }
     sample.forward_ms = arbitrary_share();
     sample.backward_ms = std::ldexp(arbitrary_share(), *rc::gen::inRange(-60, 60));
@@ -193,13 +222,6 @@ RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
   }
   RC_ASSERT(read_compute_costs(folder.file("costs.jsonl")).samples == samples);
 }
-
-const std::string kValid =
-    R"({"format": "neuroshard/compute-costs/1", "hardware": {}, "operator": {}, "batch_size": 64, "optimizer": "sgd", "tables": [{"name": "a", "num_embeddings": 10, "pooling_factor": 2.5, "data_type": "fp32", "reuse_histogram": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}]}
-{"shards": [[0, 64]], "forward_ms": 1.5, "backward_ms": 2.5}
-{"shards": [[0, 8], [0, 16]], "forward_ms": 3, "backward_ms": 4, "index": 9, "repetitions": 10, "interval": 0.02}
-{"index": 10, "skipped": "out of memory"}
-)";
 
 const Malformed kMalformed[] = {
     {"neuroshard/compute-costs/1", "neuroshard/communication-costs/1",
@@ -228,8 +250,30 @@ const Malformed kMalformed[] = {
     {"[[0, 64]]", "[[0, 0]]",
      "f: line 2: shards[0][1]: expected an integer between 1 and 65536, "
      "got 0"},
-    {"[[0, 64]]", "[[0, 64, 1]]",
-     "f: line 2: shards[0]: expected a pair [table, num_columns], got an array of 3"},
+    {"[[0, 64]]", "[[0]]",
+     "f: line 2: shards[0]: expected [table, num_columns] or [table, num_columns, row_share], got "
+     "an array of 1"},
+    {"[[0, 64]]", "[[0, 64, 0.5, 1]]",
+     "f: line 2: shards[0]: expected [table, num_columns] or [table, num_columns, row_share], got "
+     "an array of 4"},
+    {"[[0, 64]]", "[[0, 64, 0]]",
+     "f: line 2: shards[0][2]: expected a share above 0, at most 1, got 0"},
+    {"[[0, 64]]", "[[0, 64, -0.5]]",
+     "f: line 2: shards[0][2]: expected a share above 0, at most 1, got -0.5"},
+    {"[[0, 64]]", "[[0, 64, 1.5]]",
+     "f: line 2: shards[0][2]: expected a share above 0, at most 1, got 1.5"},
+    {"[[0, 64]]", "[[0, 64, \"half\"]]",
+     "f: line 2: shards[0][2]: expected a number, got \"half\""},
+    {"\"data_type\": \"fp32\"", "\"data_type\": \"fp32\", \"distinct_rows\": 0",
+     "f: line 1: tables[0].distinct_rows: expected a number above 0, got 0"},
+    {"\"data_type\": \"fp32\"", "\"data_type\": \"fp32\", \"hottest_row_share\": 0",
+     "f: line 1: tables[0].hottest_row_share: expected a share above 0, at most 1, got 0"},
+    {"\"data_type\": \"fp32\"", "\"data_type\": \"fp32\", \"hottest_row_share\": 1.25",
+     "f: line 1: tables[0].hottest_row_share: expected a share above 0, at most 1, got 1.25"},
+    {"\"data_type\": \"fp32\"", "\"data_type\": \"fp32\", \"hottest_rows\": 1",
+     "f: line 1: tables[0]: expected no fields but name, num_embeddings, pooling_factor, "
+     "data_type, "
+     "reuse_histogram, distinct_rows, hottest_row_share, got \"hottest_rows\""},
     {"[[0, 64]]", "[]",
      "f: line 2: shards: expected at least one [table, num_columns], got an empty array"},
     {"\"forward_ms\": 1.5", "\"forward_ms\": 0",

@@ -94,10 +94,26 @@ TEST(CheckText, SaysWhatIsValid) {
 }
 
 TEST(ModelTestsTable, ErrorsArePerCent) {
-  const std::vector<FileTest> tests{{"folder/costs.jsonl", {metrics(60), 0.012}}};
-  EXPECT_EQ(model_tests_table(tests),
-            "file         samples  MAE [ms]  MAPE   bias     tau\n"
-            "costs.jsonl       60    0.5000  3.8%  +1.2%  0.9800\n");
+  FileTest test{"folder/costs.jsonl", {metrics(60), 0.012, 3, {}}};
+  test.result.metrics.median = 0.025;
+  test.result.metrics.percentile_95 = 0.125;
+  test.result.metrics.largest_factor = 1.75;
+  EXPECT_EQ(
+      model_tests_table({&test, 1}),
+      "file         samples  left out  MAE [ms]  MAPE  median    95%  worst   bias     tau\n"
+      "costs.jsonl       60         3    0.5000  3.8%    2.5%  12.5%  1.75x  +1.2%  0.9800\n");
+}
+
+TEST(ModelTestsTable, SeveralFilesAreSummedUpSampleBySample) {
+  FileTest first{"a.jsonl", {metrics(1), 0.0, 1, {{0, 1.0, 1.0}}}};
+  FileTest second{"b.jsonl", {metrics(1), 0.0, 2, {{0, 3.0, 2.0}}}};
+  const std::vector<FileTest> tests{first, second};
+  const std::string text = model_tests_table(tests);
+  const std::string all = text.substr(text.rfind("all"));
+  EXPECT_THAT(all, HasSubstr(" 2 "));
+  EXPECT_THAT(all, HasSubstr(" 3 "));
+  EXPECT_THAT(all, HasSubstr(" 25.0%"));
+  EXPECT_THAT(all, HasSubstr(" 1.50x"));
 }
 
 }  // namespace

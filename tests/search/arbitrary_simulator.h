@@ -31,7 +31,7 @@ inline std::shared_ptr<const ComputeCostModel> arbitrary_compute() {
     case 0:
       return analytic_compute();
     case 1:
-      return random_model(ComputeArchitecture::resource_loads, seed);
+      return random_model(ComputeArchitecture::bounded_loads, seed);
     default:
       return random_model(ComputeArchitecture::published, seed);
   }

@@ -110,7 +110,7 @@ std::optional<double> ratio_to_best(const Planner& planner, Random& random) {
   const Task task = small_task(random);
   std::shared_ptr<const ComputeCostModel> compute;
   if (random.below(2) == 0) {
-    compute = testing_networks::random_model(ComputeArchitecture::resource_loads, random());
+    compute = testing_networks::random_model(ComputeArchitecture::bounded_loads, random());
   }
   const Simulator simulator = make_simulator(task, compute);
   const double best = BruteForce(simulator).run();

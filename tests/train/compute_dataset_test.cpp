@@ -6,9 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
+#include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"
@@ -31,7 +33,7 @@ class ComputeDatasetTest : public testing::Test {
     return folder_.file(name);
   }
   static ComputeDataset load(const std::vector<std::string>& paths) {
-    return load_compute_dataset(paths, FeatureSchema::extended);
+    return load_compute_dataset(paths, FeatureSchema::work);
   }
 
   TemporaryFolder folder_;
@@ -43,7 +45,11 @@ TEST_F(ComputeDatasetTest, ReadsFeaturesAndCostsOfEverySample) {
   const ComputeDataset dataset = load({path});
   const ComputeCosts costs = read_compute_costs(path);
   ASSERT_EQ(dataset.size(), costs.samples.size());
-  std::vector<float> expected(feature_names(FeatureSchema::extended).size());
+  std::vector<float> expected(feature_names(FeatureSchema::work).size());
+  std::vector<double> terms(work_terms().size());
+  PhysicalEstimate unit;  // before the fit, a piece costs 1 ms
+  unit.weights_ms.assign(work_terms().size(), 0.0);
+  unit.weights_ms.front() = 1.0;
   for (std::size_t i = 0; i < dataset.size(); ++i) {
     const ComputeCostSample& sample = costs.samples[i];
     EXPECT_DOUBLE_EQ(dataset.cost_ms[i], sample.forward_ms + sample.backward_ms);
@@ -51,17 +57,62 @@ TEST_F(ComputeDatasetTest, ReadsFeaturesAndCostsOfEverySample) {
               static_cast<int>(sample.pieces.size()));
     for (std::size_t s = 0; s < sample.pieces.size(); ++s) {
       const MeasuredTable& table = header.tables[sample.pieces[s].table];
-      shard_features(
-          FeatureSchema::extended,
-          {table.num_embeddings, table.pooling_factor, table.data_type, table.reuse_histogram},
-          sample.pieces[s].num_columns, {header.batch_size, header.optimizer}, expected);
-      const auto column = dataset.features.col(dataset.first_piece[i] + static_cast<int>(s));
+      const TableStatistics statistics{table.num_embeddings, table.pooling_factor, table.data_type,
+                                       table.reuse_histogram};
+      const OperatorSettings settings{header.batch_size, header.optimizer};
+      const std::int64_t columns = sample.pieces[s].num_columns;
+      shard_features(FeatureSchema::work, statistics, columns, settings, unit, expected);
+      const int at = dataset.first_piece[i] + static_cast<int>(s);
+      const auto column = dataset.features.col(at);
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), column.begin()));
+      write_work_terms(piece_work(statistics, columns, settings), statistics, settings, terms);
+      for (std::size_t term = 0; term < terms.size(); ++term) {
+        EXPECT_EQ(dataset.work(static_cast<Eigen::Index>(term), at),
+                  static_cast<float>(terms[term]));
+      }
     }
   }
   EXPECT_EQ(dataset.data_sha256, sha256_hex(sha256_file(path)));
   EXPECT_EQ(dataset.hardware, to_line(header.hardware));
   EXPECT_EQ(dataset.operator_info, to_line(header.operator_info));
+}
+
+TEST_F(ComputeDatasetTest, ASliceHasItsShareOfTheTable) {
+  MeasuredTable table{"t", 1000, 4.0, DataType::fp16, {}, 400.0, 0.25};
+  table.reuse_histogram[0] = 0.995;
+  table.reuse_histogram[9] = 0.005;
+  const TableStatistics whole = measured_statistics(table, 1.0);
+  EXPECT_EQ(whole.num_embeddings, 1000);
+  EXPECT_EQ(whole.distinct_rows, 400.0);
+  EXPECT_EQ(whole.hottest_row_share, 0.25);
+  const TableStatistics slice = measured_statistics(table, 0.1);
+  EXPECT_EQ(slice.num_embeddings, 100);
+  EXPECT_DOUBLE_EQ(slice.pooling_factor, 0.4);
+  EXPECT_DOUBLE_EQ(slice.distinct_rows, 40.0);
+  EXPECT_EQ(slice.reuse_histogram[9], 0.005);
+  EXPECT_EQ(slice.data_type, DataType::fp16);
+  EXPECT_DOUBLE_EQ(slice.hottest_row_share, 0.5);  // two rows are as hot
+  table.reuse_histogram[0] = 0.0;
+  table.reuse_histogram[9] = 1.0;
+  EXPECT_EQ(measured_statistics(table, 0.1).hottest_row_share, 1.0);  // and no more
+  table.distinct_rows.reset();
+  table.hottest_row_share.reset();
+  EXPECT_EQ(measured_statistics(table, 1.0).distinct_rows, 0.0);  // not known
+}
+
+TEST_F(ComputeDatasetTest, TheEstimateIsSetForEveryPiece) {
+  ComputeDataset dataset = load({write("a.jsonl", make_header())});
+  const Eigen::MatrixXf before = dataset.features;
+  PhysicalEstimate estimate;
+  estimate.weights_ms.assign(work_terms().size(), 1e-5);
+  set_estimate(estimate, dataset.work, dataset.features);
+  for (Eigen::Index piece = 0; piece < dataset.features.cols(); ++piece) {
+    const double expected = 1e-5 * dataset.work.col(piece).cast<double>().sum();
+    const std::span<const float> features(dataset.features.col(piece).data(),
+                                          static_cast<std::size_t>(dataset.features.rows()));
+    EXPECT_NEAR(log_estimate(features), std::log(expected), 1e-5);
+  }
+  EXPECT_EQ(dataset.features.bottomRows(before.rows() - 1), before.bottomRows(before.rows() - 1));
 }
 
 TEST_F(ComputeDatasetTest, TheRangeCoversAllFiles) {

@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/compute/network_bounds.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"
 
 namespace neuroshard {
 namespace {
 
-constexpr auto kLoads = ComputeArchitecture::resource_loads;
+constexpr auto kLoads = ComputeArchitecture::bounded_loads;
 constexpr auto kPublished = ComputeArchitecture::published;
 
 ComputeDataset synthetic_dataset(ComputeArchitecture architecture, int count) {
@@ -50,6 +51,7 @@ std::vector<float> weights(const ComputeTrainingResult& result) {
     add(network.head_output);
     add(network.linear);
     add({network.offset});
+    add({network.estimate.weights_ms.begin(), network.estimate.weights_ms.end()});
   }
   return all;
 }
@@ -140,6 +142,35 @@ TEST_P(ComputeTrainerTest, StopsWhenNothingGetsBetter) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, ComputeTrainerTest, testing::Values(kLoads, kPublished));
 
+TEST(ComputeTrainer, EveryMemberKeepsItsBoundsAroundOneEstimate) {
+  const ComputeDataset dataset = synthetic_dataset(kLoads, 80);
+  ComputeTrainingOptions options = options_for(kLoads, 5);
+  options.members = 3;
+  options.loop.learning_rate = 0.1;  // large steps, into what is not allowed
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  for (const ComputeNetwork& member : result.model->members()) {
+    EXPECT_EQ(broken_bound(member), "");
+    EXPECT_EQ(member.estimate.weights_ms, result.model->members()[0].estimate.weights_ms);
+    EXPECT_GT(member.estimate.offset_ms, 0.0);
+    EXPECT_GT(member.estimate.weights_ms.front(), 0.0);
+  }
+}
+
+/// The test parts of a split must not tell the fit anything.
+TEST(ComputeTrainer, TheEstimateIsFittedToTrainingSamplesAlone) {
+  ComputeDataset dataset = synthetic_dataset(kLoads, 80);
+  const ComputeTrainingOptions options = options_for(kLoads, 1);
+  const auto estimate_of = [&] {
+    return train_compute_model(dataset, options).model->members()[0].estimate.weights_ms;
+  };
+  const std::vector<double> before = estimate_of();
+  const DatasetSplit split = split_dataset(dataset, options.seed);
+  for (const auto* part : {&split.validation, &split.unseen_combinations, &split.unseen_tables}) {
+    for (const int sample : *part) dataset.cost_ms[sample] *= 3.0;
+  }
+  EXPECT_EQ(estimate_of(), before);
+}
+
 TEST(ComputeTrainer, RefusesTooFewSamples) {
   const ComputeDataset dataset = synthetic_dataset(kLoads, 35);  // 28 of them known
   EXPECT_EQ(input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 1)); }),
@@ -162,7 +193,7 @@ TEST(ComputeTrainer, PublishedOptionsAreThePapers) {
   EXPECT_EQ(options.loop.batch_size, 512);
   EXPECT_EQ(options.loop.learning_rate, 1e-3);
   EXPECT_EQ(feature_schema_of(kPublished), FeatureSchema::published);
-  EXPECT_EQ(feature_schema_of(kLoads), FeatureSchema::extended);
+  EXPECT_EQ(feature_schema_of(kLoads), FeatureSchema::work);
 }
 
 }  // namespace

@@ -71,14 +71,28 @@ TEST(PredictionMetrics, ByHand) {
   EXPECT_DOUBLE_EQ(metrics.mse, (1.0 + 1.0 + 9.0) / 3.0);
   EXPECT_DOUBLE_EQ(metrics.mae, 5.0 / 3.0);
   EXPECT_DOUBLE_EQ(metrics.mape, (0.5 + 0.25 + 0.6) / 3.0);
+  EXPECT_DOUBLE_EQ(metrics.median, 0.5);
+  EXPECT_DOUBLE_EQ(metrics.percentile_95, 0.6);
+  EXPECT_DOUBLE_EQ(metrics.largest_factor, 2.0);  // 1 for 2, more than 8 for 5
   EXPECT_DOUBLE_EQ(metrics.kendall_tau.value(), 1.0);
   EXPECT_EQ(metrics.count, 3u);
+}
+
+TEST(PredictionMetrics, QuantilesOfAHundredErrors) {
+  std::vector<double> predicted;
+  for (int percent = 100; percent >= 1; --percent) predicted.push_back(1.0 - 0.0099 * percent);
+  const PredictionMetrics metrics = prediction_metrics(predicted, std::vector(100, 1.0));
+  EXPECT_NEAR(metrics.median, 0.0099 * 50, 1e-12);
+  EXPECT_NEAR(metrics.percentile_95, 0.0099 * 95, 1e-12);
+  EXPECT_NEAR(metrics.largest_factor, 1.0 / (1.0 - 0.99), 1e-9);  // as bad as 100 times too high
 }
 
 TEST(PredictionMetrics, OfNothing) {
   const PredictionMetrics metrics = prediction_metrics({}, {});
   EXPECT_EQ(metrics.count, 0u);
   EXPECT_EQ(metrics.mape, 0.0);
+  EXPECT_EQ(metrics.median, 0.0);
+  EXPECT_EQ(metrics.largest_factor, 1.0);
   EXPECT_EQ(metrics.kendall_tau, std::nullopt);
 }
 

@@ -5,8 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
+#include "neuroshard/cost/compute/network_bounds.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
+#include "neuroshard/cost/compute/piece_work.h"
+#include "tests/cost/arbitrary_network.h"
 
 namespace neuroshard {
 namespace {
@@ -17,13 +21,19 @@ using Eigen::MatrixXf;
 using Eigen::VectorXd;
 using Parameters = std::vector<MatrixXd>;
 
-constexpr auto kLoads = ComputeArchitecture::resource_loads;
+constexpr auto kLoads = ComputeArchitecture::bounded_loads;
 constexpr auto kPublished = ComputeArchitecture::published;
 constexpr int kFeatures = 6;
 constexpr std::size_t kLayers = 3;
 
+/// Feature 0 is the logarithm of the estimate, four of the six grow with the work.
 NetworkShape small_shape(ComputeArchitecture architecture) {
-  return {architecture, kFeatures, {7, 5, 4}, 6};
+  NetworkShape shape{architecture, kFeatures, {7, 5, 4}, 6};
+  shape.num_growing_features = 4;
+  shape.estimate_mean = -1.0F;
+  shape.estimate_scale = 0.5F;
+  shape.estimate_offset_ms = 0.05F;
+  return shape;
 }
 
 /// Samples of 1, 2, 3, ... pieces.
@@ -35,6 +45,11 @@ PieceBatch random_batch(int samples, Random& random) {
   }
   batch.features = MatrixXf::NullaryExpr(kFeatures, batch.first_piece.back(),
                                          [&] { return static_cast<float>(random.normal()); });
+  // As feature 0 is standardised.
+  const NetworkShape shape = small_shape(kLoads);
+  batch.log_estimate =
+      (batch.features.row(0).transpose().array() / shape.estimate_scale + shape.estimate_mean) *
+      std::numbers::ln2_v<float>;
   batch.target = Eigen::VectorXf::NullaryExpr(
       samples, [&] { return static_cast<float>(random.uniform(0.2, 3.0)); });
   return batch;
@@ -46,7 +61,8 @@ Parameters as_double(const std::vector<MatrixXf>& parameters) {
   return result;
 }
 
-VectorXd encode(ComputeArchitecture architecture, const Parameters& p, const VectorXd& features) {
+VectorXd encode(ComputeArchitecture architecture, const Parameters& p, const VectorXd& features,
+                double log_estimate) {
   VectorXd hidden = features;
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
     const bool loads = architecture == kLoads && layer + 1 == kLayers;
@@ -56,18 +72,31 @@ VectorXd encode(ComputeArchitecture architecture, const Parameters& p, const Vec
       input << hidden, features;
     }
     const VectorXd output = p[2 * layer] * input + p[2 * layer + 1].col(0);
-    hidden = loads ? VectorXd(output.array().min(20.0).exp()) : VectorXd(output.cwiseMax(0.0));
+    if (!loads) {
+      hidden = output.cwiseMax(0.0);
+      continue;
+    }
+    const VectorXd bounded =
+        kLogLoadBound * ((output.array() - log_estimate) / kLogLoadBound).tanh() + log_estimate;
+    hidden = bounded.array().exp();
   }
   return hidden;
+}
+
+/// What the head's biases are multiplied by: from 0.03 to 300 ms, evenly on a logarithmic scale.
+VectorXd threshold_units(Index count) {
+  return VectorXd::LinSpaced(count, std::log(0.03), std::log(300.0)).array().exp();
 }
 
 double reference_cost(ComputeArchitecture architecture, const Parameters& p,
                       const PieceBatch& batch, Index sample) {
   VectorXd sum = VectorXd::Zero(p[2 * kLayers].cols());
   for (int i = batch.first_piece[sample]; i < batch.first_piece[sample + 1]; ++i) {
-    sum += encode(architecture, p, batch.features.col(i).cast<double>());
+    sum += encode(architecture, p, batch.features.col(i).cast<double>(), batch.log_estimate[i]);
   }
-  const VectorXd hidden = (p[2 * kLayers] * sum + p[2 * kLayers + 1].col(0)).cwiseMax(0.0);
+  VectorXd bias = p[2 * kLayers + 1].col(0);
+  if (architecture == kLoads) bias = bias.cwiseProduct(threshold_units(bias.size()));
+  const VectorXd hidden = (p[2 * kLayers] * sum + bias).cwiseMax(0.0);
   return hidden.dot(p[2 * kLayers + 2].col(0)) + sum.dot(p[2 * kLayers + 3].col(0)) +
          p[2 * kLayers + 4](0, 0);
 }
@@ -160,18 +189,76 @@ INSTANTIATE_TEST_SUITE_P(All, TrainableNetworkTest,
                                                           Loss::squared_log_error),
                                           testing::Range(1, 5)));
 
-TEST(TrainableNetwork, ProjectionKeepsTheConstraintsOfLoads) {
-  Random random(1);
-  TrainableNetwork network(small_shape(kLoads), random);
-  for (MatrixXf& parameter : network.parameters()) parameter.setConstant(-1.0F);
-  network.project();
-  const auto& p = network.parameters();
-  for (std::size_t at = 0; at < 2 * kLayers; ++at) EXPECT_EQ(p[at].maxCoeff(), -1.0F);
-  for (const std::size_t at : {2 * kLayers, 2 * kLayers + 2, 2 * kLayers + 3, 2 * kLayers + 4}) {
-    EXPECT_EQ(p[at].cwiseAbs().maxCoeff(), 0.0F) << "parameter " << at;
-  }
-  EXPECT_EQ(p[2 * kLayers + 1].maxCoeff(), -1.0F);  // the head's bias is free
+/// Features of no meaning but their number, as a network for inference has.
+NetworkShape real_shape(const PhysicalEstimate& estimate) {
+  NetworkShape shape;
+  shape.num_features = static_cast<int>(feature_names(FeatureSchema::work).size());
+  shape.num_growing_features = static_cast<int>(num_growing_features(FeatureSchema::work));
+  shape.encoder = {12, 8, 4};
+  shape.head = 10;
+  shape.estimate_mean = 8.0F;
+  shape.estimate_scale = 0.1F;
+  shape.estimate_offset_ms = static_cast<float>(estimate.offset_ms);
+  return shape;
+}
 
+ComputeNetwork exported(const TrainableNetwork& network, const PhysicalEstimate& estimate) {
+  const auto features = static_cast<Index>(feature_names(FeatureSchema::work).size());
+  ComputeNetwork result =
+      network.exported(FeatureSchema::work, Eigen::VectorXf::Constant(features, 8.0F),
+                       Eigen::VectorXf::Constant(features, 0.1F), 1.0F);
+  result.estimate = estimate;
+  return result;
+}
+
+TEST(TrainableNetwork, BeginsWithinItsBounds) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    const PhysicalEstimate estimate = testing_networks::random_estimate(seed);
+    EXPECT_EQ(broken_bound(exported(TrainableNetwork(real_shape(estimate), random), estimate)), "");
+  }
+}
+
+TEST(TrainableNetwork, ProjectionBringsAnyParametersIntoTheirBounds) {
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random(seed);
+    const PhysicalEstimate estimate = testing_networks::random_estimate(seed);
+    NetworkShape shape = real_shape(estimate);
+    if (seed % 5 == 4) shape.encoder = {4};
+    TrainableNetwork network(shape, random);
+    const double size = std::exp2(random.uniform(-6.0, 6.0));
+    for (MatrixXf& parameter : network.parameters()) {
+      parameter = parameter.unaryExpr(
+          [&](float value) { return value + static_cast<float>(size * random.normal()); });
+    }
+    network.project();
+    const ComputeNetwork result = exported(network, estimate);
+    EXPECT_EQ(broken_bound(result), "") << seed;
+    for (const float value : result.linear) EXPECT_GE(value, 0.0F);
+    for (const float value : result.head_output) EXPECT_GE(value, 0.0F);
+    for (const float value : result.head.weights) EXPECT_GE(value, 0.0F);
+    // Once is enough.
+    const std::vector<MatrixXf> once = network.parameters();
+    network.project();
+    for (std::size_t at = 0; at < once.size(); ++at) {
+      const float change = (network.parameters()[at] - once[at]).cwiseAbs().maxCoeff();
+      EXPECT_LE(change, 1e-5F * (1.0F + once[at].cwiseAbs().maxCoeff())) << seed << ", " << at;
+    }
+  }
+}
+
+TEST(TrainableNetwork, ProjectionLeavesWhatIsWithinItsBounds) {
+  Random random(3);
+  TrainableNetwork network(small_shape(kLoads), random);
+  const std::vector<MatrixXf> before = network.parameters();
+  network.project();
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    EXPECT_EQ(network.parameters()[at], before[at]) << at;
+  }
+}
+
+TEST(TrainableNetwork, ProjectionLeavesThePublishedNetworkAlone) {
+  Random random(1);
   TrainableNetwork published(small_shape(kPublished), random);
   for (MatrixXf& parameter : published.parameters()) parameter.setConstant(-1.0F);
   published.project();
@@ -197,17 +284,21 @@ RealPieces real_pieces(Random& random) {
   return pieces;
 }
 
-PieceBatch as_batch(const RealPieces& pieces, FeatureSchema schema, const Eigen::VectorXf& mean,
+PieceBatch as_batch(const RealPieces& pieces, FeatureSchema schema,
+                    const PhysicalEstimate& estimate, const Eigen::VectorXf& mean,
                     const Eigen::VectorXf& scale) {
   PieceBatch batch;
   batch.first_piece = {0, static_cast<int>(pieces.tables.size())};
   batch.target = Eigen::VectorXf::Ones(1);
   batch.features.resize(mean.size(), batch.first_piece.back());
+  batch.log_estimate.resize(batch.features.cols());
   for (Index i = 0; i < batch.features.cols(); ++i) {
-    Eigen::VectorXf features(mean.size());
-    shard_features(schema, pieces.tables[i], pieces.columns[i], pieces.settings,
-                   {features.data(), static_cast<std::size_t>(features.size())});
-    batch.features.col(i) = (features - mean).cwiseProduct(scale);
+    std::vector<float> features(static_cast<std::size_t>(mean.size()));
+    shard_features(schema, pieces.tables[i], pieces.columns[i], pieces.settings, estimate,
+                   features);
+    batch.log_estimate[i] = static_cast<float>(log_estimate(features));
+    batch.features.col(i) = (Eigen::Map<const Eigen::VectorXf>(features.data(), mean.size()) - mean)
+                                .cwiseProduct(scale);
   }
   return batch;
 }
@@ -216,18 +307,24 @@ class ExportTest : public testing::TestWithParam<ComputeArchitecture> {};
 
 TEST_P(ExportTest, InferencePredictsWhatTrainingDid) {
   const FeatureSchema schema =
-      GetParam() == kPublished ? FeatureSchema::published : FeatureSchema::extended;
+      GetParam() == kPublished ? FeatureSchema::published : FeatureSchema::work;
   const auto features = static_cast<Index>(feature_names(schema).size());
   Random random(8);
   for (int repeat = 0; repeat < 20; ++repeat) {
-    TrainableNetwork network({GetParam(), static_cast<int>(features), {12, 8, 4}, 10}, random);
+    const PhysicalEstimate estimate = testing_networks::random_estimate(random());
+    NetworkShape shape = real_shape(estimate);
+    shape.architecture = GetParam();
+    shape.num_features = static_cast<int>(features);
+    TrainableNetwork network(shape, random);
     disturb(network, random);
     if (GetParam() == kPublished) network.parameters()[2 * kLayers + 3].setZero();
     const Eigen::VectorXf mean = Eigen::VectorXf::Constant(features, 8.0F);
     const Eigen::VectorXf scale = Eigen::VectorXf::Constant(features, 0.1F);
     const RealPieces pieces = real_pieces(random);
-    const double trained = network.predict(as_batch(pieces, schema, mean, scale))[0];
-    const NeuralComputeModel model(network.exported(schema, mean, scale, 2.5F), {});
+    const double trained = network.predict(as_batch(pieces, schema, estimate, mean, scale))[0];
+    ComputeNetwork inference = network.exported(schema, mean, scale, 2.5F);
+    inference.estimate = estimate;
+    const NeuralComputeModel model(inference, {});
     std::vector<double> state(model.state_size(), 0.0);
     for (std::size_t i = 0; i < pieces.tables.size(); ++i) {
       std::vector<double> piece(model.state_size());

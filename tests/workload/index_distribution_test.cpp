@@ -99,6 +99,58 @@ TEST(IndexDistribution, PowerLawQuadratureAgreesWithSummation) {
   }
 }
 
+TEST(HottestRowShare, OfUniformUseIsARowsShare) {
+  EXPECT_EQ(hottest_row_share(make_table(400, 3.0), 4'096), 1.0 / 400.0);
+  EXPECT_EQ(hottest_row_share(make_table(1, 3.0), 4'096), 1.0);
+}
+
+TEST(HottestRowShare, OfAPowerLawIsTheFirstRanks) {
+  double weight = 0.0;
+  for (int rank = 1'000; rank >= 1; --rank) weight += std::pow(rank, -1.1);
+  EXPECT_NEAR(hottest_row_share(zipf_table(1'000, 3.0, 1.1), 4'096), 1.0 / weight, 1e-8);
+  EXPECT_NEAR(hottest_row_share(zipf_table(100, 3.0, 1.0), 4'096), 1.0 / 5.187377517639621, 1e-12);
+  EXPECT_NEAR(hottest_row_share(zipf_table(kMaxEmbeddings, 3.0, 10.0), 1), 1.0 / 1.000994575, 1e-9);
+}
+
+TEST(HottestRowShare, OfClassesIsTheHottestClasss) {
+  EXPECT_DOUBLE_EQ(hottest_row_share(class_table(3.0), 4'096), 0.2);
+  Table table = class_table(3.0);
+  table.index_distribution->access_classes = {{1'000, 0.1}, {5, 0.4}, {2, 0.1}, {100, 0.4}};
+  EXPECT_DOUBLE_EQ(hottest_row_share(table, 4'096), 0.08);
+  // Shares that add up to 1 but for the rounding that input files are allowed.
+  for (AccessClass& access_class : table.index_distribution->access_classes) {
+    access_class.access_share *= 1.0005;
+  }
+  EXPECT_DOUBLE_EQ(hottest_row_share(table, 4'096), 0.08);
+}
+
+TEST(HottestRowShare, OfAHistogramIsItsLastBins) {
+  ReuseHistogram histogram{};
+  histogram[0] = 0.9;
+  histogram[1] = 0.1;  // hit twice
+  const Table table = with_histogram(make_table(1'000'000, 1.0), histogram);
+  EXPECT_NEAR(hottest_row_share(table, 1'100), 2.0 / 1'100.0, 1e-9);
+  histogram = {};
+  histogram[16] = 1.0;  // all lookups hit fewer rows than one
+  EXPECT_EQ(hottest_row_share(with_histogram(make_table(10, 1.0), histogram), 64), 1.0);
+}
+
+TEST(HottestRowShare, IsAShareForEveryTable) {
+  for (const double pooling : {1e-6, 0.3, 20.0, kMaxPoolingFactor}) {
+    for (const std::int64_t batch_size : {std::int64_t{1}, std::int64_t{4'096}, kMaxBatchSize}) {
+      for (int bin = 0; bin < kReuseBins; ++bin) {
+        ReuseHistogram histogram{};
+        histogram[bin] = 1.0;
+        for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{1'000}, kMaxEmbeddings}) {
+          const double share =
+              hottest_row_share(with_histogram(make_table(rows, pooling), histogram), batch_size);
+          EXPECT_TRUE(share > 0.0 && share <= 1.0) << share;
+        }
+      }
+    }
+  }
+}
+
 TEST(IndexDistribution, LookupsAddUpForAnyNumberOfRows) {
   for (const double exponent : {0.0, 1e-9, 0.7, 1.0, 1.1, 10.0}) {
     for (std::int64_t rows = 1; rows <= kMaxEmbeddings; rows *= 4) {

@@ -23,6 +23,14 @@ PoissonReuse brute_force(double mean) {
   return reuse;
 }
 
+double brute_force_above(double mean, int edge) {
+  double share = 0.0;
+  for (int count = edge + 1; count < edge + 200; ++count) {
+    share += std::exp(count * std::log(mean) - mean - std::lgamma(count + 1.0));
+  }
+  return share;
+}
+
 TEST(PoissonReuse, AgreesWithBruteForce) {
   for (double mean = 1e-3; mean < 1e5; mean *= 1.037) {
     const PoissonReuse actual = poisson_reuse(mean);
@@ -32,6 +40,31 @@ TEST(PoissonReuse, AgreesWithBruteForce) {
       EXPECT_NEAR(actual.rows[bin], expected.rows[bin], 1e-6) << mean << " bin " << bin;
       EXPECT_NEAR(actual.indices[bin] / mean, expected.indices[bin] / mean, 1e-6)
           << mean << " bin " << bin;
+    }
+  }
+}
+
+/// Rows that are hit more often than `edge` are few, but of a table of 10^12 rows some.
+double share_above(double mean, int edge) {
+  const PoissonReuse reuse = poisson_reuse(mean);
+  double share = 0.0;
+  for (int bin = kReuseBins; bin-- > 0 && (1 << bin) > edge;) share += reuse.rows[bin];
+  return share;
+}
+
+TEST(PoissonReuse, TheRarestHotRowsKeepTheirRelativePrecision) {
+  EXPECT_NEAR(share_above(64.0, 128) / share_above(64.0 + 1e-9, 128), 1.0, 1e-3);
+  EXPECT_NEAR(share_above(150.0, 256) / brute_force_above(150.0, 256), 1.0, 1e-3);
+  EXPECT_NEAR(share_above(1'700.0, 2'048) / brute_force_above(1'700.0, 2'048), 1.0, 1e-3);
+}
+
+TEST(PoissonReuse, NoShareOfHotRowsFallsWithTheMean) {
+  for (int edge = 1; edge <= 32'768; edge *= 2) {
+    double before = 0.0;
+    for (double mean = 1.0; mean < 4e4; mean *= 1.001) {
+      const double share = share_above(mean, edge);
+      EXPECT_GE(share, before * (1.0 - 1e-6) - 1e-20) << mean << ", " << edge;
+      before = share;
     }
   }
 }

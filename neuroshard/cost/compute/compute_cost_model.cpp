@@ -39,6 +39,7 @@ TableStatistics TableStatistics::slice(double share) const {
     break;
   }
   result.hottest_row_share *= std::min(1.0 / share, std::max(rows_as_hot, 1.0));
+  result.hottest_row_share = std::min(result.hottest_row_share, 1.0);
   return result;
 }
 

@@ -93,6 +93,12 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
   network.schema = feature_schema_from_string(file.metadata("feature_schema"),
                                               path + ": __metadata__.feature_schema");
   const bool loads = network.architecture == ComputeArchitecture::bounded_loads;
+  const FeatureSchema schema = loads ? FeatureSchema::work : FeatureSchema::published;
+  if (network.schema != schema) {
+    throw InputError(path + ": __metadata__.feature_schema",
+                     fmt::format("\"{}\" with this architecture", to_string(schema)),
+                     fmt::format("\"{}\"", to_string(network.schema)));
+  }
   const std::size_t num_features = feature_names(network.schema).size();
   network.feature_mean = file.vector("feature_mean", num_features);
   network.feature_scale = file.vector("feature_scale", num_features);
@@ -116,7 +122,9 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
     }
     network.estimate = estimate_from(file);
     if (const std::string wrong = broken_bound(network); !wrong.empty()) {
-      file.fail(prefix + wrong, "weights that keep the model's bounds", "others");
+      // All members share the standardisation.
+      const std::string tensor = wrong == "feature_scale" ? wrong : prefix + wrong;
+      file.fail(tensor, "weights that keep the model's bounds", "others");
     }
   }
   return network;

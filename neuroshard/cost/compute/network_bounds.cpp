@@ -15,9 +15,11 @@ constexpr double kRounding = 1e-4;
 /// may have any weight.
 float input_sign(const ComputeNetwork& network, std::size_t layer, int input) {
   const auto growing = static_cast<int>(num_growing_features(network.schema));
+  const auto features = static_cast<int>(network.feature_mean.size());
   const int hidden = layer == 0 ? 0 : network.encoder[layer - 1].outputs;
   if (input < hidden) return unit_sign(input, hidden);
-  return input - hidden < growing ? 1.0F : 0.0F;
+  // A layer that is the first and the last sees the features twice.
+  return (input - hidden) % features < growing ? 1.0F : 0.0F;
 }
 
 bool has_right_signs(const ComputeNetwork& network, std::size_t index) {

@@ -81,6 +81,7 @@ PieceWork piece_work(const TableStatistics& table, std::int64_t num_columns,
   work.output_bytes = work.batch_size * output_row_bytes;
   work.table_bytes = work.row_bytes * static_cast<double>(table.num_embeddings);
   const double gradient_lines = work.lookups * mean_row_lines(num_columns * 4);
+  work.gradient_row_bytes = static_cast<double>(num_columns) * 4.0;
   for (std::size_t i = 0; i < kCacheBytes.size(); ++i) {
     const double cached_rows = kCacheBytes[i] / (work.row_lines * static_cast<double>(kLineBytes));
     work.uncached_lookups[i] = uncached_lookups_of(work, cached_rows);
@@ -140,7 +141,7 @@ void write_work_terms(const PieceWork& work, const TableStatistics& table,
   add(work.lookups * row_bits / 8.0);
   add(operations);
   add(work.lookups * work.row_lines);
-  add(work.lookups * work.output_bytes / work.batch_size / static_cast<double>(kLineBytes));
+  add(work.lookups * work.gradient_row_bytes / static_cast<double>(kLineBytes));
   for (const double lookups : work.uncached_lookups) add(lookups * work.row_lines);
   for (const double lines : work.uncached_gradient_lines) add(lines);
   add(work.distinct_rows);

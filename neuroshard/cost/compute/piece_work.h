@@ -26,9 +26,10 @@ struct PieceWork {
   /// rows_hit[i]: distinct rows that are hit more than 2^(i-1) times; rows_hit[0]: all of them.
   std::array<double, kReuseBins> rows_hit{};
   double row_bytes = 0.0;
-  double row_lines = 0.0;          ///< mean cache lines that a row touches
-  double vector_operations = 0.0;  ///< that one row takes, 16 columns at a time and then fewer
-  double output_bytes = 0.0;       ///< of the pooled output of the whole batch, fp32
+  double row_lines = 0.0;           ///< mean cache lines that a row touches
+  double vector_operations = 0.0;   ///< that one row takes, 16 columns at a time and then fewer
+  double gradient_row_bytes = 0.0;  ///< that a lookup reads: its own feature's columns, fp32
+  double output_bytes = 0.0;        ///< of the pooled output of the whole batch, fp32
   double table_bytes = 0.0;
   /// Lookups of rows that are not among the hottest ones which fill a cache of that size.
   std::array<double, kCacheBytes.size()> uncached_lookups{};

@@ -128,7 +128,7 @@ void write_work(const TableStatistics& table, std::int64_t num_columns,
   features.add(std::log2(estimate.piece_ms(terms)));
   features.add(std::log2(work.batch_size));
   // Below an eighth of a lookup per sample only the lookups count.
-  features.add(std::log2(0.125 + work.lookups / work.batch_size));
+  features.add(std::log2(0.125 + table.pooling_factor));
   features.add(log2_of_count(work.lookups));
   features.add(log2_of_count(work.distinct_rows));
   features.add(log2_of_count(work.hottest_row_hits));

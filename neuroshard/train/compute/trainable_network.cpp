@@ -127,7 +127,8 @@ float TrainableNetwork::weight_sign(std::size_t layer, Index unit, Index input) 
   if (input < hidden) {
     return out * unit_sign(static_cast<int>(input), static_cast<int>(hidden));
   }
-  return input - hidden < shape_.num_growing_features ? out : 0.0F;
+  // A layer that is the first and the last sees the features twice.
+  return (input - hidden) % shape_.num_features < shape_.num_growing_features ? out : 0.0F;
 }
 
 void TrainableNetwork::initialise_bounded(Random& random) {
@@ -293,8 +294,8 @@ void TrainableNetwork::project_head() {
   if (missing > 0.0F) linear.array() += missing / loads;
   if (linear.sum() > kMost) linear *= kMost / linear.sum();
   const float active = parameters_[head_at()].rowwise().sum().dot(parameters_[output_at()].col(0));
-  const float room = kMost - linear.sum();
-  if (active > room) parameters_[output_at()] *= std::max(room, 0.0F) / active;
+  const float room = std::max(kMost - linear.sum(), 0.0F);
+  if (active > room) parameters_[output_at()] *= room / active;
 }
 
 void TrainableNetwork::project() {

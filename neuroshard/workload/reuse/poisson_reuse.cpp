@@ -12,9 +12,11 @@ namespace {
 /// Up to this mean the probabilities are summed one by one: at most some 130 terms.
 constexpr double kDirectMean = 64.0;
 
-/// Farther than this many standard deviations from the mean, a Poisson variable with a mean above
+/// More than this many standard deviations below the mean, a Poisson variable with a mean above
 /// kDirectMean is found with a probability below 1e-10.
 constexpr double kTailDeviations = 7.5;
+/// Above the mean, where a table's few hottest rows are and its size counts, with one below 1e-20.
+constexpr double kUpperTailDeviations = 12.0;
 
 /// Above this mean every outcome is in the last bin: 32,768 is more than 10 deviations below.
 constexpr double kLastBinMean = 35'000.0;
@@ -45,10 +47,17 @@ PoissonReuse sum_directly(double mean) {
   return reuse;
 }
 
-/// Regularised upper incomplete gamma function Q(a, x) for a > 4 and |x - a| within the tails:
-/// Temme's uniform asymptotic expansion (Temme 1979, "The asymptotic expansion of the incomplete
-/// gamma functions"), terms of order 0 and 1 in 1/a, each as a power series in eta.
-double upper_gamma(double a, double x) {
+/// P(X <= count) and P(X > count), each with its own relative precision.
+struct Split {
+  double up_to = 0.0;
+  double above = 1.0;
+};
+
+/// Of a Poisson variable with mean x, at count a - 1: the regularised upper and lower incomplete
+/// gamma functions Q(a, x) and P(a, x) for a > 4 and |x - a| within the tails. Temme's uniform
+/// asymptotic expansion (Temme 1979, "The asymptotic expansion of the incomplete gamma functions"),
+/// terms of order 0 and 1 in 1/a, each as a power series in eta.
+Split split_at(double a, double x) {
   constexpr std::array<double, 9> kOrder0 = {
       -3.3333333333333333e-1, 8.3333333333333333e-2,  -1.4814814814814815e-2,
       1.1574074074074074e-3,  3.5273368606701940e-4,  -1.7875514403292181e-4,
@@ -63,9 +72,15 @@ double upper_gamma(double a, double x) {
   for (std::size_t i = kOrder0.size(); i-- > 0;) order0 = order0 * eta + kOrder0[i];
   double order1 = 0.0;
   for (std::size_t i = kOrder1.size(); i-- > 0;) order1 = order1 * eta + kOrder1[i];
-  return 0.5 * std::erfc(eta * std::sqrt(0.5 * a)) + std::exp(-a * half_eta_squared) /
-                                                         std::sqrt(2.0 * std::numbers::pi * a) *
-                                                         (order0 + order1 / a);
+  const double deviations = eta * std::sqrt(0.5 * a);
+  const double correction = std::exp(-a * half_eta_squared) /
+                            std::sqrt(2.0 * std::numbers::pi * a) * (order0 + order1 / a);
+  return {0.5 * std::erfc(deviations) + correction, 0.5 * std::erfc(-deviations) - correction};
+}
+
+/// P(low < X <= high), from the smaller ones of the probabilities.
+double between(const Split& low, const Split& high) {
+  return low.above < 0.5 ? low.above - high.above : high.up_to - low.up_to;
 }
 
 /// P(X = count), by Stirling's series for log(count!); count > 4.
@@ -79,23 +94,24 @@ double probability_at(double count, double mean) {
 PoissonReuse from_distribution_function(double mean) {
   PoissonReuse reuse;
   reuse.hit = 1.0;
-  const double tail = kTailDeviations * std::sqrt(mean);
-  double below = 0.0;              // P(X <= previous edge)
-  double below_size_biased = 0.0;  // P(X <= previous edge - 1)
+  const double deviation = std::sqrt(mean);
+  Split before;              // at the previous edge
+  Split before_size_biased;  // at one below the previous edge
   for (int bin = 0; bin < kReuseBins; ++bin) {
-    const bool above_all = bin == kEdges || edge(bin) > mean + tail;
-    double up_to = 1.0;
-    double up_to_size_biased = 1.0;
-    if (!above_all) {
-      if (edge(bin) < mean - tail) continue;
-      up_to = upper_gamma(edge(bin) + 1.0, mean);
-      up_to_size_biased = up_to - probability_at(edge(bin), mean);
+    const bool last = bin == kEdges || edge(bin) > mean + kUpperTailDeviations * deviation;
+    Split here{1.0, 0.0};
+    Split size_biased{1.0, 0.0};
+    if (!last) {
+      if (edge(bin) < mean - kTailDeviations * deviation) continue;
+      here = split_at(edge(bin) + 1.0, mean);
+      const double at_edge = probability_at(edge(bin), mean);
+      size_biased = {here.up_to - at_edge, here.above + at_edge};
     }
-    reuse.rows[bin] = up_to - below;
-    reuse.indices[bin] = mean * (up_to_size_biased - below_size_biased);
-    if (above_all) break;
-    below = up_to;
-    below_size_biased = up_to_size_biased;
+    reuse.rows[bin] = between(before, here);
+    reuse.indices[bin] = mean * between(before_size_biased, size_biased);
+    if (last) break;
+    before = here;
+    before_size_biased = size_biased;
   }
   return reuse;
 }
