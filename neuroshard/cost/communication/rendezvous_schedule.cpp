@@ -1,0 +1,299 @@
+// Busy links, and the messages of the slowest sender.
+#include "neuroshard/cost/communication/rendezvous_schedule.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace neuroshard {
+
+RendezvousSchedule::RendezvousSchedule(const Interconnect& interconnect, const Topology& topology,
+                                       std::int64_t batch_size, std::int64_t bytes_per_element)
+    : links_(interconnect, topology, batch_size, bytes_per_element),
+      world_size_(topology.world_size),
+      per_host_(topology.local_world_size),
+      host_columns_(world_size_ / per_host_),
+      order_(world_size_),
+      host_order_(world_size_),
+      next_in_host_(world_size_ / per_host_),
+      ends_(world_size_),
+      entered_at_(world_size_) {
+  // The slower level first: its ends are the later ones, which spares the sweeps of the other.
+  if (world_size_ > per_host_) {
+    levels_.push_back({.in_host = false,
+                       .devices_per_link = std::min(interconnect.devices_per_card, per_host_),
+                       .ms_per_column = links_.inter_host_ms_per_column(),
+                       .latency_ms = interconnect.inter_host_latency_ms});
+  }
+  if (per_host_ > 1) {
+    levels_.push_back({.in_host = true,
+                       .devices_per_link = 1,
+                       .ms_per_column = links_.intra_host_ms_per_column(),
+                       .latency_ms = interconnect.intra_host_latency_ms});
+  }
+}
+
+void RendezvousSchedule::sort_devices(std::span<const double> start_ms) {
+  std::iota(order_.begin(), order_.end(), 0);
+  std::sort(order_.begin(), order_.end(), [&](int a, int b) {
+    return start_ms[a] != start_ms[b] ? start_ms[a] < start_ms[b] : a < b;
+  });
+  if (per_host_ == 1) return;
+  for (std::size_t host = 0; host < next_in_host_.size(); ++host) {
+    next_in_host_[host] = static_cast<int>(host) * per_host_;
+  }
+  for (const int d : order_) host_order_[next_in_host_[d / per_host_]++] = d;
+}
+
+void RendezvousSchedule::sum_columns(std::span<const double> columns) {
+  all_columns_ = 0.0;
+  for (std::size_t host = 0; host < host_columns_.size(); ++host) {
+    const auto own = columns.subspan(host * per_host_, per_host_);
+    host_columns_[host] = std::accumulate(own.begin(), own.end(), 0.0);
+    all_columns_ += host_columns_[host];
+  }
+}
+
+RendezvousSchedule::Link RendezvousSchedule::link_of(const Level& level, int first,
+                                                     std::span<const double> columns,
+                                                     std::span<const double> start_ms) const {
+  const int host = first / per_host_;
+  Link link{.first = first,
+            .host_first = host * per_host_,
+            .host_last = (host + 1) * per_host_,
+            .first_start_ms = start_ms[first]};
+  link.last = std::min(first + level.devices_per_link, link.host_last);
+  for (int d = first; d < link.last; ++d) {
+    link.columns += columns[d];
+    link.first_start_ms = std::min(link.first_start_ms, start_ms[d]);
+  }
+  link.peers = level.in_host ? per_host_ - 1 : world_size_ - per_host_;
+  link.peer_columns =
+      level.in_host ? host_columns_[host] - link.columns : all_columns_ - host_columns_[host];
+  const double sent = link.columns * link.peers;
+  const double received = link.peer_columns * (link.last - link.first);
+  link.full_ms = std::max(sent, received) * level.ms_per_column + level.latency_ms;
+  return link;
+}
+
+template <typename Visit>
+void RendezvousSchedule::for_each_link(const Level& level, std::span<const double> columns,
+                                       std::span<const double> start_ms, const Visit& visit) const {
+  for (int host = 0; host < world_size_; host += per_host_) {
+    for (int first = host; first < host + per_host_; first += level.devices_per_link) {
+      visit(link_of(level, first, columns, start_ms));
+    }
+  }
+}
+
+bool RendezvousSchedule::may_raise(double start_ms, double work_ms) const {
+  for (std::size_t k = 0; k < kSlowdowns.size(); ++k) {
+    if (start_ms + kSlowdowns[k] * work_ms > last_ends_[k]) return true;
+  }
+  return false;
+}
+
+void RendezvousSchedule::raise(double start_ms, double work_ms) {
+  for (std::size_t k = 0; k < kSlowdowns.size(); ++k) {
+    last_ends_[k] = std::max(last_ends_[k], start_ms + kSlowdowns[k] * work_ms);
+  }
+}
+
+void RendezvousSchedule::sweep(const Level& level, const Link& link,
+                               std::span<const double> columns, std::span<const double> start_ms) {
+  const std::span<const int> order =
+      level.in_host ? std::span<const int>(host_order_).subspan(link.host_first, per_host_)
+                    : std::span<const int>(order_);
+  const int devices = link.last - link.first;
+  // Of the link's devices and of their peers, those that enter at the time in question or later.
+  double late_columns = 0.0;
+  double late_peer_columns = 0.0;
+  int late = 0;
+  int late_peers = 0;
+  for (std::size_t i = order.size(); i-- > 0;) {
+    const int d = order[i];
+    const double start = start_ms[d];
+    if (!may_raise(start, link.full_ms)) return;  // earlier times have no more work than that
+    if (d >= link.first && d < link.last) {
+      late_columns += columns[d];
+      ++late;
+    } else if (level.in_host || d < link.host_first || d >= link.host_last) {
+      late_peer_columns += columns[d];
+      ++late_peers;
+    } else {
+      continue;
+    }
+    const double sent = late_columns * link.peers + (link.columns - late_columns) * late_peers;
+    const double received = late * link.peer_columns + (devices - late) * late_peer_columns;
+    raise(start, std::max(sent, received) * level.ms_per_column + level.latency_ms);
+  }
+}
+
+void RendezvousSchedule::last_ends(std::span<const double> columns,
+                                   std::span<const double> start_ms) {
+  last_ends_.fill(start_ms[order_.back()]);
+  raise(start_ms[order_.back()], links_.latency_ms());
+  longest_link_ms_ = links_.latency_ms();
+  for (const Level& level : levels_) {
+    for_each_link(level, columns, start_ms, [&](const Link& link) {
+      longest_link_ms_ = std::max(longest_link_ms_, link.full_ms);
+      raise(link.first_start_ms, link.full_ms);
+    });
+  }
+  const double last_start = start_ms[order_.back()];
+  for (const Level& level : levels_) {
+    for_each_link(level, columns, start_ms, [&](const Link& link) {
+      if (may_raise(last_start, link.full_ms)) sweep(level, link, columns, start_ms);
+    });
+  }
+}
+
+int RendezvousSchedule::slowest_sender(const Level& level, std::span<const int> senders,
+                                       int except_host, std::span<const double> columns,
+                                       std::span<const double> start_ms) const {
+  const int peers = level.in_host ? per_host_ - 1 : world_size_ - per_host_;
+  const double last_start = start_ms[senders.back()];
+  int slowest = -1;
+  double latest = 0.0;
+  for (const int d : senders) {
+    if (d / per_host_ == except_host) continue;
+    const double message_ms = columns[d] * level.ms_per_column;
+    const double end = std::max(start_ms[d] + peers * message_ms, last_start + message_ms);
+    if (slowest < 0 || end > latest) {
+      slowest = d;
+      latest = end;
+    }
+  }
+  return slowest;
+}
+
+void RendezvousSchedule::follow_messages(const Level& level, int sender,
+                                         std::span<const double> columns,
+                                         std::span<const double> start_ms) {
+  const int host_first = sender / per_host_ * per_host_;
+  const std::span<const int> order =
+      level.in_host ? std::span<const int>(host_order_).subspan(host_first, per_host_)
+                    : std::span<const int>(order_);
+  receivers_.clear();
+  for (const int d : order) {
+    const bool is_peer =
+        level.in_host ? d != sender : d < host_first || d >= host_first + per_host_;
+    if (is_peer) receivers_.push_back(d);
+  }
+  const double work_ms = columns[sender] * level.ms_per_column;
+  const auto enters = [&](std::size_t i) {
+    return std::max(start_ms[receivers_[i]], start_ms[sender]);
+  };
+  // Messages of one size that share a link end in the order in which they entered, each when the
+  // work done for every message that is under way has grown by its own.
+  double now = 0.0;
+  double done_ms = 0.0;
+  std::size_t entered = 0;
+  for (std::size_t ended = 0; ended < receivers_.size();) {
+    if (entered == ended) now = enters(entered);
+    while (entered < receivers_.size() && enters(entered) <= now) entered_at_[entered++] = done_ms;
+    const auto under_way = static_cast<double>(entered - ended);
+    const double end = now + (entered_at_[ended] + work_ms - done_ms) * under_way;
+    if (entered < receivers_.size() && enters(entered) < end) {
+      done_ms += (enters(entered) - now) / under_way;
+      now = enters(entered);
+      continue;
+    }
+    now = std::max(now, end);
+    done_ms = entered_at_[ended] + work_ms;
+    do {
+      double& receiver_end = ends_[receivers_[ended]];
+      receiver_end = std::max(receiver_end, now + level.latency_ms);
+      ++ended;
+    } while (ended < entered && entered_at_[ended] + work_ms <= done_ms);
+  }
+  ends_[sender] = std::max(ends_[sender], now + level.latency_ms);
+}
+
+void RendezvousSchedule::device_ends(std::span<const double> columns,
+                                     std::span<const double> start_ms, double last_start_ms) {
+  std::fill(ends_.begin(), ends_.end(), last_start_ms);
+  for (const Level& level : levels_) {
+    for_each_link(level, columns, start_ms, [&](const Link& link) {
+      double& end = ends_[link.first];
+      end = std::max(end, link.first_start_ms + link.full_ms);
+    });
+    if (level.in_host) {
+      for (int host = 0; host < world_size_; host += per_host_) {
+        const auto devices = std::span<const int>(host_order_).subspan(host, per_host_);
+        follow_messages(level, slowest_sender(level, devices, -1, columns, start_ms), columns,
+                        start_ms);
+      }
+    } else {
+      // Of all devices, and of those that the first one's own host waits for.
+      const int first = slowest_sender(level, order_, -1, columns, start_ms);
+      const int second = slowest_sender(level, order_, first / per_host_, columns, start_ms);
+      follow_messages(level, first, columns, start_ms);
+      follow_messages(level, second, columns, start_ms);
+    }
+  }
+}
+
+void RendezvousSchedule::forward(std::span<const double> columns, std::span<const double> start_ms,
+                                 AllToAllEnds& ends) {
+  assert(columns.size() == ends_.size() && start_ms.size() == ends_.size());
+  ends.shares.resize(ends_.size());
+  const auto finite = [](double value) { return std::isfinite(value); };
+  if (!std::all_of(columns.begin(), columns.end(), finite) ||
+      !std::all_of(start_ms.begin(), start_ms.end(), finite)) {
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    ends.last_start_ms = kNan;
+    ends.rests_ms.fill(kNan);
+    std::fill(ends.shares.begin(), ends.shares.end(), kNan);
+    return;
+  }
+  sort_devices(start_ms);
+  sum_columns(columns);
+  last_ends(columns, start_ms);
+  const double last_start = start_ms[order_.back()];
+  ends.last_start_ms = last_start;
+  for (std::size_t k = 0; k < kSlowdowns.size(); ++k) {
+    ends.rests_ms[k] = last_ends_[k] - last_start;
+  }
+  ends.rests_ms.back() = longest_link_ms_;
+  const bool shared_cards = std::any_of(levels_.begin(), levels_.end(), [](const Level& level) {
+    return level.devices_per_link > 1;
+  });
+  if (shared_cards) {
+    links_.ends(columns, start_ms, ends_);
+  } else {
+    device_ends(columns, start_ms, last_start);
+  }
+  const double rest = *std::max_element(ends_.begin(), ends_.end()) - last_start;
+  for (std::size_t d = 0; d < ends_.size(); ++d) {
+    ends.shares[d] = rest > 0.0 ? (ends_[d] - last_start) / rest : 1.0;
+  }
+}
+
+void RendezvousSchedule::backward(std::span<const double> columns, AllToAllEnds& ends) {
+  assert(columns.size() == ends_.size());
+  static thread_local std::vector<double> together;
+  together.assign(columns.size(), 0.0);
+  links_.ends(columns, together, ends_);
+  const double last = *std::max_element(ends_.begin(), ends_.end());
+  ends.last_start_ms = 0.0;
+  for (std::size_t k = 0; k < kSlowdowns.size(); ++k) ends.rests_ms[k] = kSlowdowns[k] * last;
+  ends.rests_ms.back() = last;
+  ends.shares.resize(ends_.size());
+  for (std::size_t d = 0; d < ends_.size(); ++d) {
+    ends.shares[d] = last > 0.0 ? ends_[d] / last : 1.0;
+  }
+}
+
+RendezvousSchedule& thread_rendezvous_schedule(const Interconnect& interconnect,
+                                               const Topology& topology, std::int64_t batch_size) {
+  static thread_local std::optional<RendezvousSchedule> schedule;
+  if (!schedule || !schedule->links().is_of(interconnect, topology, batch_size)) {
+    schedule.emplace(interconnect, topology, batch_size);
+  }
+  return *schedule;
+}
+
+}  // namespace neuroshard
