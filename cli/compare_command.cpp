@@ -79,7 +79,9 @@ void run(const CompareOptions& options) {
         *models.compute,
         measurement_difference(*models.compute, run_options.measuring->description));
   }
-  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, options.setting));
+  ComparisonSetting setting = options.setting;
+  setting.communication = described(*models.communication);
+  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
 }
 
 }  // namespace

@@ -22,10 +22,11 @@ inline constexpr std::string_view kComparisonFormat = "neuroshard/comparison/1";
 /// Throws InputError for fields missing, unknown or out of range.
 [[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
 
-/// The reference and the cluster of a comparison.
+/// The reference, the cluster and the communication model of a comparison.
 struct ComparisonSetting {
   std::string reference;  ///< algorithm that ratios are to
   std::string platform;   ///< cluster on which measured plans' all-to-alls were simulated; or empty
+  std::string communication{};  ///< `described` of the model; empty: the text does not say it
 };
 
 /// The whole result.

@@ -64,8 +64,10 @@ Json cell_json(const PaperTableCell& cell) {
     if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
     algorithms.push_back(std::move(json));
   }
-  return Json::Object{
-      {"devices", cell.devices}, {"max_dim", cell.max_dim}, {"summary", std::move(algorithms)}};
+  return Json::Object{{"devices", cell.devices},
+                      {"max_dim", cell.max_dim},
+                      {"communication_is_simulated", cell.communication_is_simulated},
+                      {"summary", std::move(algorithms)}};
 }
 
 }  // namespace
@@ -123,7 +125,8 @@ std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
           tasks, {&models, 1}, journal_of(options, name), [&](const ComparisonProgress& progress) {
             if (callbacks.on_progress) callbacks.on_progress(name, progress);
           });
-      cells.push_back({devices, max_dim, summarize(entries)});
+      cells.push_back({devices, max_dim, summarize(entries), described(*models.communication),
+                       models.communication->is_simulated()});
     }
     if (callbacks.on_devices) {
       callbacks.on_devices(std::span(cells).last(options.max_dims.size()));
@@ -142,6 +145,7 @@ std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
              format_count(devices, "device"), static_cast<int>(kFewestTables * devices),
              static_cast<int>(kMostTables * devices), format_count(options.count, "task"),
              is_measured ? "measured" : "predicted") +
+         fmt::format("communication model: {}\n", cells.front().communication) +
          table_of("mean cost [ms]", cells, mean_cost) + "\n" +
          table_of("share of tasks solved", cells, share_solved) + "\n";
 }

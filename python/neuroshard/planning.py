@@ -180,6 +180,10 @@ class Comparison:
 
     entries: Sequence[ComparisonEntry]
     summary: Sequence[ComparisonSummary]
+    #: The name of the model of the all-to-alls (of the first task).
+    communication_model: str = ""
+    #: True if that was learned from a simulation: "pre-trained (simulated)".
+    communication_is_simulated: bool = False
 
 
 def compare(
@@ -239,6 +243,8 @@ def compare(
     return Comparison(
         entries=[ComparisonEntry(**entry) for entry in found["entries"]],
         summary=[ComparisonSummary(**line) for line in found["summary"]],
+        communication_model=found["communication_model"],
+        communication_is_simulated=found["communication_is_simulated"],
     )
 
 
@@ -392,6 +398,8 @@ class Model:
     is_estimate: bool
     #: The file, or the source of the numbers.
     origin: str
+    #: True if learned from a simulation: "pre-trained (simulated)".
+    is_simulated: bool = False
 
 
 def list_models() -> list[Model]:

@@ -109,7 +109,7 @@ TEST(Cli, PlansWithTheShippedModelUnlessToldOtherwise) {
       run_cli({"plan", folder.write("task.json", kTask), "-o", folder.file("plan.json")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("computation:   cpu-xeon-2core\n"));
-  EXPECT_THAT(result.out, HasSubstr("communication: pcie4 (of simulated all-to-alls)\n"));
+  EXPECT_THAT(result.out, HasSubstr("communication: pcie4, pre-trained (simulated)\n"));
 }
 
 TEST(Cli, PlanFromAWorkload) {

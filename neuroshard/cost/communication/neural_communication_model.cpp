@@ -37,14 +37,18 @@ struct KnownWeights {
 
 }  // namespace
 
+bool is_simulated(const TrainedCluster& cluster) {
+  const Json hardware = parse_json(cluster.hardware, "hardware");
+  const Json* kind = hardware.find("kind");
+  return kind != nullptr && kind->text() != nullptr && *kind->text() == "simulated";
+}
+
 NeuralCommunicationModel::NeuralCommunicationModel(
     std::shared_ptr<const CommunicationNetwork> network, CommunicationModelInfo info,
     std::size_t cluster)
     : network_(std::move(network)), info_(std::move(info)), cluster_(cluster) {
   assert(cluster_ < info_.clusters.size());
-  const Json hardware = parse_json(this->cluster().hardware, "hardware");
-  const Json* kind = hardware.find("kind");
-  is_simulated_ = kind != nullptr && kind->text() != nullptr && *kind->text() == "simulated";
+  is_simulated_ = neuroshard::is_simulated(this->cluster());
 }
 
 bool NeuralCommunicationModel::is_known(const Topology& topology) const {

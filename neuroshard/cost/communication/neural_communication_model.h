@@ -23,6 +23,9 @@ struct TrainedCluster {
   int max_world_size = 2;
 };
 
+/// By the "kind" of the hardware.
+[[nodiscard]] bool is_simulated(const TrainedCluster& cluster);
+
 /// The origin of a communication model and the data that it was trained on.
 struct CommunicationModelInfo {
   std::string name;
@@ -46,7 +49,7 @@ class NeuralCommunicationModel : public CommunicationCostModel {
 
   /// The interconnect's.
   [[nodiscard]] std::string name() const override { return cluster().interconnect.name; }
-  /// By the "kind" of the cluster's hardware.
+  /// Whether the cluster is.
   [[nodiscard]] bool is_simulated() const override { return is_simulated_; }
   void forward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                std::span<const double> start_ms, std::span<double> forward_ms) const override;
