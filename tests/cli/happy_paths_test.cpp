@@ -280,10 +280,13 @@ TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
 
 TEST(Cli, ModelListAndShow) {
   EXPECT_THAT(expect_success({"model", "list"}),
-              testing::AllOf(HasSubstr("analytic-a100-40gb"), HasSubstr("estimate")));
+              testing::AllOf(HasSubstr("analytic-a100-40gb"), HasSubstr("estimate"),
+                             HasSubstr("communication  pre-trained (simulated)  ")));
   EXPECT_THAT(expect_success({"model", "show", "a100-40gb"}),
               HasSubstr("compute (an estimate, not measured)"));
   EXPECT_THAT(expect_success({"model", "show", "analytic-pcie4"}), HasSubstr("communication"));
+  EXPECT_THAT(expect_success({"model", "show", "pcie4"}),
+              HasSubstr("interconnect    pcie4, pre-trained (simulated): 2 to 32 devices"));
 }
 
 TEST(Cli, WorkloadExportWritesATask) {
