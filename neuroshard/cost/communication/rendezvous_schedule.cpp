@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -14,32 +15,49 @@ RendezvousSchedule::RendezvousSchedule(const Interconnect& interconnect, const T
     : links_(interconnect, topology, batch_size, bytes_per_element),
       world_size_(topology.world_size),
       per_host_(topology.local_world_size),
-      host_columns_(world_size_ / per_host_),
+      starts_(world_size_),
       order_(world_size_),
       host_order_(world_size_),
       next_in_host_(world_size_ / per_host_),
+      host_columns_(world_size_ / per_host_),
       ends_(world_size_),
       entered_at_(world_size_) {
-  // The slower level first: its ends are the later ones, which spares the sweeps of the other.
+  // The slower level first: its ends are the later ones, which spares work on the other.
   if (world_size_ > per_host_) {
-    levels_.push_back({.in_host = false,
-                       .devices_per_link = std::min(interconnect.devices_per_card, per_host_),
-                       .ms_per_column = links_.inter_host_ms_per_column(),
-                       .latency_ms = interconnect.inter_host_latency_ms});
+    const int on_card = std::min(interconnect.devices_per_card, per_host_);
+    shared_cards_ = on_card > 1;
+    add_level({.in_host = false,
+               .peers = world_size_ - per_host_,
+               .ms_per_column = links_.inter_host_ms_per_column(),
+               .latency_ms = interconnect.inter_host_latency_ms},
+              on_card);
   }
   if (per_host_ > 1) {
-    levels_.push_back({.in_host = true,
-                       .devices_per_link = 1,
-                       .ms_per_column = links_.intra_host_ms_per_column(),
-                       .latency_ms = interconnect.intra_host_latency_ms});
+    add_level({.in_host = true,
+               .peers = per_host_ - 1,
+               .ms_per_column = links_.intra_host_ms_per_column(),
+               .latency_ms = interconnect.intra_host_latency_ms},
+              1);
   }
 }
 
+void RendezvousSchedule::add_level(const Level& level, int devices_per_link) {
+  for (int host = 0; host < world_size_ / per_host_; ++host) {
+    const int end = (host + 1) * per_host_;
+    for (int first = host * per_host_; first < end; first += devices_per_link) {
+      all_links_.push_back({.level = static_cast<int>(levels_.size()),
+                            .first = first,
+                            .last = std::min(first + devices_per_link, end),
+                            .host = host});
+    }
+  }
+  levels_.push_back(level);
+}
+
 void RendezvousSchedule::sort_devices(std::span<const double> start_ms) {
-  std::iota(order_.begin(), order_.end(), 0);
-  std::sort(order_.begin(), order_.end(), [&](int a, int b) {
-    return start_ms[a] != start_ms[b] ? start_ms[a] < start_ms[b] : a < b;
-  });
+  for (int d = 0; d < world_size_; ++d) starts_[d] = {start_ms[d], d};
+  std::sort(starts_.begin(), starts_.end());
+  for (int i = 0; i < world_size_; ++i) order_[i] = starts_[i].second;
   if (per_host_ == 1) return;
   for (std::size_t host = 0; host < next_in_host_.size(); ++host) {
     next_in_host_[host] = static_cast<int>(host) * per_host_;
@@ -47,44 +65,29 @@ void RendezvousSchedule::sort_devices(std::span<const double> start_ms) {
   for (const int d : order_) host_order_[next_in_host_[d / per_host_]++] = d;
 }
 
-void RendezvousSchedule::sum_columns(std::span<const double> columns) {
-  all_columns_ = 0.0;
+void RendezvousSchedule::load_links(std::span<const double> columns,
+                                    std::span<const double> start_ms) {
+  double all_columns = 0.0;
   for (std::size_t host = 0; host < host_columns_.size(); ++host) {
     const auto own = columns.subspan(host * per_host_, per_host_);
     host_columns_[host] = std::accumulate(own.begin(), own.end(), 0.0);
-    all_columns_ += host_columns_[host];
+    all_columns += host_columns_[host];
   }
-}
-
-RendezvousSchedule::Link RendezvousSchedule::link_of(const Level& level, int first,
-                                                     std::span<const double> columns,
-                                                     std::span<const double> start_ms) const {
-  const int host = first / per_host_;
-  Link link{.first = first,
-            .host_first = host * per_host_,
-            .host_last = (host + 1) * per_host_,
-            .first_start_ms = start_ms[first]};
-  link.last = std::min(first + level.devices_per_link, link.host_last);
-  for (int d = first; d < link.last; ++d) {
-    link.columns += columns[d];
-    link.first_start_ms = std::min(link.first_start_ms, start_ms[d]);
-  }
-  link.peers = level.in_host ? per_host_ - 1 : world_size_ - per_host_;
-  link.peer_columns =
-      level.in_host ? host_columns_[host] - link.columns : all_columns_ - host_columns_[host];
-  const double sent = link.columns * link.peers;
-  const double received = link.peer_columns * (link.last - link.first);
-  link.full_ms = std::max(sent, received) * level.ms_per_column + level.latency_ms;
-  return link;
-}
-
-template <typename Visit>
-void RendezvousSchedule::for_each_link(const Level& level, std::span<const double> columns,
-                                       std::span<const double> start_ms, const Visit& visit) const {
-  for (int host = 0; host < world_size_; host += per_host_) {
-    for (int first = host; first < host + per_host_; first += level.devices_per_link) {
-      visit(link_of(level, first, columns, start_ms));
+  longest_link_ms_ = 0.0;
+  for (Link& link : all_links_) {
+    const Level& level = levels_[link.level];
+    link.columns = columns[link.first];
+    link.first_start_ms = start_ms[link.first];
+    for (int d = link.first + 1; d < link.last; ++d) {
+      link.columns += columns[d];
+      link.first_start_ms = std::min(link.first_start_ms, start_ms[d]);
     }
+    const double in_host = host_columns_[link.host];
+    link.peer_columns = level.in_host ? in_host - link.columns : all_columns - in_host;
+    const double sent = link.columns * level.peers;
+    const double received = link.peer_columns * (link.last - link.first);
+    link.full_ms = std::max(sent, received) * level.ms_per_column + level.latency_ms;
+    longest_link_ms_ = std::max(longest_link_ms_, link.full_ms);
   }
 }
 
@@ -101,11 +104,12 @@ void RendezvousSchedule::raise(double start_ms, double work_ms) {
   }
 }
 
-void RendezvousSchedule::sweep(const Level& level, const Link& link,
-                               std::span<const double> columns, std::span<const double> start_ms) {
-  const std::span<const int> order =
-      level.in_host ? std::span<const int>(host_order_).subspan(link.host_first, per_host_)
-                    : std::span<const int>(order_);
+void RendezvousSchedule::sweep(const Link& link, std::span<const double> columns,
+                               std::span<const double> start_ms) {
+  const Level& level = levels_[link.level];
+  const std::span<const int> order = level.in_host ? order_of_host(link.host) : order_;
+  const int host_first = link.host * per_host_;
+  const int host_last = host_first + per_host_;
   const int devices = link.last - link.first;
   // Of the link's devices and of their peers, those that enter at the time in question or later.
   double late_columns = 0.0;
@@ -119,48 +123,39 @@ void RendezvousSchedule::sweep(const Level& level, const Link& link,
     if (d >= link.first && d < link.last) {
       late_columns += columns[d];
       ++late;
-    } else if (level.in_host || d < link.host_first || d >= link.host_last) {
+    } else if (level.in_host || d < host_first || d >= host_last) {
       late_peer_columns += columns[d];
       ++late_peers;
     } else {
       continue;
     }
-    const double sent = late_columns * link.peers + (link.columns - late_columns) * late_peers;
+    const double sent = late_columns * level.peers + (link.columns - late_columns) * late_peers;
     const double received = late * link.peer_columns + (devices - late) * late_peer_columns;
     raise(start, std::max(sent, received) * level.ms_per_column + level.latency_ms);
   }
 }
 
-void RendezvousSchedule::last_ends(std::span<const double> columns,
-                                   std::span<const double> start_ms) {
-  last_ends_.fill(start_ms[order_.back()]);
-  raise(start_ms[order_.back()], links_.latency_ms());
-  longest_link_ms_ = links_.latency_ms();
-  for (const Level& level : levels_) {
-    for_each_link(level, columns, start_ms, [&](const Link& link) {
-      longest_link_ms_ = std::max(longest_link_ms_, link.full_ms);
-      raise(link.first_start_ms, link.full_ms);
-    });
-  }
+void RendezvousSchedule::find_last_ends(std::span<const double> columns,
+                                        std::span<const double> start_ms) {
   const double last_start = start_ms[order_.back()];
-  for (const Level& level : levels_) {
-    for_each_link(level, columns, start_ms, [&](const Link& link) {
-      if (may_raise(last_start, link.full_ms)) sweep(level, link, columns, start_ms);
-    });
+  last_ends_.fill(last_start);
+  raise(last_start, links_.latency_ms());
+  for (const Link& link : all_links_) raise(link.first_start_ms, link.full_ms);
+  for (const Link& link : all_links_) {
+    if (may_raise(last_start, link.full_ms)) sweep(link, columns, start_ms);
   }
 }
 
 int RendezvousSchedule::slowest_sender(const Level& level, std::span<const int> senders,
                                        int except_host, std::span<const double> columns,
                                        std::span<const double> start_ms) const {
-  const int peers = level.in_host ? per_host_ - 1 : world_size_ - per_host_;
   const double last_start = start_ms[senders.back()];
   int slowest = -1;
   double latest = 0.0;
   for (const int d : senders) {
     if (d / per_host_ == except_host) continue;
     const double message_ms = columns[d] * level.ms_per_column;
-    const double end = std::max(start_ms[d] + peers * message_ms, last_start + message_ms);
+    const double end = std::max(start_ms[d] + level.peers * message_ms, last_start + message_ms);
     if (slowest < 0 || end > latest) {
       slowest = d;
       latest = end;
@@ -173,9 +168,7 @@ void RendezvousSchedule::follow_messages(const Level& level, int sender,
                                          std::span<const double> columns,
                                          std::span<const double> start_ms) {
   const int host_first = sender / per_host_ * per_host_;
-  const std::span<const int> order =
-      level.in_host ? std::span<const int>(host_order_).subspan(host_first, per_host_)
-                    : std::span<const int>(order_);
+  const std::span<const int> order = level.in_host ? order_of_host(sender / per_host_) : order_;
   receivers_.clear();
   for (const int d : order) {
     const bool is_peer =
@@ -212,26 +205,44 @@ void RendezvousSchedule::follow_messages(const Level& level, int sender,
   ends_[sender] = std::max(ends_[sender], now + level.latency_ms);
 }
 
-void RendezvousSchedule::device_ends(std::span<const double> columns,
-                                     std::span<const double> start_ms, double last_start_ms) {
-  std::fill(ends_.begin(), ends_.end(), last_start_ms);
+void RendezvousSchedule::follow_in_hosts(const Level& level, std::span<const double> columns,
+                                         std::span<const double> start_ms) {
+  for (int host = 0; host < world_size_ / per_host_; ++host) {
+    const std::span<const int> devices = order_of_host(host);
+    const auto own_ends = std::span<const double>(ends_).subspan(host * per_host_, per_host_);
+    const auto own_columns = columns.subspan(host * per_host_, per_host_);
+    const double longest_ms = *std::max_element(own_columns.begin(), own_columns.end()) *
+                                  level.peers * level.ms_per_column +
+                              level.latency_ms;
+    // Between hosts it mostly takes longer.
+    if (start_ms[devices.back()] + longest_ms <=
+        *std::min_element(own_ends.begin(), own_ends.end())) {
+      continue;
+    }
+    follow_messages(level, slowest_sender(level, devices, -1, columns, start_ms), columns,
+                    start_ms);
+  }
+}
+
+void RendezvousSchedule::follow_between_hosts(const Level& level, std::span<const double> columns,
+                                              std::span<const double> start_ms) {
+  const int first = slowest_sender(level, order_, -1, columns, start_ms);
+  const int second = slowest_sender(level, order_, first / per_host_, columns, start_ms);
+  follow_messages(level, first, columns, start_ms);
+  follow_messages(level, second, columns, start_ms);
+}
+
+void RendezvousSchedule::find_device_ends(std::span<const double> columns,
+                                          std::span<const double> start_ms) {
+  std::fill(ends_.begin(), ends_.end(), start_ms[order_.back()]);
+  for (const Link& link : all_links_) {
+    ends_[link.first] = std::max(ends_[link.first], link.first_start_ms + link.full_ms);
+  }
   for (const Level& level : levels_) {
-    for_each_link(level, columns, start_ms, [&](const Link& link) {
-      double& end = ends_[link.first];
-      end = std::max(end, link.first_start_ms + link.full_ms);
-    });
     if (level.in_host) {
-      for (int host = 0; host < world_size_; host += per_host_) {
-        const auto devices = std::span<const int>(host_order_).subspan(host, per_host_);
-        follow_messages(level, slowest_sender(level, devices, -1, columns, start_ms), columns,
-                        start_ms);
-      }
+      follow_in_hosts(level, columns, start_ms);
     } else {
-      // Of all devices, and of those that the first one's own host waits for.
-      const int first = slowest_sender(level, order_, -1, columns, start_ms);
-      const int second = slowest_sender(level, order_, first / per_host_, columns, start_ms);
-      follow_messages(level, first, columns, start_ms);
-      follow_messages(level, second, columns, start_ms);
+      follow_between_hosts(level, columns, start_ms);
     }
   }
 }
@@ -250,21 +261,18 @@ void RendezvousSchedule::forward(std::span<const double> columns, std::span<cons
     return;
   }
   sort_devices(start_ms);
-  sum_columns(columns);
-  last_ends(columns, start_ms);
+  load_links(columns, start_ms);
+  find_last_ends(columns, start_ms);
   const double last_start = start_ms[order_.back()];
   ends.last_start_ms = last_start;
   for (std::size_t k = 0; k < kSlowdowns.size(); ++k) {
     ends.rests_ms[k] = last_ends_[k] - last_start;
   }
   ends.rests_ms.back() = longest_link_ms_;
-  const bool shared_cards = std::any_of(levels_.begin(), levels_.end(), [](const Level& level) {
-    return level.devices_per_link > 1;
-  });
-  if (shared_cards) {
+  if (shared_cards_) {
     links_.ends(columns, start_ms, ends_);
   } else {
-    device_ends(columns, start_ms, last_start);
+    find_device_ends(columns, start_ms);
   }
   const double rest = *std::max_element(ends_.begin(), ends_.end()) - last_start;
   for (std::size_t d = 0; d < ends_.size(); ++d) {

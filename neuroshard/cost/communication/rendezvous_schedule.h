@@ -5,8 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/cost/communication/link_schedule.h"
@@ -65,38 +65,41 @@ class RendezvousSchedule {
   /// One level of links: those in the hosts, or the cards between them.
   struct Level {
     bool in_host = false;
-    int devices_per_link = 1;
+    int peers = 0;  ///< that each device exchanges with
     double ms_per_column = 0.0;
     double latency_ms = 0.0;
   };
-  /// The two directions of a device's link or of a card.
+  /// The two directions of a device's link or of a card. The last four are of an all-to-all.
   struct Link {
-    int first = 0, last = 0;            ///< its devices: [first, last)
-    int host_first = 0, host_last = 0;  ///< of its host
-    double columns = 0.0;               ///< of its devices
-    double peer_columns = 0.0;          ///< of the devices that each of them exchanges with
-    int peers = 0;                      ///< for each of its devices
-    double full_ms = 0.0;               ///< all its messages in the longer direction, and latency
-    double first_start_ms = 0.0;        ///< of its devices
+    int level = 0;
+    int first = 0, last = 0;  ///< its devices: [first, last)
+    int host = 0;
+    double columns = 0.0;         ///< of its devices
+    double peer_columns = 0.0;    ///< of the devices that each of them exchanges with
+    double full_ms = 0.0;         ///< all its messages in the longer direction, and latency
+    double first_start_ms = 0.0;  ///< of its devices
   };
 
-  /// Of each host, and of all devices, as they start.
+  void add_level(const Level& level, int devices_per_link);
+  [[nodiscard]] std::span<const int> order_of_host(int host) const {
+    return std::span<const int>(host_order_).subspan(host * per_host_, per_host_);
+  }
+  /// All devices, and those of each host, as they start.
   void sort_devices(std::span<const double> start_ms);
-  void sum_columns(std::span<const double> columns);
-  [[nodiscard]] Link link_of(const Level& level, int first, std::span<const double> columns,
-                             std::span<const double> start_ms) const;
-  template <typename Visit>
-  void for_each_link(const Level& level, std::span<const double> columns,
-                     std::span<const double> start_ms, const Visit& visit) const;
-  void last_ends(std::span<const double> columns, std::span<const double> start_ms);
+  void load_links(std::span<const double> columns, std::span<const double> start_ms);
+  void find_last_ends(std::span<const double> columns, std::span<const double> start_ms);
   /// The bounds of one link.
-  void sweep(const Level& level, const Link& link, std::span<const double> columns,
-             std::span<const double> start_ms);
+  void sweep(const Link& link, std::span<const double> columns, std::span<const double> start_ms);
   [[nodiscard]] bool may_raise(double start_ms, double work_ms) const;
   void raise(double start_ms, double work_ms);
 
-  void device_ends(std::span<const double> columns, std::span<const double> start_ms,
-                   double last_start_ms);
+  void find_device_ends(std::span<const double> columns, std::span<const double> start_ms);
+  /// The messages of the slowest sender of each host.
+  void follow_in_hosts(const Level& level, std::span<const double> columns,
+                       std::span<const double> start_ms);
+  /// The messages of the slowest sender of all, and of the slowest that its own host waits for.
+  void follow_between_hosts(const Level& level, std::span<const double> columns,
+                            std::span<const double> start_ms);
   /// The sender, of those given as they start, that sends until last, as far as its full time and
   /// its message to the last to start tell; none of host `except_host`.
   [[nodiscard]] int slowest_sender(const Level& level, std::span<const int> senders,
@@ -110,14 +113,16 @@ class RendezvousSchedule {
   LinkSchedule links_;
   int world_size_;
   int per_host_;
+  bool shared_cards_ = false;
   std::vector<Level> levels_;
+  std::vector<Link> all_links_;  ///< of the first level, then of the second
   std::array<double, kSlowdowns.size()> last_ends_{};
   double longest_link_ms_ = 0.0;
-  double all_columns_ = 0.0;
-  std::vector<double> host_columns_;
-  std::vector<int> order_;       ///< all devices as they start
-  std::vector<int> host_order_;  ///< one host's after another's, each as they start
+  std::vector<std::pair<double, int>> starts_;  ///< devices as they start
+  std::vector<int> order_;                      ///< the same, without their starts
+  std::vector<int> host_order_;                 ///< one host's after another's, each as they start
   std::vector<int> next_in_host_;
+  std::vector<double> host_columns_;
   std::vector<double> ends_;  ///< of the devices, without any slowdown
   std::vector<int> receivers_;
   std::vector<double> entered_at_;  ///< of the receivers' messages, as work done until then [ms]
