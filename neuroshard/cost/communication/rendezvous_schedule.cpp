@@ -10,6 +10,22 @@
 
 namespace neuroshard {
 
+namespace {
+
+/// Insertion sort, which leaves off, with the values in some order, where it takes many moves.
+bool sorted_in_few_moves(std::vector<std::pair<double, int>>& values) {
+  std::size_t moves_left = 4 * values.size();
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    for (std::size_t at = i; at > 0 && values[at] < values[at - 1]; --at) {
+      if (moves_left-- == 0) return false;
+      std::swap(values[at], values[at - 1]);
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 RendezvousSchedule::RendezvousSchedule(const Interconnect& interconnect, const Topology& topology,
                                        std::int64_t batch_size, std::int64_t bytes_per_element)
     : links_(interconnect, topology, batch_size, bytes_per_element),
@@ -22,6 +38,7 @@ RendezvousSchedule::RendezvousSchedule(const Interconnect& interconnect, const T
       host_columns_(world_size_ / per_host_),
       ends_(world_size_),
       entered_at_(world_size_) {
+  std::iota(order_.begin(), order_.end(), 0);
   // The slower level first: its ends are the later ones, which spares work on the other.
   if (world_size_ > per_host_) {
     const int on_card = std::min(interconnect.devices_per_card, per_host_);
@@ -55,8 +72,9 @@ void RendezvousSchedule::add_level(const Level& level, int devices_per_link) {
 }
 
 void RendezvousSchedule::sort_devices(std::span<const double> start_ms) {
-  for (int d = 0; d < world_size_; ++d) starts_[d] = {start_ms[d], d};
-  std::sort(starts_.begin(), starts_.end());
+  // In the order of the last call: a search changes the starts of few devices at a time.
+  for (int i = 0; i < world_size_; ++i) starts_[i] = {start_ms[order_[i]], order_[i]};
+  if (!sorted_in_few_moves(starts_)) std::sort(starts_.begin(), starts_.end());
   for (int i = 0; i < world_size_; ++i) order_[i] = starts_[i].second;
   if (per_host_ == 1) return;
   for (std::size_t host = 0; host < next_in_host_.size(); ++host) {
