@@ -82,7 +82,9 @@ void run(CompareOptions& options) {
         measurement_difference(*models.compute, run_options.measuring->description));
   }
   print_warnings(options.setting.warnings);
-  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, options.setting));
+  ComparisonSetting setting = options.setting;
+  setting.communication = described(*models.communication);
+  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct ComparisonSetting {
   std::string platform{};   ///< cluster on which measured plans' all-to-alls were simulated; or
                             ///< empty
   std::vector<std::string> warnings{};  ///< a line each, as of comparison_warnings
+  std::string communication{};  ///< `described` of the model; empty: the text does not say it
 };
 
 /// The whole result.

@@ -131,6 +131,7 @@ Json to_json(const ModelReference& model) {
   json.set("name", model.name);
   if (!model.sha256.empty()) json.set("sha256", model.sha256);
   if (!model.file.empty()) json.set("file", model.file);
+  if (model.is_simulated) json.set("is_simulated", true);
   return json;
 }
 
@@ -141,7 +142,9 @@ std::optional<ModelReference> model_reference(const Json& models, std::string_vi
     const Json* field = entry->find(key);
     return field != nullptr && field->text() != nullptr ? *field->text() : std::string();
   };
-  return ModelReference{text("name"), text("sha256"), text("file")};
+  const Json* is_simulated = entry->find("is_simulated");
+  return ModelReference{text("name"), text("sha256"), text("file"),
+                        is_simulated != nullptr && *is_simulated == Json(true)};
 }
 
 PlanDocument parse_plan(std::string_view text, const std::string& file) {

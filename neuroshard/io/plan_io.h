@@ -31,13 +31,14 @@ struct PlanDocument {
 /// One entry of PlanDocument::model: enough to find the model again, and to know it.
 struct ModelReference {
   std::string name{};
-  std::string sha256{};  ///< of the model's file; empty for a model without one
-  std::string file{};    ///< path of a model that was asked for by its path; empty for others
+  std::string sha256{};       ///< of the model's file; empty for a model without one
+  std::string file{};         ///< path of a model that was asked for by its path; empty for others
+  bool is_simulated = false;  ///< learned from a simulation
 };
 [[nodiscard]] Json to_json(const ModelReference& model);
 
 /// The entry "compute" or "communication" of such an object; nothing if it has none. Fields that
-/// are not text count as empty: the object may have any content.
+/// are not of their type count as empty: the object may have any content.
 [[nodiscard]] std::optional<ModelReference> model_reference(const Json& models,
                                                             std::string_view kind);
 

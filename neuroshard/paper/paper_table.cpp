@@ -65,8 +65,10 @@ Json cell_json(const PaperTableCell& cell) {
     if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
     algorithms.push_back(std::move(json));
   }
-  return Json::Object{
-      {"devices", cell.devices}, {"max_dim", cell.max_dim}, {"summary", std::move(algorithms)}};
+  return Json::Object{{"devices", cell.devices},
+                      {"max_dim", cell.max_dim},
+                      {"communication_is_simulated", cell.communication_is_simulated},
+                      {"summary", std::move(algorithms)}};
 }
 
 }  // namespace
@@ -125,7 +127,9 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
           tasks, {&models, 1}, journal_of(options, name), [&](const ComparisonProgress& progress) {
             if (callbacks.on_progress) callbacks.on_progress(name, progress);
           });
-      table.cells.push_back({devices, max_dim, summarize(entries)});
+      table.cells.push_back({devices, max_dim, summarize(entries),
+                             described(*models.communication),
+                             models.communication->is_simulated()});
     }
     if (callbacks.on_devices) {
       callbacks.on_devices(std::span(table.cells).last(options.max_dims.size()));
@@ -146,6 +150,7 @@ std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
              static_cast<int>(kMostTables * devices), format_count(options.count, "task"),
              is_measured ? "part-measured (computation measured, all-to-alls predicted)"
                          : "predicted") +
+         fmt::format("communication model: {}\n", cells.front().communication) +
          table_of("mean cost [ms]", cells, mean_cost) + "\n" +
          table_of("share of tasks solved", cells, share_solved) + "\n";
 }

@@ -34,6 +34,8 @@ struct PaperTableCell {
   int devices = 0;
   std::int64_t max_dim = 0;
   std::vector<ComparisonSummary> summaries;
+  std::string communication{};  ///< `described` of the model
+  bool communication_is_simulated = false;
 };
 
 struct PaperTable {

@@ -60,7 +60,7 @@ Json models_json(const CostModels& models) {
        to_json(ModelReference{models.compute->name(), models.compute_sha256, models.compute_file})},
       {"communication",
        to_json(ModelReference{models.communication->name(), models.communication_sha256,
-                              models.communication_file})}};
+                              models.communication_file, models.communication->is_simulated()})}};
 }
 
 CostModels load_models_of_plan(const Json& made_with, const Topology& topology,

@@ -127,6 +127,9 @@ std::string comparison_text(const std::vector<ComparisonEntry>& entries,
     text += fmt::format("mean costs over the {} that every algorithm solved\n",
                         format_count(summaries.front().common, "task"));
   }
+  if (!setting.communication.empty()) {
+    text += fmt::format("communication model: {}\n", setting.communication);
+  }
   return text + notes(columns, entries, setting);
 }
 

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "neuroshard/core/interconnect.h"
-#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/report/text_table.h"
@@ -52,7 +52,8 @@ std::string links_text(const Interconnect& interconnect) {
 }
 
 std::string cluster_text(const TrainedCluster& cluster) {
-  return fmt::format("interconnect    {}: {} to {} devices, {}\n", cluster.interconnect.name,
+  return fmt::format("interconnect    {}{}: {} to {} devices, {}\n", cluster.interconnect.name,
+                     is_simulated(cluster) ? fmt::format(", {}", kSimulatedText) : "",
                      cluster.min_world_size, cluster.max_world_size,
                      links_text(cluster.interconnect));
 }
@@ -114,8 +115,7 @@ std::string models_table(const std::vector<ModelEntry>& models) {
     table.add_column(title, TextTable::Align::left);
   }
   for (const ModelEntry& entry : models) {
-    table.add_row(
-        {entry.name, entry.kind, entry.is_estimate ? "estimate" : "pre-trained", entry.origin});
+    table.add_row({entry.name, entry.kind, std::string(source_text(entry)), entry.origin});
   }
   return table.to_string();
 }

@@ -182,6 +182,10 @@ class Comparison:
     summary: Sequence[ComparisonSummary]
     #: What of the tasks lies outside of what the models were trained on, a sentence each.
     warnings: Sequence[str] = ()
+    #: The name of the model of the all-to-alls (of the first task).
+    communication_model: str = ""
+    #: True if that was learned from a simulation: "pre-trained (simulated)".
+    communication_is_simulated: bool = False
 
 
 def compare(
@@ -243,6 +247,8 @@ def compare(
         entries=[ComparisonEntry(**entry) for entry in found["entries"]],
         summary=[ComparisonSummary(**line) for line in found["summary"]],
         warnings=found["warnings"],
+        communication_model=found["communication_model"],
+        communication_is_simulated=found["communication_is_simulated"],
     )
 
 
@@ -405,6 +411,8 @@ class Model:
     is_estimate: bool
     #: The file, or the source of the numbers.
     origin: str
+    #: True if learned from a simulation: "pre-trained (simulated)".
+    is_simulated: bool = False
 
 
 def list_models() -> list[Model]:

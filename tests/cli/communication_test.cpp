@@ -74,7 +74,7 @@ TEST(CliCommunication, SimulateTrainPlan) {
       run_cli({"plan", folder.write("task.json", one_device_per_host()), "--model", model,
                "--model", "analytic-a100-40gb", "-o", folder.file("plan.json")});
   EXPECT_EQ(plan.exit_code, 0);
-  EXPECT_THAT(plan.out, HasSubstr("communication: ethernet-25g (of simulated all-to-alls)\n"));
+  EXPECT_THAT(plan.out, HasSubstr("communication: ethernet-25g, pre-trained (simulated)\n"));
   EXPECT_THAT(plan.err, Not(HasSubstr("trained on 2 to 4")));
   EXPECT_THAT(plan.err, Not(HasSubstr("local_world_size")));
 }
@@ -301,7 +301,7 @@ TEST(CliCommunication, AClusterOfTheUsersOwn) {
       run_cli({"plan", folder.write("task.json", one_device_per_host()), "--model", model,
                "--model", "analytic-a100-40gb", "-o", plan});
   EXPECT_EQ(small.exit_code, 0);
-  EXPECT_THAT(small.out, HasSubstr("communication: own (of simulated all-to-alls)\n"));
+  EXPECT_THAT(small.out, HasSubstr("communication: own, pre-trained (simulated)\n"));
   EXPECT_THAT(small.err, Not(HasSubstr("world_size")));
   // Not for other clusters: the plan says so.
   std::string large(kTask);

@@ -109,7 +109,7 @@ TEST(Cli, PlansWithTheShippedModelUnlessToldOtherwise) {
       run_cli({"plan", folder.write("task.json", kTask), "-o", folder.file("plan.json")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("computation:   cpu-xeon-2core\n"));
-  EXPECT_THAT(result.out, HasSubstr("communication: pcie4 (of simulated all-to-alls)\n"));
+  EXPECT_THAT(result.out, HasSubstr("communication: pcie4, pre-trained (simulated)\n"));
 }
 
 TEST(Cli, PlanFromAWorkload) {
@@ -320,10 +320,13 @@ TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
 
 TEST(Cli, ModelListAndShow) {
   EXPECT_THAT(expect_success({"model", "list"}),
-              testing::AllOf(HasSubstr("analytic-a100-40gb"), HasSubstr("estimate")));
+              testing::AllOf(HasSubstr("analytic-a100-40gb"), HasSubstr("estimate"),
+                             HasSubstr("communication  pre-trained (simulated)  ")));
   EXPECT_THAT(expect_success({"model", "show", "a100-40gb"}),
               HasSubstr("compute (an estimate, not measured)"));
   EXPECT_THAT(expect_success({"model", "show", "analytic-pcie4"}), HasSubstr("communication"));
+  EXPECT_THAT(expect_success({"model", "show", "pcie4"}),
+              HasSubstr("interconnect    pcie4, pre-trained (simulated): 2 to 32 devices"));
 }
 
 TEST(Cli, TheCriteoWorkloadsAreShownDrawnFromAndPlanned) {

@@ -33,6 +33,8 @@ TEST(CliJson, Descriptions) {
   EXPECT_NE(model.find("metrics")->find("unseen_tables.mape"), nullptr);
   const Json clusters = answer({"model", "show", "pcie4"}, "neuroshard/model-description/1");
   EXPECT_EQ(clusters.find("clusters")->array()->empty(), false);
+  EXPECT_EQ(*clusters.find("is_simulated"), Json(true));
+  EXPECT_EQ(*model.find("is_simulated"), Json(false));
   const Json preset = answer({"model", "show", "a100-40gb"}, "neuroshard/model-description/1");
   EXPECT_EQ(*preset.find("is_estimate"), Json(true));
   const Json workload = answer({"workload", "show", "mlperf-dlrm-dcnv2"}, "neuroshard/workload/1");

@@ -204,6 +204,8 @@ def test_models_and_workloads_are_in_the_package():
     models = {model.name: model for model in neuroshard.list_models()}
     assert not models["cpu-xeon-2core"].is_estimate
     assert models["analytic-a100-80gb"].is_estimate
+    assert not models["cpu-xeon-2core"].is_simulated
+    assert models["pcie4"].is_simulated
     assert (MODEL_FOLDER / "cpu-xeon-2core.safetensors").exists()
     dlrm = next(w for w in neuroshard.list_workloads() if w.name == "mlperf-dlrm-dcnv2")
     tables = dlrm.tables()

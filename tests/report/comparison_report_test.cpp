@@ -34,6 +34,15 @@ TEST(ComparisonText, Predicted) {
   EXPECT_THAT(text_of({entry("b", 3.0)}), Not(HasSubstr("ratio")));
 }
 
+TEST(ComparisonText, SaysWhatTheAllToAllsWereLearnedFrom) {
+  const std::vector<ComparisonEntry> entries{entry("a", 2.0)};
+  EXPECT_THAT(
+      comparison_text(
+          entries, summarize(entries, "a"),
+          {.reference = "a", .platform = "", .communication = "pcie4, pre-trained (simulated)"}),
+      HasSubstr("\ncommunication model: pcie4, pre-trained (simulated)\n"));
+}
+
 TEST(ComparisonText, Measured) {
   ComparisonEntry measured = entry("a", 2.0);
   measured.measured_ms = 2.5;
