@@ -123,7 +123,7 @@ TEST(CliOutputs, WhateverPricesSaysOnceWhatTheModelWasNotTrainedOn) {
   info.range.max_pieces = 1000;
   const std::string model = folder.file("narrow.safetensors");
   write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
                          info),
       model);
   const std::string task = folder.write("task.json", kTask);

@@ -23,7 +23,7 @@ NamedTask named(const std::string& name, std::vector<Table> tables) {
 CostModels models_of(const std::string& name) {
   CostModels models;
   models.compute = std::make_shared<NeuralComputeModel>(
-      testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
       testing_networks::wide_info(name));
   models.communication =
       std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"));

@@ -103,7 +103,7 @@ TEST(DisagreementWarnings, NoneOfASingleNetwork) {
   const Simulator two = simulator_of(1000, 3.0);
   const Simulator one(two,
                       std::make_shared<NeuralComputeModel>(
-                          testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+                          testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
                           testing_networks::wide_info()));
   EXPECT_THAT(disagreement_warnings(one, kPlan), IsEmpty());
 }
@@ -114,7 +114,7 @@ TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {
   info.range.max_embeddings = 1000;
   const std::string path = folder.file("narrow.safetensors");
   write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::resource_loads, 1),
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
                          info),
       path);
   PlanRequest request;
