@@ -71,6 +71,10 @@ class Frontier {
   }
 
   void expect_guarantees() const {
+    testing::Test::RecordProperty(
+        "largest_falls",
+        fmt::format("{:.2e} {:.2e} {:.2e} {:.2e}", fewer_lookups_.fall(), smaller_batch_.fall(),
+                    columns_less_.fall(), half_columns_.fall()));
     EXPECT_LE(fewer_lookups_.fall(), kRoundingError) << fewer_lookups_.where();
     EXPECT_LE(smaller_batch_.fall(), kRoundingError) << smaller_batch_.where();
     EXPECT_LE(columns_less_.fall(), kRoundingError) << columns_less_.where();

@@ -135,6 +135,30 @@ TEST(HottestRowShare, OfAHistogramIsItsLastBins) {
   EXPECT_EQ(hottest_row_share(with_histogram(make_table(10, 1.0), histogram), 64), 1.0);
 }
 
+/// As of a distribution, whose histogram has a little in every bin.
+TEST(HottestRowShare, OfAHistogramIsNoThousandthOfARow) {
+  ReuseHistogram histogram{};
+  histogram[0] = 1.0 - 1e-9;
+  histogram[12] = 1e-9;
+  const Table table = with_histogram(make_table(1'000'000, 1.0), histogram);
+  EXPECT_NEAR(hottest_row_share(table, 1'000), 1.0 / 1'000.0, 1e-5);
+}
+
+TEST(HottestRowShare, OfAHistogramNeverHasFewerHitsWithMoreLookups) {
+  ReuseHistogram histogram{};
+  histogram[0] = 0.989;
+  histogram[1] = 0.01;
+  histogram[2] = 0.001;
+  const Table table = with_histogram(make_table(1'000'000, 1.0), histogram);
+  double before = 0.0;
+  for (std::int64_t batch_size = 1; batch_size < 10'000; ++batch_size) {
+    const double hits = static_cast<double>(batch_size) * hottest_row_share(table, batch_size);
+    EXPECT_GE(hits, before * (1.0 - 1e-12)) << batch_size;
+    before = hits;
+  }
+  EXPECT_NEAR(before, 3.36, 0.01);
+}
+
 TEST(HottestRowShare, IsAShareForEveryTable) {
   for (const double pooling : {1e-6, 0.3, 20.0, kMaxPoolingFactor}) {
     for (const std::int64_t batch_size : {std::int64_t{1}, std::int64_t{4'096}, kMaxBatchSize}) {

@@ -31,12 +31,11 @@ TableStatistics TableStatistics::slice(double share) const {
   result.num_embeddings = rows_of_share(num_embeddings, share);
   result.pooling_factor *= share;
   result.distinct_rows *= share;
-  // The hottest row's lookups stay together as long as a slice has a whole row that is as hot.
-  double rows_as_hot = distinct_rows;
-  for (int bin = kReuseBins; bin-- > 0;) {
-    if (reuse_histogram[bin] <= 0.0) continue;
-    rows_as_hot *= reuse_histogram[bin];
-    break;
+  // The hottest row's lookups stay together as long as a slice has a whole row that is as hot. What
+  // a histogram has of less than half a row is the tail of a distribution, not a row.
+  double rows_as_hot = 0.0;
+  for (int bin = kReuseBins; bin-- > 0 && rows_as_hot < 0.5;) {
+    rows_as_hot += distinct_rows * reuse_histogram[bin];
   }
   result.hottest_row_share *= std::min(1.0 / share, std::max(rows_as_hot, 1.0));
   result.hottest_row_share = std::min(result.hottest_row_share, 1.0);

@@ -124,6 +124,17 @@ ReuseStatistics histogram_statistics(const ReuseHistogram& histogram, std::int64
   return statistics;
 }
 
+double hottest_row_hits(const ReuseStatistics& statistics) {
+  double rows = 0.0;
+  double hits = 0.0;
+  for (int bin = kReuseBins; bin-- > 0;) {
+    if (statistics.rows[bin] <= 0.0) continue;
+    rows += statistics.rows[bin];
+    hits = std::max(hits, statistics.indices[bin] / statistics.rows[bin] * std::min(rows, 1.0));
+  }
+  return hits;
+}
+
 IndexDistribution distribution_of_histogram(const ReuseHistogram& histogram,
                                             std::int64_t num_embeddings, double num_indices) {
   const ReuseStatistics target = histogram_statistics(histogram, num_embeddings, num_indices);

@@ -65,17 +65,15 @@ ReuseHistogram reuse_histogram(const Table& table, std::int64_t batch_size) {
 double hottest_row_share(const Table& table, std::int64_t batch_size) {
   if (table.reuse_histogram) {
     const ReuseStatistics reuse = reuse_statistics(table, batch_size);
-    int bin = kReuseBins - 1;
-    while (bin > 0 && reuse.rows[bin] <= 0.0) --bin;
-    return std::min(reuse.indices[bin] / std::max(reuse.rows[bin], 1.0) / reuse.num_indices, 1.0);
+    return std::min(hottest_row_hits(reuse) / reuse.num_indices, 1.0);
   }
   const IndexDistribution distribution = resolved_distribution(table, batch_size);
   double hottest = 0.0;
   double total_share = 0.0;
   for (const AccessClass& access_class : distribution.access_classes) {
     total_share += access_class.access_share;
-    hottest = std::max(hottest, access_class.access_share /
-                                    static_cast<double>(access_class.num_embeddings));
+    hottest = std::max(
+        hottest, access_class.access_share / static_cast<double>(access_class.num_embeddings));
   }
   if (total_share > 0.0) return hottest / total_share;
   if (distribution.zipf_exponent > 0.0) {

@@ -24,8 +24,8 @@ struct ReuseStatistics {
 /// `reuse_statistics(...).rows` as shares of the distinct rows.
 [[nodiscard]] ReuseHistogram reuse_histogram(const Table& table, std::int64_t batch_size);
 
-/// Share of the lookups that hit the hottest row, in (0, 1]. Of a table that gives only a histogram:
-/// as if the rows of its last bin that is not empty were hit the bin's mean count.
+/// Share of the lookups that hit the hottest row, in (0, 1]; of a table that gives only a histogram
+/// by `hottest_row_hits` (histogram_reuse.h).
 [[nodiscard]] double hottest_row_share(const Table& table, std::int64_t batch_size);
 
 /// The distribution that the table's batches are drawn from: its own, uniform if it gives none, or
