@@ -21,8 +21,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kFewestSamples = 20;
-/// Batch sizes at which samples are measured, spread over the trained range.
+/// Batch sizes at which samples are measured, spread over what the trained range has of these.
 constexpr int kBatchSizes = 3;
+constexpr std::int64_t kSmallestBatch = 64;
+constexpr std::int64_t kLargestBatch = 131'072;
 /// Samples of these are quick, so that a time limit of minutes reaches a few hundred.
 constexpr double kMaxPassBytes = 1e9;
 constexpr double kUsualMaxPassBytes = 2e8;
@@ -36,14 +38,17 @@ struct Group {
 /// The middles of equal parts of the logarithmic range, so that both ends are near.
 std::vector<Group> groups_of(const TrainedRange& range) {
   std::vector<Group> groups;
-  const double low = std::log2(static_cast<double>(range.min_batch_size));
-  const double high = std::log2(static_cast<double>(range.max_batch_size));
+  const auto within = [&](std::int64_t batch_size) {
+    return std::clamp(std::clamp(batch_size, kSmallestBatch, kLargestBatch), range.min_batch_size,
+                      range.max_batch_size);
+  };
+  const double low = std::log2(static_cast<double>(within(range.min_batch_size)));
+  const double high = std::log2(static_cast<double>(within(range.max_batch_size)));
   for (int i = 0; i < kBatchSizes; ++i) {
     const auto batch_size = static_cast<std::int64_t>(
         std::exp2(std::round(low + (high - low) * (i + 0.5) / kBatchSizes)));
     for (const Optimizer optimizer : range.optimizers) {
-      const Group group{std::clamp(batch_size, range.min_batch_size, range.max_batch_size),
-                        optimizer};
+      const Group group{within(batch_size), optimizer};
       const bool known = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
         return other.batch_size == group.batch_size && other.optimizer == group.optimizer;
       });

@@ -1,0 +1,144 @@
+// Calibration on a machine whose costs are known: another speed of the model itself.
+#include "neuroshard/refine/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "neuroshard/core/piece.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
+#include "tests/collect/scripted_device.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_collection::Action;
+using testing_collection::Script;
+using testing_collection::ScriptedDevice;
+
+constexpr double kSpeed = 1.3;
+
+/// What the model predicts for a set, times kSpeed.
+double cost_here(const ComputeCostModel& model, const PieceSet& set,
+                 const OperatorSettings& settings) {
+  std::vector<double> state(model.state_size(), 0.0);
+  std::vector<double> contribution(model.state_size());
+  for (const Piece& piece : set.pieces) {
+    const Table& table = set.table_of(piece);
+    model.encode({.num_embeddings = table.num_embeddings,
+                  .pooling_factor = table.pooling_factor,
+                  .data_type = table.data_type,
+                  .reuse_histogram = reuse_histogram(table, settings.batch_size),
+                  .distinct_rows = reuse_statistics(table, settings.batch_size).distinct_rows,
+                  .hottest_row_share = hottest_row_share(table, settings.batch_size)},
+                 piece.num_columns, settings, contribution);
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
+  }
+  return kSpeed * model.cost(state);
+}
+
+/// Half of a set's cost is the forward pass. Tells the batch size and the optimizer of a set to the
+/// script, which the scripted device does not.
+class FasterMachine final : public MeasuringDevice {
+ public:
+  explicit FasterMachine(std::shared_ptr<const ComputeCostModel> model)
+      : model_(std::move(model)), device_(script()) {}
+
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
+                                       Optimizer optimizer) override {
+    costs_[set.id] = cost_here(*model_, set, {batch_size, optimizer});
+    return device_.prepare(set, batch_size, optimizer);
+  }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override { return device_.repetitions(); }
+
+ private:
+  Script script() {
+    Script script;
+    script.time = [this](std::int64_t id, Action, int) { return 0.5 * costs_.at(id); };
+    return script;
+  }
+
+  std::shared_ptr<const ComputeCostModel> model_;
+  std::map<std::int64_t, double> costs_;
+  ScriptedDevice device_;
+};
+
+class CalibrationTest : public testing::Test {
+ protected:
+  CalibrationTest() {
+    auto info = testing_networks::wide_info("elsewhere");
+    info.range.min_batch_size = 64;
+    info.range.max_batch_size = 65'536;
+    info.range.min_columns = 4;
+    info.range.data_types = {DataType::fp32, DataType::fp16};
+    options_.model = std::make_shared<NeuralComputeModel>(
+        testing_networks::random_network(ComputeArchitecture::bounded_loads, 4), info);
+    options_.name = "here";
+    options_.folder = folder_.file("costs");
+    options_.samples = 60;
+    options_.num_threads = 1;
+    options_.backend.description.hardware =
+        Json::Object{{"kind", "cpu"}, {"name", "this machine"}, {"num_cores", 2}};
+    options_.backend.description.operator_info =
+        Json::Object{{"name", "test"}, {"version", 1}, {"num_threads", 2}};
+    options_.backend.make = [this] {
+      ++backends_made_;
+      return one_device(std::make_unique<FasterMachine>(options_.model));
+    };
+  }
+
+  TemporaryFolder folder_;
+  CalibrationOptions options_;
+  int backends_made_ = 0;
+};
+
+TEST_F(CalibrationTest, FindsTheSpeedOfTheMachine) {
+  const CalibrationResult result = calibrate(options_, {});
+  EXPECT_EQ(result.samples, 60);
+  EXPECT_NEAR(result.speed, kSpeed, 0.03);
+  EXPECT_NEAR(result.before.median, 1.0 - 1.0 / kSpeed, 0.03);
+  EXPECT_LT(result.after.median, 0.03);
+  EXPECT_LT(result.validation.median, 0.05);
+  EXPECT_EQ(result.model->name(), "here");
+  EXPECT_THAT(result.model->hardware(), testing::HasSubstr("this machine"));
+  EXPECT_EQ(backends_made_, 1);  // one arena for all batch sizes
+}
+
+TEST_F(CalibrationTest, ReportsEverySampleOnce) {
+  std::int64_t last = 0;
+  calibrate(options_, [&](const CollectionProgress& progress) {
+    EXPECT_EQ(progress.requested, 60);
+    EXPECT_EQ(progress.done, last + 1);
+    last = progress.done;
+  });
+  EXPECT_EQ(last, 60);
+}
+
+TEST_F(CalibrationTest, ARunThatWasStoppedGoesOn) {
+  const CalibrationResult whole = calibrate(options_, {});
+  const std::string file = calibration_files(options_).back();
+  const std::string text = read_file(file);
+  write_file(file, text.substr(0, text.rfind("\n{") + 1));  // without its last sample
+  int measured = 0;
+  const CalibrationResult again =
+      calibrate(options_, [&](const CollectionProgress&) { ++measured; });
+  EXPECT_EQ(measured, 1);
+  EXPECT_EQ(again.samples, whole.samples);
+  EXPECT_EQ(again.speed, whole.speed);
+}
+
+TEST_F(CalibrationTest, SaysThatTheTimeWasTooShort) {
+  options_.time_limit_seconds = 1e-9;
+  EXPECT_EQ(input_error([&] { (void)calibrate(options_, {}); }),
+            "calibration: expected at least 20 measured samples: a longer time limit, got 0");
+}
+
+}  // namespace
+}  // namespace neuroshard
