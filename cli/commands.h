@@ -5,6 +5,7 @@
 
 namespace neuroshard::cli {
 
+void add_calibrate_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_collect_command(CLI::App& app);
 void add_compare_command(CLI::App& app);

@@ -20,6 +20,7 @@
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/task_files.h"
 #include "neuroshard/paper/ablations.h"
@@ -49,7 +50,7 @@ void refuse_outputs_that_are_inputs(const CompareOptions& options,
   refuse_output_that_is_input(options.output, {options.journal});
 }
 
-void run(const CompareOptions& options) {
+void run(CompareOptions& options) {
   const std::vector<std::string> task_files = find_task_files(options.tasks);
   refuse_outputs_that_are_inputs(options, task_files);
   if (!options.output.empty()) require_writable(options.output);
@@ -70,6 +71,7 @@ void run(const CompareOptions& options) {
         [&](const ComparisonProgress& progress) { line.show(progress_text(progress)); });
   }
   if (!platform.empty()) simulate_communication(tasks, platform, entries);
+  options.setting.warnings = comparison_warnings(tasks, {&models, 1});
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.setting.reference);
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));
@@ -79,7 +81,10 @@ void run(const CompareOptions& options) {
         *models.compute,
         measurement_difference(*models.compute, run_options.measuring->description));
   }
-  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, options.setting));
+  print_warnings(options.setting.warnings);
+  ComparisonSetting setting = options.setting;
+  setting.communication = described(*models.communication);
+  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
 }
 
 }  // namespace

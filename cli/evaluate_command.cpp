@@ -24,6 +24,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/report/evaluation_report.h"
 
 namespace neuroshard::cli {
@@ -105,10 +106,11 @@ void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
 void run(EvaluateOptions& options) {
   const PlanDocument document = read_plan(options.plan);
   require_valid(document, options.plan);
-  const auto [models, warnings, notes] = models_of_plan(document, options.models, options.plan);
-  const Simulator simulator(document.task, models.compute, models.communication);
-  options.warnings = warnings;
-  options.notes = notes;
+  const ModelsOfPlan found = models_of_plan(document, options.models, options.plan);
+  const Simulator simulator(document.task, found.models.compute, found.models.communication);
+  options.warnings = prediction_warnings(found.models, simulator, document.plan);
+  options.warnings.insert(options.warnings.end(), found.changes.begin(), found.changes.end());
+  options.notes = found.notes;
   if (!options.platform.empty()) {
     evaluate_on_cluster(simulator, document.plan, options);
     return;

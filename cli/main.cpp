@@ -45,6 +45,7 @@ int run(int argc, char** argv) {
   neuroshard::cli::add_workload_command(app);
   neuroshard::cli::add_collect_command(app);
   neuroshard::cli::add_train_command(app);
+  neuroshard::cli::add_calibrate_command(app);
   neuroshard::cli::add_refine_model_command(app);
   neuroshard::cli::add_plan_command(app);
   neuroshard::cli::add_price_command(app);

@@ -41,7 +41,8 @@ void show(const ModelOptions& options) {
 void test(const ModelOptions& options) {
   const CostModels models = load_cost_models({options.model}, Topology{});
   if (!options.again.empty() && options.again.size() != options.costs.size()) {
-    throw InputError("--again", fmt::format("as many files as were given, {}", options.costs.size()),
+    throw InputError("--again",
+                     fmt::format("as many files as were given, {}", options.costs.size()),
                      fmt::format("{}", options.again.size()));
   }
   if (!options.samples.empty()) {
@@ -52,7 +53,8 @@ void test(const ModelOptions& options) {
   std::vector<FileTest> tests;
   for (std::size_t i = 0; i < options.costs.size(); ++i) {
     const std::string again = options.again.empty() ? "" : options.again[i];
-    tests.push_back({options.costs[i], test_compute_model(*models.compute, options.costs[i], again)});
+    tests.push_back(
+        {options.costs[i], test_compute_model(*models.compute, options.costs[i], again)});
   }
   if (!options.samples.empty()) write_file(options.samples, tested_samples_lines(tests));
   fmt::print("{}", options.json ? to_line(model_tests_json(options.model, tests)) + "\n"

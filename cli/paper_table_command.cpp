@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output_files.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/io/file.h"
@@ -52,8 +53,9 @@ void run(PaperTableCommand& options) {
       (void)std::fflush(stdout);  // the next table may take an hour
     };
   }
-  const std::string document =
-      to_document(paper_table_json(run_paper_table(table, comparison, callbacks)));
+  const PaperTable found = run_paper_table(table, comparison, callbacks);
+  print_warnings(found.warnings);
+  const std::string document = to_document(paper_table_json(found));
   if (options.json) fmt::print("{}", document);
   if (!options.output.empty()) write_file(options.output, document);
 }

@@ -69,7 +69,8 @@ void run(const CLI::App& command, PlanOptions& options) {
 
 void add_plan_command(CLI::App& app) {
   auto options = std::make_shared<PlanOptions>();
-  CLI::App* command = app.add_subcommand("plan", "Find the sharding plan of lowest cost");
+  CLI::App* command =
+      app.add_subcommand("plan", "Search for the sharding plan of lowest predicted cost");
   add_task_options(*command, options->task);
   command->add_option("--like", options->like,
                       "Make this plan again: its task, options and models (.json)");

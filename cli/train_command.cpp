@@ -15,6 +15,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/paper/baselines_report.h"
 #include "neuroshard/paper/communication_baselines.h"
@@ -36,6 +37,9 @@ struct TrainComputeOptions {
   std::uint64_t seed = 0;
   int threads = 0;
   std::string name;
+  std::string from;
+  double learning_rate = 0.0;
+  int batch_size = 0;
   bool json = false;
 };
 
@@ -72,6 +76,16 @@ std::string name_of(const Options& options) {
                               : options.name;
 }
 
+/// Throws InputError for a model of another kind or architecture.
+std::shared_ptr<const NeuralComputeModel> bounded_model(const std::string& name) {
+  const auto model =
+      std::dynamic_pointer_cast<const NeuralComputeModel>(load_named_models({name}, {}).compute);
+  if (!model || model->architecture() != ComputeArchitecture::bounded_loads) {
+    throw InputError("--from", "a trained computation model of bounded loads", name);
+  }
+  return model;
+}
+
 void run(const TrainComputeOptions& options) {
   refuse_output_that_is_input(options.output, options.costs);
   const ComputeArchitecture architecture =
@@ -80,7 +94,14 @@ void run(const TrainComputeOptions& options) {
                                         ? ComputeTrainingOptions::published()
                                         : ComputeTrainingOptions{};
   if (options.members > 0) training.members = options.members;
+  if (!options.from.empty()) {
+    training.initial = bounded_model(options.from);
+    training.members = training.initial->num_members();
+    training.loop = adapting_loop();
+  }
   if (options.epochs > 0) training.loop.epochs = options.epochs;
+  if (options.learning_rate > 0.0) training.loop.learning_rate = options.learning_rate;
+  if (options.batch_size > 0) training.loop.batch_size = options.batch_size;
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);
@@ -111,6 +132,18 @@ void add_compute(CLI::App& train) {
       ->add_option("--members", options->members,
                    "Networks of the ensemble; 0: the architecture's default")
       ->check(integer_between(0, kMaxMembers))
+      ->capture_default_str();
+  command->add_option("--from", options->from,
+                      "Go on from this model, for example of another machine: adapts it");
+  command
+      ->add_option("--learning-rate", options->learning_rate,
+                   "At the start; 0: the architecture's default")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      ->add_option("--batch-size", options->batch_size,
+                   "Samples of a step of training; 0: the architecture's default")
+      ->check(integer_between(0, 1'000'000))
       ->capture_default_str();
   add_training_options(*command, *options);
   command->callback([options] { run(*options); });

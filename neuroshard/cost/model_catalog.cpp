@@ -187,6 +187,16 @@ std::string find_model_file(const std::string& name) {
   return "";
 }
 
+std::string_view source_text(const ModelEntry& entry) {
+  if (entry.is_estimate) return "estimate";
+  return entry.is_simulated ? kSimulatedText : "pre-trained";
+}
+
+std::string described(const CommunicationCostModel& model) {
+  if (model.is_estimate()) return model.name() + " (an estimate, not measured)";
+  return model.is_simulated() ? fmt::format("{}, {}", model.name(), kSimulatedText) : model.name();
+}
+
 std::vector<ModelEntry> list_models() {
   std::vector<ModelEntry> entries;
   for_each_model_file([&](const std::string& path) {
@@ -198,7 +208,8 @@ std::vector<ModelEntry> list_models() {
         return;
       }
       for (const TrainedCluster& cluster : communication_model_from(file, path).info.clusters) {
-        entries.push_back({cluster.interconnect.name, "communication", false, path});
+        entries.push_back(
+            {cluster.interconnect.name, "communication", false, path, is_simulated(cluster)});
       }
     } catch (const InputError&) {
       entries.push_back({name, "unreadable", false, path});
@@ -219,7 +230,14 @@ std::vector<ModelEntry> list_models() {
 
 ModelEntry find_model(const std::string& name) {
   if (const std::string file = find_model_file(name); !file.empty()) {
-    return {name, ModelFile(file).kind(), false, file};
+    const ModelFile opened(file);
+    ModelEntry entry{name, opened.kind(), false, file};
+    if (entry.kind == "communication") {
+      const CommunicationModelFile model = communication_model_from(opened, file);
+      entry.is_simulated =
+          std::all_of(model.info.clusters.begin(), model.info.clusters.end(), is_simulated);
+    }
+    return entry;
   }
   for (const ModelEntry& entry : list_models()) {
     if (entry.name == name || entry.name == std::string(kAnalyticPrefix) + name) return entry;

@@ -28,8 +28,18 @@ struct ModelEntry {
   std::string name{};  ///< what `--model` takes
   std::string kind{};  ///< "compute" or "communication"; "unreadable" for a broken file
   bool is_estimate = false;
-  std::string origin{};  ///< file, or the source of the preset's numbers
+  std::string origin{};       ///< file, or the source of the preset's numbers
+  bool is_simulated = false;  ///< learned from a simulation; of a file, all its clusters
 };
+
+/// What people are told of a model that was learned from a simulation.
+inline constexpr std::string_view kSimulatedText = "pre-trained (simulated)";
+
+/// "estimate", "pre-trained" or "pre-trained (simulated)".
+[[nodiscard]] std::string_view source_text(const ModelEntry& entry);
+
+/// The model's name, and of a model that is an estimate or was learned from a simulation, that.
+[[nodiscard]] std::string described(const CommunicationCostModel& model);
 
 /// The default model: measured on the machine that this project ships data of.
 inline constexpr const char* kDefaultComputeModel = "cpu-xeon-2core";

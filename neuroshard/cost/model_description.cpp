@@ -14,6 +14,7 @@ Json to_json(const ModelEntry& entry) {
   return Json::Object{{"name", entry.name},
                       {"kind", entry.kind},
                       {"is_estimate", entry.is_estimate},
+                      {"is_simulated", entry.is_simulated},
                       {"origin", entry.origin}};
 }
 
@@ -28,6 +29,7 @@ Json model_json(const ModelEntry& entry) {
                            {"name", entry.name},
                            {"kind", entry.kind},
                            {"is_estimate", entry.is_estimate},
+                           {"is_simulated", entry.is_simulated},
                            {"origin", entry.origin}};
   if (entry.is_estimate) return json;
   const ModelFile file(entry.origin);

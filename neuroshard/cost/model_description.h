@@ -6,7 +6,7 @@
 
 namespace neuroshard {
 
-/// {"name": ..., "kind": ..., "is_estimate": ..., "origin": ...}
+/// {"name": ..., "kind": ..., "is_estimate": ..., "is_simulated": ..., "origin": ...}
 [[nodiscard]] Json to_json(const ModelEntry& entry);
 
 /// "neuroshard/models/1": all models that can be asked for by name.

@@ -116,8 +116,10 @@ Json comparison_document(const CostModels& models, const std::vector<ComparisonE
   Json document = Json::Object{{"format", kComparisonFormat},
                                {"compute_model", models.compute->name()},
                                {"communication_model", models.communication->name()},
+                               {"communication_is_simulated", models.communication->is_simulated()},
                                {"reference", setting.reference}};
   if (!setting.platform.empty()) document.set("platform", setting.platform);
+  document.set("warnings", Json::Array(setting.warnings.begin(), setting.warnings.end()));
   document.set("summary", std::move(summary_array));
   document.set("entries", std::move(entry_array));
   return document;

@@ -22,10 +22,13 @@ inline constexpr std::string_view kComparisonFormat = "neuroshard/comparison/1";
 /// Throws InputError for fields missing, unknown or out of range.
 [[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);
 
-/// The reference and the cluster of a comparison.
+/// What a comparison's figures are to be read with.
 struct ComparisonSetting {
-  std::string reference;  ///< algorithm that ratios are to
-  std::string platform;   ///< cluster on which measured plans' all-to-alls were simulated; or empty
+  std::string reference{};  ///< algorithm that ratios are to
+  std::string platform{};   ///< cluster on which measured plans' all-to-alls were simulated; or
+                            ///< empty
+  std::vector<std::string> warnings{};  ///< a line each, as of comparison_warnings
+  std::string communication{};  ///< `described` of the model; empty: the text does not say it
 };
 
 /// The whole result.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -130,28 +131,27 @@ Json ComparisonRun::comparison_json(const CostModels& models,
   return result;
 }
 
-std::span<const std::size_t> ComparisonRun::next_group(const std::vector<NamedTask>& tasks,
-                                                       std::span<const std::size_t> open,
-                                                       std::size_t first) const {
+std::size_t ComparisonRun::group_size(const std::vector<NamedTask>& tasks,
+                                      std::size_t first) const {
   const std::size_t most = options_.measuring ? kTasksTogether : 1;
   std::size_t size = 1;
-  while (size < most && first + size < open.size() &&
-         can_be_measured_together(tasks[open[first]].task, tasks[open[first + size]].task)) {
+  while (size < most && first + size < tasks.size() &&
+         can_be_measured_together(tasks[first].task, tasks[first + size].task)) {
     ++size;
   }
-  return open.subspan(first, size);
+  return size;
 }
 
 std::vector<std::vector<ComparisonEntry>> ComparisonRun::compare_group(
-    const std::vector<NamedTask>& tasks, std::span<const std::size_t> group,
+    const std::vector<NamedTask>& tasks, std::size_t first, std::size_t size,
     std::span<const CostModels> models) {
   std::vector<ComparisonTask> simulated;
-  for (const std::size_t task : group) {
+  for (std::size_t task = first; task < first + size; ++task) {
     const CostModels& own = models.size() == 1 ? models.front() : models[task];
     simulated.push_back({tasks[task].name, std::make_shared<Simulator>(
                                                tasks[task].task, own.compute, own.communication)});
   }
-  const std::vector<SpeedControl> sets = controls(tasks[group.front()].task, group.front());
+  const std::vector<SpeedControl> sets = controls(tasks[first].task, first);
   return compare_on_tasks(simulated, planners_, options_.planner, backend(), sets);
 }
 
@@ -161,33 +161,37 @@ std::vector<ComparisonEntry> ComparisonRun::compare(
     const std::function<void(const ComparisonProgress&)>& on_progress) {
   std::optional<ComparisonJournal> journal;
   if (!journal_file.empty()) journal.emplace(journal_file, comparison_json(models.front(), tasks));
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<std::size_t> open;
-  std::vector<std::vector<ComparisonEntry>> by_task(tasks.size());
+  std::vector<std::optional<std::vector<ComparisonEntry>>> by_task(tasks.size());
+  std::size_t open = tasks.size();
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const auto* done = journal ? journal->find(static_cast<std::int64_t>(i)) : nullptr;
-    if (done != nullptr) {
-      by_task[i] = *done;
-    } else {
-      open.push_back(i);
-    }
+    if (done == nullptr) continue;
+    by_task[i] = *done;
+    --open;
   }
-  for (std::size_t next = 0; next < open.size();) {
-    const std::span<const std::size_t> group = next_group(tasks, open, next);
-    const auto results = compare_group(tasks, group, models);
-    for (std::size_t i = 0; i < group.size(); ++i) {
-      by_task[group[i]] = results[i];
-      if (journal) journal->append(static_cast<std::int64_t>(group[i]), results[i]);
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t done_now = 0;
+  for (std::size_t first = 0, size = 0; first < tasks.size(); first += size) {
+    size = group_size(tasks, first);
+    const auto group = std::span(by_task).subspan(first, size);
+    if (std::all_of(group.begin(), group.end(), [](const auto& task) { return !!task; })) continue;
+    auto results = compare_group(tasks, first, size, models);
+    for (std::size_t i = 0; i < size; ++i) {
+      if (group[i]) continue;
+      if (journal) journal->append(static_cast<std::int64_t>(first + i), results[i]);
+      group[i] = std::move(results[i]);
+      ++done_now;
     }
-    next += group.size();
     if (!on_progress) continue;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    const double seconds_each = elapsed.count() / static_cast<double>(next);
-    on_progress({tasks.size() - open.size() + next, tasks.size(),
-                 seconds_each * static_cast<double>(open.size() - next)});
+    const std::size_t left = open - done_now;
+    on_progress({tasks.size() - left, tasks.size(),
+                 elapsed.count() / static_cast<double>(done_now) * static_cast<double>(left)});
   }
   std::vector<ComparisonEntry> entries;
-  for (const auto& of_task : by_task) entries.insert(entries.end(), of_task.begin(), of_task.end());
+  for (const auto& of_task : by_task) {
+    entries.insert(entries.end(), of_task->begin(), of_task->end());
+  }
   return entries;
 }
 

@@ -59,9 +59,12 @@ class ComparisonRun {
 
   /// The entries of all tasks, in their order. `models` are one pair for all tasks, or one for
   /// each, whose computation model is the same. `journal` is a file of results task by task with
-  /// which a run that was stopped goes on; may be empty. `on_progress` is called after each group
-  /// of tasks. Throws InputError for the journal of another comparison, and if no control has the
-  /// batch size and optimizer of a task; MachineError as the backend does.
+  /// which a run that was stopped goes on; may be empty. Of a group that was stopped between two
+  /// tasks all plans are measured again, together as they would have been, and those of the missing
+  /// tasks are kept: so the result does not depend on where a run was stopped, but for the times.
+  /// `on_progress` is called after each group of tasks. Throws InputError for the journal of
+  /// another comparison, and if no control has the batch size and optimizer of a task; MachineError
+  /// as the backend does.
   [[nodiscard]] std::vector<ComparisonEntry> compare(
       const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
       const std::string& journal = "",
@@ -71,12 +74,13 @@ class ComparisonRun {
   /// Everything that a journal's results depend on.
   [[nodiscard]] Json comparison_json(const CostModels& models,
                                      const std::vector<NamedTask>& tasks) const;
-  /// The open tasks from `open[first]` on that are planned, and measured, together.
-  [[nodiscard]] std::span<const std::size_t> next_group(const std::vector<NamedTask>& tasks,
-                                                        std::span<const std::size_t> open,
-                                                        std::size_t first) const;
+  /// How many tasks from number `first` on are planned, and measured, together. It does not depend
+  /// on which of them are done already.
+  [[nodiscard]] std::size_t group_size(const std::vector<NamedTask>& tasks,
+                                       std::size_t first) const;
+  /// The entries of the `size` tasks from number `first` on.
   [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_group(
-      const std::vector<NamedTask>& tasks, std::span<const std::size_t> group,
+      const std::vector<NamedTask>& tasks, std::size_t first, std::size_t size,
       std::span<const CostModels> models);
   /// Samples to measure with these tasks' plans; none if no files of them were given.
   [[nodiscard]] std::vector<SpeedControl> controls(const Task& task, std::size_t group) const;

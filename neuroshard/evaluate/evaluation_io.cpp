@@ -41,12 +41,14 @@ Json to_json(const PlanEvaluation& evaluation) {
                                {"interval", evaluation.interval[d]}};
     set_costs(device, "predicted", evaluation.predicted.devices[d]);
     set_costs(device, "measured", evaluation.measured.devices[d]);
+    device.set("part_measured_total_ms", evaluation.measured.devices[d].total_ms());
     devices.push_back(std::move(device));
   }
   return Json::Object{
       {"format", "neuroshard/evaluation/1"},
       {"predicted_ms", evaluation.predicted.cost_ms},
       {"measured_ms", evaluation.measured.cost_ms},
+      {"part_measured_ms", evaluation.measured.cost_ms},
       {"compute_mape", evaluation.compute_mape},
       {"compute_tau", evaluation.compute_tau ? Json(*evaluation.compute_tau) : Json()},
       {"devices", std::move(devices)}};

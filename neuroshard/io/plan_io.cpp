@@ -69,7 +69,7 @@ PlanCost plan_cost_from_json(const JsonReader& reader, int world_size) {
 
 PlanDocument plan_from_json(const JsonReader& reader) {
   reader.expect_format(kPlanFormat);
-  reader.allow_fields({"format", "task", "shards", "predicted", "model", "search"});
+  reader.allow_fields({"format", "task", "shards", "predicted", "model", "search", "warnings"});
   PlanDocument document;
   document.task = task_from_json(reader.field("task"));
   const TableIndex tables = index_by_name(document.task);
@@ -82,6 +82,11 @@ PlanDocument plan_from_json(const JsonReader& reader) {
   }
   if (const auto model = reader.optional_field("model")) document.model = model->object();
   if (const auto search = reader.optional_field("search")) document.search = search->object();
+  if (const auto warnings = reader.optional_field("warnings")) {
+    for (std::size_t i = 0; i < warnings->array_size(); ++i) {
+      document.warnings.push_back(warnings->element(i).text());
+    }
+  }
   return document;
 }
 
@@ -126,6 +131,7 @@ Json to_json(const ModelReference& model) {
   json.set("name", model.name);
   if (!model.sha256.empty()) json.set("sha256", model.sha256);
   if (!model.file.empty()) json.set("file", model.file);
+  if (model.is_simulated) json.set("is_simulated", true);
   return json;
 }
 
@@ -136,7 +142,9 @@ std::optional<ModelReference> model_reference(const Json& models, std::string_vi
     const Json* field = entry->find(key);
     return field != nullptr && field->text() != nullptr ? *field->text() : std::string();
   };
-  return ModelReference{text("name"), text("sha256"), text("file")};
+  const Json* is_simulated = entry->find("is_simulated");
+  return ModelReference{text("name"), text("sha256"), text("file"),
+                        is_simulated != nullptr && *is_simulated == Json(true)};
 }
 
 PlanDocument parse_plan(std::string_view text, const std::string& file) {
@@ -155,6 +163,9 @@ std::string plan_text(const PlanDocument& document) {
   if (document.predicted) json.set("predicted", to_json(*document.predicted));
   json.set("model", document.model);
   json.set("search", document.search);
+  if (!document.warnings.empty()) {
+    json.set("warnings", Json::Array(document.warnings.begin(), document.warnings.end()));
+  }
   return to_document(json);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/io/json/json.h"
@@ -23,18 +24,21 @@ struct PlanDocument {
   /// How the plan was found: algorithm, seed, options, statistics, lower bound. An object of any
   /// content.
   Json search = Json::Object{};
+  /// Reasons to trust the prediction less, a sentence each.
+  std::vector<std::string> warnings{};
 };
 
 /// One entry of PlanDocument::model: enough to find the model again, and to know it.
 struct ModelReference {
   std::string name{};
-  std::string sha256{};  ///< of the model's file; empty for a model without one
-  std::string file{};    ///< path of a model that was asked for by its path; empty for others
+  std::string sha256{};       ///< of the model's file; empty for a model without one
+  std::string file{};         ///< path of a model that was asked for by its path; empty for others
+  bool is_simulated = false;  ///< learned from a simulation
 };
 [[nodiscard]] Json to_json(const ModelReference& model);
 
 /// The entry "compute" or "communication" of such an object; nothing if it has none. Fields that
-/// are not text count as empty: the object may have any content.
+/// are not of their type count as empty: the object may have any content.
 [[nodiscard]] std::optional<ModelReference> model_reference(const Json& models,
                                                             std::string_view kind);
 

@@ -11,6 +11,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/report/text_table.h"
 #include "neuroshard/workload/workload_catalog.h"
 
@@ -64,8 +65,10 @@ Json cell_json(const PaperTableCell& cell) {
     if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
     algorithms.push_back(std::move(json));
   }
-  return Json::Object{
-      {"devices", cell.devices}, {"max_dim", cell.max_dim}, {"summary", std::move(algorithms)}};
+  return Json::Object{{"devices", cell.devices},
+                      {"max_dim", cell.max_dim},
+                      {"communication_is_simulated", cell.communication_is_simulated},
+                      {"summary", std::move(algorithms)}};
 }
 
 }  // namespace
@@ -106,30 +109,34 @@ std::vector<std::string> paper_table_journals(const PaperTableOptions& options) 
   return paths;
 }
 
-std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
-                                            ComparisonRun& comparison,
-                                            const PaperTableCallbacks& callbacks) {
+PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comparison,
+                           const PaperTableCallbacks& callbacks) {
   const Workload workload = find_workload(options.workload, options.workload_seed);
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) throw InputError(options.folder, "a folder to write to", error.message());
-  std::vector<PaperTableCell> cells;
+  PaperTable table;
+  TaskWarnings warnings;
   for (const int devices : options.devices) {
     for (const std::int64_t max_dim : options.max_dims) {
       const std::vector<NamedTask> tasks = paper_tasks(options, workload, devices, max_dim);
       const CostModels models = load_cost_models(options.models, tasks.front().task.topology);
+      add_warnings(tasks, {&models, 1}, warnings);
       const std::string name = cell_name(devices, max_dim);
       const std::vector<ComparisonEntry> entries = comparison.compare(
           tasks, {&models, 1}, journal_of(options, name), [&](const ComparisonProgress& progress) {
             if (callbacks.on_progress) callbacks.on_progress(name, progress);
           });
-      cells.push_back({devices, max_dim, summarize(entries)});
+      table.cells.push_back({devices, max_dim, summarize(entries),
+                             described(*models.communication),
+                             models.communication->is_simulated()});
     }
     if (callbacks.on_devices) {
-      callbacks.on_devices(std::span(cells).last(options.max_dims.size()));
+      callbacks.on_devices(std::span(table.cells).last(options.max_dims.size()));
     }
   }
-  return cells;
+  table.warnings = warnings.lines();
+  return table;
 }
 
 std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
@@ -141,15 +148,19 @@ std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
              "algorithm solved, by largest dimension\n",
              format_count(devices, "device"), static_cast<int>(kFewestTables * devices),
              static_cast<int>(kMostTables * devices), format_count(options.count, "task"),
-             is_measured ? "measured" : "predicted") +
+             is_measured ? "part-measured (computation measured, all-to-alls predicted)"
+                         : "predicted") +
+         fmt::format("communication model: {}\n", cells.front().communication) +
          table_of("mean cost [ms]", cells, mean_cost) + "\n" +
          table_of("share of tasks solved", cells, share_solved) + "\n";
 }
 
-Json paper_table_json(std::span<const PaperTableCell> cells) {
-  Json::Array array;
-  for (const PaperTableCell& cell : cells) array.push_back(cell_json(cell));
-  return Json::Object{{"format", "neuroshard/paper-table/1"}, {"cells", std::move(array)}};
+Json paper_table_json(const PaperTable& table) {
+  Json::Array cells;
+  for (const PaperTableCell& cell : table.cells) cells.push_back(cell_json(cell));
+  return Json::Object{{"format", "neuroshard/paper-table/1"},
+                      {"warnings", Json::Array(table.warnings.begin(), table.warnings.end())},
+                      {"cells", std::move(cells)}};
 }
 
 }  // namespace neuroshard

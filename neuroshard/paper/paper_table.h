@@ -34,6 +34,14 @@ struct PaperTableCell {
   int devices = 0;
   std::int64_t max_dim = 0;
   std::vector<ComparisonSummary> summaries;
+  std::string communication{};  ///< `described` of the model
+  bool communication_is_simulated = false;
+};
+
+struct PaperTable {
+  std::vector<PaperTableCell> cells{};  ///< by devices and then by dimension
+  /// A line each: what of the cells' tasks lies outside of what the models were trained on.
+  std::vector<std::string> warnings{};
 };
 
 struct PaperTableCallbacks {
@@ -52,18 +60,18 @@ struct PaperTableCallbacks {
 /// The files in `folder` that are written, and read by a run that goes on.
 [[nodiscard]] std::vector<std::string> paper_table_journals(const PaperTableOptions& options);
 
-/// All cells, by devices and then by dimension. Throws InputError for a folder that cannot be
-/// written, and as `comparison` does.
-[[nodiscard]] std::vector<PaperTableCell> run_paper_table(const PaperTableOptions& options,
-                                                          ComparisonRun& comparison,
-                                                          const PaperTableCallbacks& callbacks);
+/// The whole table. Throws InputError for a folder that cannot be written, and as `comparison`
+/// does.
+[[nodiscard]] PaperTable run_paper_table(const PaperTableOptions& options,
+                                         ComparisonRun& comparison,
+                                         const PaperTableCallbacks& callbacks);
 
 /// Two tables of the cells of one number of devices, one line per algorithm, one column per largest
-/// dimension: mean costs, measured if `is_measured`, and shares of tasks solved.
+/// dimension: mean costs, with measured computation if `is_measured`, and shares of tasks solved.
 [[nodiscard]] std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
                                            std::span<const PaperTableCell> cells);
 
 /// "neuroshard/paper-table/1".
-[[nodiscard]] Json paper_table_json(std::span<const PaperTableCell> cells);
+[[nodiscard]] Json paper_table_json(const PaperTable& table);
 
 }  // namespace neuroshard

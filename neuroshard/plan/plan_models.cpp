@@ -60,7 +60,7 @@ Json models_json(const CostModels& models) {
        to_json(ModelReference{models.compute->name(), models.compute_sha256, models.compute_file})},
       {"communication",
        to_json(ModelReference{models.communication->name(), models.communication_sha256,
-                              models.communication_file})}};
+                              models.communication_file, models.communication->is_simulated()})}};
 }
 
 CostModels load_models_of_plan(const Json& made_with, const Topology& topology,
@@ -127,13 +127,8 @@ ModelsOfPlan models_of_plan(const PlanDocument& document, const std::vector<std:
                             const std::string& file) {
   ModelsOfPlan found;
   found.models = load_models_of_plan(document.model, document.task.topology, names, file);
-  found.warnings = model_warnings(found.models, document.task);
   found.notes = model_notes(found.models, document.task.topology);
-  if (names.empty()) {
-    for (std::string& line : changed_models(document.model, found.models)) {
-      found.warnings.push_back(std::move(line));
-    }
-  }
+  if (names.empty()) found.changes = changed_models(document.model, found.models);
   return found;
 }
 

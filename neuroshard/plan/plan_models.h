@@ -37,12 +37,13 @@ namespace neuroshard {
 
 struct ModelsOfPlan {
   CostModels models{};
-  std::vector<std::string> warnings{};  ///< a line each
-  std::vector<std::string> notes{};     ///< likewise
+  /// A line each, as of changed_models; empty if models were asked for.
+  std::vector<std::string> changes{};
+  std::vector<std::string> notes{};  ///< likewise, as of model_notes
 };
 
-/// The models by which a plan is priced or evaluated, as load_models_of_plan finds them, with all
-/// warnings about them.
+/// The models by which a plan is priced or evaluated, as load_models_of_plan finds them, with what
+/// is to be said about them.
 [[nodiscard]] ModelsOfPlan models_of_plan(const PlanDocument& document,
                                           const std::vector<std::string>& names,
                                           const std::string& file);

@@ -12,6 +12,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/search_json.h"
 
@@ -118,15 +119,19 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   planned.stats = std::move(found.stats);
   if (request.lower_bound) planned.lower_bound_ms = lower_bound_ms(simulator);
   planned.member_ranges = simulator.member_ranges(found.plan);
-  planned.warnings = model_warnings(models, task);
+  planned.warnings = prediction_warnings(models, simulator, found.plan);
   planned.notes = model_notes(models, task.topology);
   if (request.baselines) {
     for (const std::unique_ptr<Planner>& baseline : make_baselines()) {
       planned.baselines.push_back(outcome_of(*baseline, simulator, request.options));
     }
   }
-  planned.document = {task, std::move(found.plan), std::move(found.predicted), models_json(models),
-                      search_json(planned, planner, request)};
+  planned.document = {task,
+                      std::move(found.plan),
+                      std::move(found.predicted),
+                      models_json(models),
+                      search_json(planned, planner, request),
+                      planned.warnings};
   return planned;
 }
 
@@ -160,15 +165,17 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   PricedPlan priced;
   ModelsOfPlan found = models_of_plan(document, request.models, file);
   priced.models = std::move(found.models);
-  priced.warnings = std::move(found.warnings);
   priced.notes = std::move(found.notes);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
+  priced.warnings = prediction_warnings(priced.models, simulator, document.plan);
   if (request.lower_bound) priced.lower_bound_ms = lower_bound_ms(simulator);
   priced.member_ranges = simulator.member_ranges(document.plan);
   priced.document = document;
   priced.document.predicted = simulator.cost(document.plan);
   priced.document.model = models_json(priced.models);
   priced.document.search = search_of_priced(document, priced, request.lower_bound);
+  priced.document.warnings = priced.warnings;
+  for (std::string& line : found.changes) priced.warnings.push_back(std::move(line));
   return priced;
 }
 

@@ -48,7 +48,8 @@ std::string share(const std::optional<double>& value) {
 std::vector<std::string> titles_of(const Columns& columns) {
   std::vector<std::string> titles{"solved", "predicted ms", "wins", "time ms"};
   if (columns.measured) {
-    titles.insert(titles.end(), {"measured ms", "measured compute ms", "measured wins", "gap"});
+    titles.insert(titles.end(),
+                  {"part-measured ms", "measured compute ms", "part-measured wins", "gap"});
   }
   if (columns.controlled) titles.emplace_back("less drift");
   if (columns.related) titles.insert(titles.end(), {"ratio", "worst"});
@@ -91,7 +92,8 @@ std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& en
   std::string text;
   if (columns.measured) {
     text += fmt::format(
-        "measured: computation run here, all-to-alls {}; gap: mean of |predicted/measured - 1|\n",
+        "part-measured: computation run here, all-to-alls {}; gap: mean of "
+        "|predicted/part-measured - 1|\n",
         setting.platform.empty() ? "predicted" : "simulated on " + setting.platform);
   }
   if (columns.controlled) {
@@ -105,7 +107,7 @@ std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& en
     text += fmt::format(
         "ratio: {} cost to that of {}, mean and worst over the tasks that both "
         "solved\n",
-        columns.measured ? "measured" : "predicted", setting.reference);
+        columns.measured ? "part-measured" : "predicted", setting.reference);
   }
   return text;
 }
@@ -124,6 +126,9 @@ std::string comparison_text(const std::vector<ComparisonEntry>& entries,
   if (!summaries.empty()) {
     text += fmt::format("mean costs over the {} that every algorithm solved\n",
                         format_count(summaries.front().common, "task"));
+  }
+  if (!setting.communication.empty()) {
+    text += fmt::format("communication model: {}\n", setting.communication);
   }
   return text + notes(columns, entries, setting);
 }

@@ -66,7 +66,7 @@ std::string correlation_text(const PlanEvaluation& evaluation) {
 std::string evaluation_text(const PlanEvaluation& evaluation) {
   TextTable table;
   for (const char* title : {"device", "predicted ms", "measured ms", "+-", "error",
-                            "predicted total ms", "measured total ms"}) {
+                            "predicted total ms", "part-measured total ms"}) {
     table.add_column(title);
   }
   table.add_column("", TextTable::Align::left);
@@ -82,8 +82,9 @@ std::string evaluation_text(const PlanEvaluation& evaluation) {
   }
   return table.to_string() +
          fmt::format(
-             "\npredicted and measured: computation; total: with communication as predicted; "
-             "+-: half the width of the 95% interval of the measurement\n"
+             "\npredicted and measured: computation; part-measured: measured computation with "
+             "communication as predicted; +-: half the width of the 95% interval of the "
+             "measurement\n"
              "computation: mean error {:.1f}%, {}\n"
              "plan cost: predicted {:.3f} ms, with measured computation {:.3f} ms (prediction "
              "{})\n",

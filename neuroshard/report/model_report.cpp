@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "neuroshard/core/interconnect.h"
-#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/report/text_table.h"
@@ -52,7 +52,8 @@ std::string links_text(const Interconnect& interconnect) {
 }
 
 std::string cluster_text(const TrainedCluster& cluster) {
-  return fmt::format("interconnect    {}: {} to {} devices, {}\n", cluster.interconnect.name,
+  return fmt::format("interconnect    {}{}: {} to {} devices, {}\n", cluster.interconnect.name,
+                     is_simulated(cluster) ? fmt::format(", {}", kSimulatedText) : "",
                      cluster.min_world_size, cluster.max_world_size,
                      links_text(cluster.interconnect));
 }
@@ -79,11 +80,12 @@ std::string range_text(const TrainedRange& range) {
   std::vector<std::string> types;
   for (const DataType type : range.data_types) types.emplace_back(to_string(type));
   return fmt::format(
-      "trained range   batch size {} to {}; {} to {} columns; up to {} pieces, {} rows, "
-      "pooling factor {:.4g}; {}; {}\n",
+      "trained range   batch size {} to {}; {} to {} columns; {} to {} rows; pooling factor {:.4g} "
+      "to {:.4g}; up to {} pieces, {:.4g} lookups per distinct row; {}; {}\n",
       range.min_batch_size, range.max_batch_size, range.min_columns, range.max_columns,
-      range.max_pieces, range.max_embeddings, range.max_pooling_factor, fmt::join(optimizers, ", "),
-      fmt::join(types, ", "));
+      range.min_embeddings, range.max_embeddings, range.min_pooling_factor,
+      range.max_pooling_factor, range.max_pieces, range.max_hits_per_row,
+      fmt::join(optimizers, ", "), fmt::join(types, ", "));
 }
 
 std::string compute_model_text(const NeuralComputeModel& model, const std::string& file) {
@@ -113,8 +115,7 @@ std::string models_table(const std::vector<ModelEntry>& models) {
     table.add_column(title, TextTable::Align::left);
   }
   for (const ModelEntry& entry : models) {
-    table.add_row(
-        {entry.name, entry.kind, entry.is_estimate ? "estimate" : "pre-trained", entry.origin});
+    table.add_row({entry.name, entry.kind, std::string(source_text(entry)), entry.origin});
   }
   return table.to_string();
 }
@@ -157,8 +158,8 @@ std::vector<std::string> test_row(const std::string& name, const ModelTest& test
 std::string model_tests_table(std::span<const FileTest> tests) {
   TextTable table;
   table.add_column("file", TextTable::Align::left);
-  for (const char* title : {"samples", "left out", "MAE [ms]", "MAPE", "median", "95%", "worst",
-                            "bias", "tau"}) {
+  for (const char* title :
+       {"samples", "left out", "MAE [ms]", "MAPE", "median", "95%", "worst", "bias", "tau"}) {
     table.add_column(title);
   }
   for (const auto& [path, test] : tests) {

@@ -10,9 +10,8 @@ namespace neuroshard {
 
 namespace {
 
-std::string label(const std::string& name, bool is_estimate, bool is_simulated) {
-  if (is_estimate) return name + " (an estimate, not measured)";
-  return is_simulated ? name + " (of simulated all-to-alls)" : name;
+std::string described(const ComputeCostModel& model) {
+  return model.is_estimate() ? model.name() + " (an estimate, not measured)" : model.name();
 }
 
 /// Which models nobody asked for.
@@ -35,9 +34,7 @@ std::string heading(const PricedPlan& priced) {
       "{}\n",
       format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
       format_count(task.topology.world_size, "device"), task.batch_size, to_string(task.optimizer),
-      label(compute.name(), compute.is_estimate(), false),
-      label(communication.name(), communication.is_estimate(), communication.is_simulated()),
-      defaults_text(priced.models));
+      described(compute), neuroshard::described(communication), defaults_text(priced.models));
 }
 
 std::string placement(const PricedPlan& priced) {

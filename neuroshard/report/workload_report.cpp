@@ -54,6 +54,7 @@ std::string workload_text(const Workload& workload, std::int64_t batch_size) {
   const AggregateStatistics statistics = aggregate_statistics(workload.tables, batch_size);
   return fmt::format(
              "{}: {}\n"
+             "accesses             {}\n"
              "tables               {}\n"
              "rows                 {}\n"
              "weights              {}\n"
@@ -61,8 +62,8 @@ std::string workload_text(const Workload& workload, std::int64_t batch_size) {
              "batch size           {}\n"
              "lookups per batch    {:.0f}\n"
              "distinct rows        {:.0f}\n\n",
-             workload.name, workload.source, workload.tables.size(), statistics.num_embeddings,
-             format_bytes(static_cast<double>(statistics.weight_bytes)),
+             workload.name, workload.source, workload.accesses, workload.tables.size(),
+             statistics.num_embeddings, format_bytes(static_cast<double>(statistics.weight_bytes)),
              statistics.mean_pooling_factor, batch_size, statistics.num_indices,
              statistics.distinct_rows) +
          reuse_table(statistics);

@@ -15,12 +15,20 @@ Optimizer read_optimizer(std::string name) {
   return optimizer_from_string(name).value();
 }
 
-/// "power law, alpha 1.1" or "uniform (...)".
+constexpr std::string_view kPowerLaw = "power law, alpha ";
+
+/// "power law, alpha 1.1" as a distribution. Any other text ("uniform (...)", or words that give no
+/// number) is no distribution, which means uniform.
 std::optional<IndexDistribution> read_distribution(const std::string& text) {
-  const std::string power_law = "power law, alpha ";
-  if (!text.starts_with(power_law)) return std::nullopt;
-  return IndexDistribution{.zipf_exponent = std::stod(text.substr(power_law.size())),
+  if (!text.starts_with(kPowerLaw)) return std::nullopt;
+  return IndexDistribution{.zipf_exponent = std::stod(text.substr(kPowerLaw.size())),
                            .access_classes = {}};
+}
+
+/// The published words, and what is assumed where they name no distribution.
+std::string read_accesses(const std::string& text) {
+  const bool is_distribution = text.starts_with(kPowerLaw) || text.starts_with("uniform");
+  return is_distribution ? text : text + "; taken as uniform";
 }
 
 /// Tables from the columns of `facts`; `num_tables`, if there, repeats each.
@@ -46,6 +54,7 @@ Workload read_workload(const json& facts) {
   common.index_distribution = read_distribution(facts.at("index_distribution"));
   return {.name = facts.at("name"),
           .source = facts.at("source"),
+          .accesses = read_accesses(facts.at("index_distribution")),
           .batch_size = facts.value("batch_size", kDefaultBatchSize),
           .optimizer = read_optimizer(facts.at("optimizer")),
           .tables = read_tables(facts.value("groups", facts), common)};

@@ -12,6 +12,9 @@ namespace neuroshard {
 struct Workload {
   std::string name{};
   std::string source{};  ///< who published it, and where
+  /// How likely its tables' rows are, in words: as published, and what is assumed where that is not
+  /// enough. The tables' `index_distribution` says the same in numbers.
+  std::string accesses{};
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
   std::vector<Table> tables{};  ///< names unique

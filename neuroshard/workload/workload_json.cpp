@@ -42,6 +42,7 @@ Json workload_json(const Workload& workload, std::int64_t batch_size) {
   return Json::Object{{"format", "neuroshard/workload/1"},
                       {"name", workload.name},
                       {"source", workload.source},
+                      {"accesses", workload.accesses},
                       {"batch_size", batch_size},
                       {"optimizer", to_string(workload.optimizer)},
                       {"weight_bytes", statistics.weight_bytes},

@@ -20,12 +20,14 @@
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/search_json.h"
 
 namespace neuroshard::python {
@@ -113,14 +115,18 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
   const std::vector<ComparisonEntry> entries = comparison.compare(named, of_tasks, request.journal);
   return to_line(comparison_document(of_tasks.front(), entries,
                                      summarize(entries, request.reference),
-                                     {.reference = request.reference, .platform = ""}));
+                                     {.reference = request.reference,
+                                      .platform = "",
+                                      .warnings = comparison_warnings(named, of_tasks)}));
 }
 
 Answer evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
                 int num_threads, std::uint64_t seed) {
   const PlanDocument document = valid_plan(text);
-  auto [own, warnings, notes] = models_of_plan(document, models, "plan");
-  const Simulator simulator(document.task, own.compute, own.communication);
+  const ModelsOfPlan found = models_of_plan(document, models, "plan");
+  const Simulator simulator(document.task, found.models.compute, found.models.communication);
+  Names warnings = prediction_warnings(found.models, simulator, document.plan);
+  warnings.insert(warnings.end(), found.changes.begin(), found.changes.end());
   // Before threads are pinned to cores, which the process then seems to have fewer of.
   const std::string difference = measurement_difference(simulator.compute());
   if (!difference.empty()) {
@@ -133,7 +139,7 @@ Answer evaluate(const std::string& text, const Names& models, std::int64_t arena
   const std::unique_ptr<ComputeBackend> backend = cpu_backend(settings, 1).make();
   const SimulatedPlan simulated{&simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
-  return {to_line(to_json(evaluation)), warnings, notes};
+  return {to_line(to_json(evaluation)), warnings, found.notes};
 }
 
 }  // namespace

@@ -180,6 +180,12 @@ class Comparison:
 
     entries: Sequence[ComparisonEntry]
     summary: Sequence[ComparisonSummary]
+    #: What of the tasks lies outside of what the models were trained on, a sentence each.
+    warnings: Sequence[str] = ()
+    #: The name of the model of the all-to-alls (of the first task).
+    communication_model: str = ""
+    #: True if that was learned from a simulation: "pre-trained (simulated)".
+    communication_is_simulated: bool = False
 
 
 def compare(
@@ -236,9 +242,13 @@ def compare(
         [os.fspath(file) for file in controls],
     )
     found = json.loads(text)
+    _tell(found["warnings"], [])
     return Comparison(
         entries=[ComparisonEntry(**entry) for entry in found["entries"]],
         summary=[ComparisonSummary(**line) for line in found["summary"]],
+        warnings=found["warnings"],
+        communication_model=found["communication_model"],
+        communication_is_simulated=found["communication_is_simulated"],
     )
 
 
@@ -338,6 +348,14 @@ class SimulatedIteration:
     last_to_end: int
 
 
+def _lines_of(messages: str, kind: str) -> list[str]:
+    """The executable's messages of a kind: "warning" or "note"."""
+    prefix = f"neuroshard: {kind}: "
+    return [
+        line.removeprefix(prefix) for line in messages.splitlines() if line.startswith(prefix)
+    ]
+
+
 def evaluate_on_cluster(
     plan: PlanLike,
     platform: str | os.PathLike[str],
@@ -362,6 +380,7 @@ def evaluate_on_cluster(
     if run.returncode != 0:
         error = {1: InfeasibleError, 2: InputError}.get(run.returncode, MachineError)
         raise error(run.stderr.strip().removeprefix("neuroshard: ").replace(file, "plan"))
+    _tell(_lines_of(run.stderr, "warning"), _lines_of(run.stderr, "note"))
     found = json.loads(run.stdout)
     return SimulatedIteration(
         predicted_ms=found["predicted_ms"],
@@ -392,6 +411,8 @@ class Model:
     is_estimate: bool
     #: The file, or the source of the numbers.
     origin: str
+    #: True if learned from a simulation: "pre-trained (simulated)".
+    is_simulated: bool = False
 
 
 def list_models() -> list[Model]:

@@ -291,6 +291,8 @@ class Plan:
     model: Mapping[str, Any] = field(default_factory=dict)
     #: How the plan was found: algorithm, seed, statistics, lower bound.
     search: Mapping[str, Any] = field(default_factory=dict)
+    #: Reasons to trust the prediction less, a sentence each.
+    warnings: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as in a plan file."""
@@ -308,7 +310,8 @@ class Plan:
             }
         elif predicted is not None:
             content["predicted"] = one_of(PlanCost, predicted, "predicted")
-        return {**content, "model": self.model, "search": self.search}
+        content |= {"model": self.model, "search": self.search}
+        return {**content, "warnings": list(self.warnings)} if self.warnings else content
 
     def __repr__(self) -> str:
         tables = _counted(_part(self.task, "tables"), "table")
@@ -331,6 +334,7 @@ class Plan:
             predicted=None if predicted is None else PlanCost.from_dict(predicted),
             model=content.get("model", {}),
             search=content.get("search", {}),
+            warnings=content.get("warnings", []),
         )
 
     @staticmethod

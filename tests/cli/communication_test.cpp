@@ -74,7 +74,7 @@ TEST(CliCommunication, SimulateTrainPlan) {
       run_cli({"plan", folder.write("task.json", one_device_per_host()), "--model", model,
                "--model", "analytic-a100-40gb", "-o", folder.file("plan.json")});
   EXPECT_EQ(plan.exit_code, 0);
-  EXPECT_THAT(plan.out, HasSubstr("communication: ethernet-25g (of simulated all-to-alls)\n"));
+  EXPECT_THAT(plan.out, HasSubstr("communication: ethernet-25g, pre-trained (simulated)\n"));
   EXPECT_THAT(plan.err, Not(HasSubstr("trained on 2 to 4")));
   EXPECT_THAT(plan.err, Not(HasSubstr("local_world_size")));
 }
@@ -164,6 +164,45 @@ TEST(CliCommunication, ProcessesThatDisagreeEndTogether) {
       two_programs({"evaluate", plan, "--arena", "1MiB"}, {"evaluate", other, "--arena", "1MiB"});
   EXPECT_EQ(plans.exit_code, 2);
   EXPECT_THAT(plans.err, HasSubstr("mpi: expected the same options in all processes, plan "));
+}
+
+TEST(CliCommunication, CompareMeasuresAndSimulates) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string journal = folder.file("journal.jsonl");
+  const Arguments compare = Arguments{"compare",   task,      "--algorithms", "greedy-dim,random",
+                                      "--measure", "--arena", "4MiB"} +
+                            kModels;
+  const auto document = [&](const std::string& platform) {
+    const Arguments on_platform{"--platform", platform, "--journal", journal, "--json"};
+    return parse_json(expect_success(compare + on_platform), "stdout");
+  };
+  const auto number = [](const Json& entry, const char* key) {
+    return std::get<double>(entry.find(key)->value());
+  };
+  // The second run takes the measured computation from the journal, and simulates anew.
+  const Json slow = document("ethernet-10g");
+  const Json fast = document("h100-nvswitch");
+  EXPECT_EQ(*slow.find("platform"), Json("ethernet-10g"));
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Json& on_slow = (*slow.find("entries")->array())[i];
+    const Json& on_fast = (*fast.find("entries")->array())[i];
+    EXPECT_EQ(*on_slow.find("device_compute_ms"), *on_fast.find("device_compute_ms"));
+    EXPECT_EQ(number(on_slow, "predicted_ms"), number(on_fast, "predicted_ms"));
+    EXPECT_GT(number(on_fast, "measured_ms"), number(on_fast, "measured_compute_ms"));
+    EXPECT_GT(number(on_slow, "measured_ms"), number(on_fast, "measured_ms"));
+  }
+  EXPECT_THAT(expect_success(compare + Arguments{"--platform", "ethernet-10g"}),
+              HasSubstr("part-measured: computation run here, all-to-alls simulated on "
+                        "ethernet-10g"));
+  expect_refusal(folder, Arguments{"compare", task, "--platform", "ethernet-10g"} + kModels,
+                 "--platform needs --measure");
+  const std::string other = folder.write("other.json", one_device_per_host());
+  expect_refusal(
+      folder,
+      Arguments{"compare", task, other, "--measure", "--platform", "ethernet-10g"} + kModels,
+      "other.json");
 }
 
 TEST(CliCommunication, EvaluateOnASimulatedCluster) {
@@ -262,7 +301,7 @@ TEST(CliCommunication, AClusterOfTheUsersOwn) {
       run_cli({"plan", folder.write("task.json", one_device_per_host()), "--model", model,
                "--model", "analytic-a100-40gb", "-o", plan});
   EXPECT_EQ(small.exit_code, 0);
-  EXPECT_THAT(small.out, HasSubstr("communication: own (of simulated all-to-alls)\n"));
+  EXPECT_THAT(small.out, HasSubstr("communication: own, pre-trained (simulated)\n"));
   EXPECT_THAT(small.err, Not(HasSubstr("world_size")));
   // Not for other clusters: the plan says so.
   std::string large(kTask);

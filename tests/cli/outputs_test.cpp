@@ -104,6 +104,77 @@ TEST(CliOutputs, ARefusalAfterAWarningIsStillOneLine) {
               HasSubstr("warning: narrow: measured on processor \"test\", here it is "));
 }
 
+/// The lines of a text that begin with "neuroshard: warning: narrow: ".
+int warnings_in(const std::string& err) {
+  const std::string line = "neuroshard: warning: narrow: ";
+  int count = 0;
+  for (std::size_t at = err.find(line); at != std::string::npos; at = err.find(line, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(CliOutputs, WhateverPricesSaysOnceWhatTheModelWasNotTrainedOn) {
+  const CliFolder folder;
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.max_batch_size = 512;
+  info.range.max_embeddings = kMaxEmbeddings;
+  info.range.max_pooling_factor = kMaxPoolingFactor;
+  info.range.max_pieces = 1000;
+  const std::string model = folder.file("narrow.safetensors");
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+                         info),
+      model);
+  const std::string task = folder.write("task.json", kTask);
+  const std::string again = folder.write("again.json", kTask);
+  const std::string plan = folder.file("plan.json");
+  const Arguments by{"--model", model, "--model", "analytic-a100-nvswitch"};
+  const std::string reason = "narrow: batch_size: trained on 1 to 512, got 1024";
+  const auto expect_said_once = [&](const Arguments& arguments, const std::string& line) {
+    const CommandResult result = run_cli(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("neuroshard: warning: " + line + "\n"));
+    EXPECT_EQ(warnings_in(result.err), 1) << result.err;
+  };
+  expect_said_once(Arguments{"plan", task, "-o", plan} + by, reason);
+  EXPECT_THAT(read_plan(plan).warnings, testing::ElementsAre(reason));
+  expect_said_once(Arguments{"price", plan} + by, reason);
+  expect_said_once(Arguments{"compare", task, "--algorithms", "random"} + by, reason);
+  const std::string results = folder.file("results.json");
+  expect_said_once(Arguments{"compare", task, again, "--algorithms", "random", "-o", results} + by,
+                   reason + ": 2 of 2 tasks, the first of them " + task);
+  EXPECT_EQ(parse_json(read_file(results), results).find("warnings")->array()->size(), 1u);
+  const std::string table = folder.file("table.json");
+  expect_said_once(Arguments{"paper-table",
+                             "--folder",
+                             folder.file("cells"),
+                             "--count",
+                             "1",
+                             "--devices",
+                             "2",
+                             "--max-dims",
+                             "4",
+                             "8",
+                             "--algorithms",
+                             "random",
+                             "--memory",
+                             "4GiB",
+                             "--batch-size",
+                             "1024",
+                             "-o",
+                             table,
+                             "--model",
+                             model,
+                             "--model",
+                             "analytic-pcie4"},
+                   "narrow: batch_size: trained on 1 to 512, got 1024: 2 of 2 tasks, the first of "
+                   "them 2x4-000");
+  EXPECT_EQ(parse_json(read_file(table), table).find("warnings")->array()->size(), 1u);
+  const std::string evaluated = run_cli({"evaluate", plan, "--arena", "1MiB"}).err;
+  EXPECT_THAT(evaluated, HasSubstr("neuroshard: warning: " + reason + "\n"));
+}
+
 TEST(CliOutputs, AnInvalidPlanIsAnAnswer) {
   const CliFolder folder;
   PlanDocument document;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/neural_communication_model.h"
 
 namespace neuroshard::testing_networks {
@@ -27,15 +27,13 @@ inline std::shared_ptr<const CommunicationNetwork> random_communication_network(
     std::uint64_t seed) {
   Random random(seed);
   CommunicationNetwork network;
-  const auto features = static_cast<int>(communication_feature_names().size());
+  const auto features = static_cast<int>(kNumContextFeatures);
   for (int i = 0; i < features; ++i) {
     network.feature_mean.push_back(static_cast<float>(random.uniform(-1.0, 1.0)));
     network.feature_scale.push_back(static_cast<float>(random.uniform(0.0, 2.0)));
   }
-  network.encoder = {random_communication_layer(features, 6, random),
-                     random_communication_layer(6, 5, random)};
-  network.head = {random_communication_layer(15, 4, random),
-                  random_communication_layer(4, 1, random)};
+  network.layers = {random_communication_layer(features, 6, random),
+                    random_communication_layer(6, static_cast<int>(kNumLastEnds), random)};
   return std::make_shared<CommunicationNetwork>(std::move(network));
 }
 

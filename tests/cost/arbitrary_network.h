@@ -155,7 +155,18 @@ inline ComputeModelInfo wide_info(std::string name = "random") {
   info.hardware = R"({"kind":"cpu","name":"test"})";
   info.operator_info = R"({"name":"test","version":1})";
   info.data_sha256 = std::string(64, '0');
-  info.range = {1, kMaxBatchSize, 1, 128, 1'000'000, 50.0, 15, {Optimizer::sgd}, {DataType::fp32}};
+  info.range = {.min_batch_size = 1,
+                .max_batch_size = kMaxBatchSize,
+                .min_columns = 1,
+                .max_columns = 128,
+                .min_embeddings = 10,
+                .max_embeddings = 1'000'000,
+                .min_pooling_factor = 0.1,
+                .max_pooling_factor = 50.0,
+                .max_hits_per_row = 1000.0,
+                .max_pieces = 15,
+                .optimizers = {Optimizer::sgd},
+                .data_types = {DataType::fp32}};
   info.metrics = {{"unseen_tables.mape", 0.0375}, {"seed", 3.0}};
   return info;
 }

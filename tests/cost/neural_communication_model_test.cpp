@@ -6,10 +6,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
+#include <set>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/io/io_test_util.h"
@@ -64,18 +66,38 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, NobodyEndsBeforeTheLastHasStarte
   }
 }
 
+/// Hosts in another order, and the cards of each host, and the devices of each card.
+std::vector<int> reordered(const Topology& topology, int on_card, Random& random) {
+  std::vector<int> order;
+  const auto shuffled = [&](int first, int last, int step) {
+    std::vector<int> starts;
+    for (int i = first; i < last; i += step) starts.push_back(i);
+    random.shuffle(starts);
+    return starts;
+  };
+  const int per_host = topology.local_world_size;
+  for (const int host : shuffled(0, topology.world_size, per_host)) {
+    for (const int card : shuffled(host, host + per_host, std::min(on_card, per_host))) {
+      for (const int d : shuffled(card, card + std::min(on_card, per_host), 1)) order.push_back(d);
+    }
+  }
+  return order;
+}
+
 RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangePlaces, ()) {
+  const auto cluster = *rc::gen::element<std::size_t>(0, 1);
   const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 50)),
-                                       two_clusters(), 0);
+                                       two_clusters(), cluster);
   Case c = arbitrary_case();
-  c.topology.local_world_size = 1;  // every device is a host: any order will do
+  if (cluster == 0) c.topology.local_world_size = 1;
   const int world_size = c.topology.world_size;
   std::vector<double> times(world_size);
   model.forward(c.topology, 4096, c.columns, c.start_ms, times);
-  std::vector<int> order(world_size);
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<double> backward(world_size);
+  model.backward(c.topology, 4096, c.columns, backward);
   Random random(*rc::gen::inRange(0, 1000));
-  random.shuffle(order);
+  const std::vector<int> order =
+      reordered(c.topology, model.cluster().interconnect.devices_per_card, random);
   Case moved = c;
   for (int d = 0; d < world_size; ++d) {
     moved.columns[d] = c.columns[order[d]];
@@ -83,9 +105,47 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangeP
   }
   std::vector<double> moved_times(world_size);
   model.forward(c.topology, 4096, moved.columns, moved.start_ms, moved_times);
+  std::vector<double> moved_backward(world_size);
+  model.backward(c.topology, 4096, moved.columns, moved_backward);
   for (int d = 0; d < world_size; ++d) {
-    RC_ASSERT(std::abs(moved_times[d] - times[order[d]]) <= 1e-4 * (1.0 + times[order[d]]));
+    RC_ASSERT(std::abs(moved_backward[d] - backward[order[d]]) <= 1e-9 * backward[order[d]]);
   }
+  // Of two devices that would send equally long, one is taken for the slowest sender: which one may
+  // change the others' own ends, but never the last.
+  const auto last_end = [&](const std::vector<double>& of, const std::vector<double>& starts) {
+    double last = 0.0;
+    for (int d = 0; d < world_size; ++d) last = std::max(last, of[d] + starts[d]);
+    return last;
+  };
+  const double last = last_end(times, c.start_ms);
+  RC_ASSERT(std::abs(last_end(moved_times, moved.start_ms) - last) <= 1e-9 * last);
+  if (std::set<double>(c.columns.begin(), c.columns.end()).size() == c.columns.size()) {
+    for (int d = 0; d < world_size; ++d) {
+      RC_ASSERT(std::abs(moved_times[d] - times[order[d]]) <= 1e-9 * (1.0 + times[order[d]]));
+    }
+  }
+}
+
+/// From the first start to the last end.
+double duration(const CommunicationCostModel& model, const Case& c) {
+  std::vector<double> times(c.columns.size());
+  model.forward(c.topology, 4096, c.columns, c.start_ms, times);
+  double last = 0.0;
+  for (std::size_t d = 0; d < times.size(); ++d) last = std::max(last, c.start_ms[d] + times[d]);
+  return last;
+}
+
+RC_GTEST_PROP(NeuralCommunicationModelProperty, IsWithinItsFactorOfTheLinkSchedule, ()) {
+  const auto cluster = *rc::gen::element<std::size_t>(0, 1);
+  const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 200)),
+                                       two_clusters(), cluster);
+  Case c = arbitrary_case();
+  if (cluster == 0) c.topology.local_world_size = 1;
+  const AnalyticCommunicationModel links(model.cluster().interconnect);
+  const double learned = duration(model, c);
+  const double by_links = duration(links, c);
+  RC_ASSERT(learned >= by_links * (1.0 - 1e-12));
+  RC_ASSERT(learned <= by_links * 9.0 * (1.0 + 1e-12));
 }
 
 TEST(NeuralCommunicationModel, OneDeviceHasNoPeers) {
@@ -139,9 +199,9 @@ TEST(CommunicationModelIo, ReadsBackBitForBit) {
   EXPECT_EQ(read.info.clusters[1].interconnect.devices_per_host, 4);
   EXPECT_EQ(read.info.clusters[0].interconnect.inter_host_latency_ms, 0.03);
   EXPECT_EQ(read.info.max_batch_size, 65'536);
-  ASSERT_EQ(read.network->encoder.size(), 2u);
-  EXPECT_EQ(read.network->encoder[1].weights, network->encoder[1].weights);
-  EXPECT_EQ(read.network->head[0].bias, network->head[0].bias);
+  ASSERT_EQ(read.network->layers.size(), 2u);
+  EXPECT_EQ(read.network->layers[1].weights, network->layers[1].weights);
+  EXPECT_EQ(read.network->layers[0].bias, network->layers[0].bias);
   EXPECT_EQ(read.of_cluster("boxes", "x")->name(), "boxes");
   try {
     (void)read.of_cluster("", "topology.interconnect");
@@ -150,6 +210,26 @@ TEST(CommunicationModelIo, ReadsBackBitForBit) {
     EXPECT_STREQ(error.what(),
                  "topology.interconnect: expected an interconnect of the model: hosts, boxes, "
                  "got \"\"");
+  }
+}
+
+TEST(CommunicationModelIo, RefusesTheArchitectureThatWasNotMonotone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("old.safetensors");
+  TensorFile file;
+  file.metadata = {{"format", kModelFormat},
+                   {"kind", "communication"},
+                   {"architecture", "link-delays"},
+                   {"feature_schema", "communication/1"}};
+  write_tensors(file, path);
+  try {
+    (void)communication_model_from(ModelFile(path), path);
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.what(),
+              path +
+                  ": __metadata__.architecture: expected \"rendezvous-mixture\" (train the model "
+                  "again, on the same costs), got \"link-delays\", of an earlier version");
   }
 }
 

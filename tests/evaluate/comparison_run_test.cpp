@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/evaluate/comparison_io.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/workload/workload_catalog.h"
 #include "tests/evaluate/exact_backend.h"
@@ -113,6 +114,51 @@ TEST_F(ComparisonRunTest, GoesOnFromItsJournal) {
               HasSubstr("comparison.measured: expected false"));
 }
 
+/// Times that depend on the set's batches, as real ones do: other groups have other times.
+class DrawnDevice final : public MeasuringDevice {
+ public:
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+    Random random = set.random;
+    return std::make_unique<Prepared>(static_cast<double>(set.pieces.front().num_columns) *
+                                      random.uniform(1.0, 2.0));
+  }
+  [[nodiscard]] int max_in_flight() const override { return 1000; }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override {
+    return {.warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
+  }
+
+ private:
+  class Prepared final : public PreparedSet {
+   public:
+    explicit Prepared(double ms) : ms_(ms) {}
+    std::future<double> forward() override { return known_time(ms_); }
+    std::future<double> backward() override { return known_time(ms_); }
+    [[nodiscard]] std::int64_t bytes_touched() const override { return 0; }
+
+   private:
+    double ms_;
+  };
+};
+
+/// The entries, but for how long planning took.
+std::vector<std::string> lines_of(std::vector<ComparisonEntry> entries) {
+  std::vector<std::string> lines;
+  for (ComparisonEntry& entry : entries) {
+    entry.wall_ms = 0.0;
+    lines.push_back(to_line(to_json(entry)));
+  }
+  return lines;
+}
+
+/// The first `count` lines.
+std::string head_of(const std::string& text, std::size_t count) {
+  std::size_t end = 0;
+  for (; count > 0; --count) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
 /// A file of samples of single tables of dlrm-2021.
 std::string controls_file(const TemporaryFolder& folder, std::int64_t batch_size) {
   const Table table = find_workload("dlrm-2021", 0).tables.front();
@@ -148,6 +194,35 @@ TEST_F(ComparisonRunTest, ControlsAreMeasuredWithThePlans) {
       }),
       HasSubstr("controls: expected samples of batch size 2048, optimizer sgd and tables of "
                 "dlrm-2021, got none"));
+}
+
+TEST_F(ComparisonRunTest, AResumedRunIsEqualToAnUninterruptedOne) {
+  const TemporaryFolder folder;
+  ComparisonRunOptions options;
+  options.measuring =
+      ComputeBackendFactory{{}, [] { return one_device(std::make_unique<DrawnDevice>()); }};
+  options.controls = {controls_file(folder, 1024), controls_file(folder, 2048)};
+  std::vector<NamedTask> tasks;  // more than a group of one batch size, then another
+  for (int t = 0; t < 15; ++t) {
+    tasks.push_back(named(fmt::format("t{:02}", t), 4 * (t + 1), t < 13 ? 1024 : 2048));
+  }
+  const std::string journal = folder.file("journal.jsonl");
+  const auto run = [&] {
+    ComparisonRun comparison(one_planner(), options);
+    return lines_of(comparison.compare(tasks, {&models_, 1}, journal));
+  };
+  const std::vector<std::string> whole = run();
+  ASSERT_EQ(whole.size(), tasks.size());
+  const std::string text = read_file(journal);
+  for (std::size_t done = 0; done <= tasks.size(); ++done) {
+    write_file(journal, head_of(text, 1 + done));
+    EXPECT_EQ(run(), whole) << done << " tasks were done";
+  }
+  // Any other order of what was done, too: the last of the first group is missing.
+  const std::string first = head_of(text, 12);
+  const std::string twelve = head_of(text, 13);
+  write_file(journal, first + text.substr(twelve.size()));
+  EXPECT_EQ(run(), whole);
 }
 
 TEST_F(ComparisonRunTest, RefusesControlsThatSayNothing) {

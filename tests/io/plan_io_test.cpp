@@ -82,9 +82,13 @@ RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
                                              *rc::gen::inRange<std::int64_t>(0, 1L << 60), device});
     }
   }
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    document.warnings.push_back(fmt::format("network {} disagrees \"here\"", i));
+  }
   const std::string text = plan_text(document);
   const PlanDocument back = parse_plan(text, "plan.json");
   expect_same(back, document);
+  RC_ASSERT(back.warnings == document.warnings);
   RC_ASSERT(plan_text(back) == text);
   RC_ASSERT(!testing::Test::HasFailure());
 }
@@ -111,7 +115,8 @@ const Malformed kMalformed[] = {
     {"\"embedding_dim\": 8", "\"embedding_dim\": \"8\"",
      "f: task.tables[0].embedding_dim: expected an integer, got \"8\""},
     {"\"model\": {", "\"models\": {},\n\"model\": {",
-     "f: expected no fields but format, task, shards, predicted, model, search, got \"models\""},
+     "f: expected no fields but format, task, shards, predicted, model, search, warnings, got "
+     "\"models\""},
     {"\"table\": \"a\", \"column_offset\": 4", "\"table\": \"b\", \"column_offset\": 4",
      "f: shards[1].table: expected the name of a table of the task, got \"b\""},
     {"\"table\": \"a\", \"column_offset\": 4", "\"table\": 0, \"column_offset\": 4",
@@ -142,6 +147,8 @@ const Malformed kMalformed[] = {
     {"{\"anything\": [1, {\"a\": null}]}", "[]",
      "f: model: expected an object, got an empty array"},
     {"{\"note\": \"by hand\"}", "\"by hand\"", "f: search: expected an object, got \"by hand\""},
+    {"{\"note\": \"by hand\"}", "{}, \"warnings\": [\"a\", 2]",
+     "f: warnings[1]: expected a string, got 2"},
 };
 
 TEST(PlanIo, RefusesMalformedFiles) {

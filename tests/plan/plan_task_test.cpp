@@ -88,6 +88,16 @@ TEST(PlanTask, RecordsWhatMadeIt) {
   EXPECT_EQ(search.find("baselines")->array()->size(), 6U);
 }
 
+TEST(PlanTask, RecordsThatCommunicationWasLearnedFromASimulation) {
+  const auto is_simulated = [](const std::string& communication) {
+    const PlanDocument document = reread(
+        plan_task(make_task(), make_request({"analytic-a100-40gb", communication})).document);
+    return model_reference(document.model, "communication")->is_simulated;
+  };
+  EXPECT_TRUE(is_simulated("pcie4"));
+  EXPECT_FALSE(is_simulated("analytic-pcie4"));
+}
+
 TEST(PlanTask, ALimitThatIsNoneIsRecordedToo) {
   PlanRequest request = make_request();
   request.options.time_limit_seconds = 1e-7 / 3.0;

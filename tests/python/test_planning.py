@@ -1,6 +1,7 @@
 """Planning through the bindings: the same plans and refusals as the executable's."""
 
 import dataclasses
+import re
 import subprocess
 import sys
 import threading
@@ -141,6 +142,37 @@ def test_extrapolation_warns():
         neuroshard.plan(task)
 
 
+def test_everything_that_prices_warns_of_extrapolation(tmp_path):
+    def outside(batch_size):
+        topology = neuroshard.Topology(2, 1 << 30)
+        return neuroshard.Task([Table("t", 1000, 64, 1.0)], topology, batch_size)
+
+    def warned(call):
+        with pytest.warns(neuroshard.ExtrapolationWarning) as caught:
+            found = call()
+        return found, [str(warning.message) for warning in caught]
+
+    reason = re.compile(r"cpu-xeon-2core: batch_size: trained on \d+ to \d+, got 7$")
+    plan, lines = warned(lambda: neuroshard.plan(outside(7), models="analytic-pcie4"))
+    assert list(plan.warnings) == lines
+    assert sum(map(bool, map(reason.match, lines))) == 1
+    plan.write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json").warnings == plan.warnings
+    for price in (
+        lambda: neuroshard.price(plan),
+        lambda: neuroshard.plan_like(plan),
+        lambda: neuroshard.evaluate(plan, arena_bytes=1 << 20),  # and of another machine
+        lambda: neuroshard.evaluate_on_cluster(plan, "pcie4"),
+    ):
+        assert sum(map(bool, map(reason.match, warned(price)[1]))) == 1
+    tasks = {"one": outside(7), "other": outside(6)}
+    found, lines = warned(
+        lambda: neuroshard.compare(tasks, models="analytic-pcie4", algorithms="random")
+    )
+    assert list(found.warnings) == lines
+    assert lines[0].endswith("got 7: 2 of 2 tasks, the first of them one")
+
+
 def test_other_threads_run_meanwhile():
     workload = next(w for w in neuroshard.list_workloads() if w.name == "dlrm-2021")
     topology = neuroshard.Topology(16, 64 << 30, local_world_size=4)
@@ -172,6 +204,8 @@ def test_models_and_workloads_are_in_the_package():
     models = {model.name: model for model in neuroshard.list_models()}
     assert not models["cpu-xeon-2core"].is_estimate
     assert models["analytic-a100-80gb"].is_estimate
+    assert not models["cpu-xeon-2core"].is_simulated
+    assert models["pcie4"].is_simulated
     assert (MODEL_FOLDER / "cpu-xeon-2core.safetensors").exists()
     dlrm = next(w for w in neuroshard.list_workloads() if w.name == "mlperf-dlrm-dcnv2")
     tables = dlrm.tables()

@@ -166,11 +166,6 @@ TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
   }
 }
 
-TEST(RefinementOptions, AskForBriefImprovementAndSmallGainsUnlessToldOtherwise) {
-  EXPECT_EQ(RefinementOptions{}.planner.improvement, ImprovementSchedule::brief);
-  EXPECT_EQ(RefinementOptions{}.planner.least_gain, 0.0);
-}
-
 TEST_F(ModelRefinementTest, RefusesAnotherRefinementsFolder) {
   options_.num_rounds = 1;
   (void)refine();

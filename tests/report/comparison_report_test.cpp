@@ -34,13 +34,22 @@ TEST(ComparisonText, Predicted) {
   EXPECT_THAT(text_of({entry("b", 3.0)}), Not(HasSubstr("ratio")));
 }
 
+TEST(ComparisonText, SaysWhatTheAllToAllsWereLearnedFrom) {
+  const std::vector<ComparisonEntry> entries{entry("a", 2.0)};
+  EXPECT_THAT(
+      comparison_text(
+          entries, summarize(entries, "a"),
+          {.reference = "a", .platform = "", .communication = "pcie4, pre-trained (simulated)"}),
+      HasSubstr("\ncommunication model: pcie4, pre-trained (simulated)\n"));
+}
+
 TEST(ComparisonText, Measured) {
   ComparisonEntry measured = entry("a", 2.0);
   measured.measured_ms = 2.5;
   measured.measured_compute_ms = 1.5;
   EXPECT_THAT(text_of({measured}),
-              EndsWith("measured: computation run here, all-to-alls predicted; gap: mean of "
-                       "|predicted/measured - 1|\n"));
+              EndsWith("part-measured: computation run here, all-to-alls predicted; gap: mean of "
+                       "|predicted/part-measured - 1|\n"));
   measured.drift = 1.02;
   measured.less_drift_ms = 2.4;
   const std::string text = text_of({measured}, "pcie4");

@@ -25,15 +25,16 @@ TEST(EvaluationText, ExplainsItsColumns) {
   evaluation.compute_mape = 0.0625;
   evaluation.compute_tau = 1.0;
   EXPECT_EQ(evaluation_text(evaluation),
-            "device  predicted ms  measured ms    +-   error  predicted total ms  measured total "
-            "ms\n"
-            "     0         5.000        5.000  1.0%   +0.0%               8.000              "
-            "8.000\n"
-            "     1         7.000        8.000  2.5%  -12.5%              10.000             11.000"
-            "  <- slowest\n"
+            "device  predicted ms  measured ms    +-   error  predicted total ms  part-measured "
+            "total ms\n"
+            "     0         5.000        5.000  1.0%   +0.0%               8.000               "
+            "    8.000\n"
+            "     1         7.000        8.000  2.5%  -12.5%              10.000               "
+            "   11.000  <- slowest\n"
             "\n"
-            "predicted and measured: computation; total: with communication as predicted; +-: half "
-            "the width of the 95% interval of the measurement\n"
+            "predicted and measured: computation; part-measured: measured computation with "
+            "communication as predicted; +-: half the width of the 95% interval of the "
+            "measurement\n"
             "computation: mean error 6.2%, rank correlation (tau) 1.000\n"
             "plan cost: predicted 10.000 ms, with measured computation 11.000 ms (prediction "
             "-9.1%)\n");

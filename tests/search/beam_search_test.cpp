@@ -202,15 +202,6 @@ RC_GTEST_PROP(BeamSearchProperty, ACostDoesNotDependOnTheOrderOfTablesAndEqualDe
   RC_ASSERT(make_simulator(reordered, compute).cost(same).cost_ms == result.predicted.cost_ms);
 }
 
-RC_GTEST_PROP(BeamSearchProperty, MoreLevelsAndAWiderBeamAreNoWorseThanNone, ()) {
-  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
-  RC_PRE(fit_memory(simulator.task()).feasible);
-  BeamSearchOptions none;
-  none.num_levels = 0;
-  const double without = search(simulator, 1, none).predicted.cost_ms;
-  RC_ASSERT(search(simulator).predicted.cost_ms <= without);
-}
-
 RC_GTEST_PROP(BeamSearchProperty, HugeTasksEndTheirLevelsEarly, ()) {
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
   RC_PRE(fit_memory(simulator.task()).feasible);

@@ -37,8 +37,16 @@ TEST(CommunicationDataset, HasBothAllToAllsOfEverySample) {
   ASSERT_EQ(dataset.first_device.size(), 61u);
   const int devices = dataset.first_device.back();
   EXPECT_EQ(devices, 2 * (20 * 4 + 10 * 6));
-  EXPECT_EQ(dataset.features.cols(), devices);
-  EXPECT_TRUE(dataset.features.allFinite());
+  EXPECT_EQ(dataset.contexts.cols(), 60);
+  EXPECT_EQ(dataset.rests_ms.cols(), 60);
+  EXPECT_TRUE(dataset.contexts.allFinite());
+  EXPECT_TRUE(dataset.rests_ms.allFinite());
+  ASSERT_EQ(dataset.share.size(), static_cast<std::size_t>(devices));
+  // The contexts are those of the file's topology and of the direction.
+  EXPECT_FLOAT_EQ(dataset.contexts(0, 0), 2.0F);
+  EXPECT_FLOAT_EQ(dataset.contexts(0, 59), std::log2(6.0F));
+  EXPECT_EQ(dataset.contexts(5, 0), 0.0F);
+  EXPECT_EQ(dataset.contexts(5, 1), 1.0F);
   ASSERT_EQ(dataset.files.size(), 2u);
   EXPECT_EQ(dataset.files[1].topology.world_size, 6);
   ASSERT_EQ(dataset.info.clusters.size(), 1u);
@@ -58,8 +66,11 @@ TEST(CommunicationDataset, HasBothAllToAllsOfEverySample) {
       EXPECT_FLOAT_EQ(dataset.columns[at], static_cast<float>(sample.columns[d]));
       EXPECT_NEAR(dataset.lag_ms[at], forward ? last - sample.start_ms[d] : 0.0, 1e-5);
       EXPECT_NEAR(dataset.start_ms[at], forward ? sample.start_ms[d] : 0.0, 1e-5);
-      // These times are the links' own.
-      EXPECT_NEAR(dataset.lag_ms[at] + dataset.rest_ms[at], times[d], 0.002);
+      // These times are the schedule's own, at the links' own speed.
+      EXPECT_NEAR(dataset.lag_ms[at] + dataset.share[at] * dataset.rests_ms(0, i), times[d], 0.002);
+      if (!forward) {
+        EXPECT_NEAR(dataset.links_ms[at], times[d], 0.002);
+      }
     }
   }
 }

@@ -1,4 +1,4 @@
-// Files of communication costs that follow the link schedule, for tests of training.
+// Files of communication costs that follow the rendezvous schedule, for tests of training.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "neuroshard/core/random.h"
-#include "neuroshard/cost/communication/link_schedule.h"
+#include "neuroshard/cost/communication/rendezvous_schedule.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/interconnect_io.h"
 
@@ -35,13 +35,14 @@ inline void write_all_to_alls(const std::string& path, const SyntheticCluster& c
   header.local_world_size = cluster.local_world_size;
   header.interconnect = cluster.interconnect;
   header.batch_size = 4096;
-  LinkSchedule schedule(
+  RendezvousSchedule schedule(
       cluster.links,
       {.world_size = cluster.world_size, .local_world_size = cluster.local_world_size},
       header.batch_size, element_bytes(header.data_type));
   const auto devices = static_cast<std::size_t>(cluster.world_size);
   CommunicationCostsWriter writer(path, header);
   Random random(seed);
+  AllToAllEnds ends;
   for (int i = 0; i < num_samples; ++i) {
     CommunicationCostSample sample;
     sample.info.id = i;
@@ -52,17 +53,19 @@ inline void write_all_to_alls(const std::string& path, const SyntheticCluster& c
       columns.push_back(static_cast<double>(sample.columns.back()));
       sample.start_ms.push_back(d == 0 ? 0.0 : random.uniform(0.0, 5.0));
     }
-    const double last = *std::max_element(sample.start_ms.begin(), sample.start_ms.end());
-    const auto times = [&](const std::vector<double>& start_ms, double entered) {
-      std::vector<double> ends(devices);
-      schedule.ends(columns, start_ms, ends);
+    const auto times = [&](const std::vector<double>& start_ms) {
+      std::vector<double> result(devices);
       for (std::size_t d = 0; d < devices; ++d) {
-        ends[d] = entered + std::max(ends[d] - entered, 0.001) * cluster.slowdown - start_ms[d];
+        result[d] = ends.last_start_ms +
+                    std::max(ends.shares[d] * ends.rests_ms[0], 0.001) * cluster.slowdown -
+                    start_ms[d];
       }
-      return ends;
+      return result;
     };
-    sample.forward_ms = times(sample.start_ms, last);
-    sample.backward_ms = times(std::vector<double>(devices, 0.0), 0.0);
+    schedule.forward(columns, sample.start_ms, ends);
+    sample.forward_ms = times(sample.start_ms);
+    schedule.backward(columns, ends);
+    sample.backward_ms = times(std::vector<double>(devices, 0.0));
     writer.append(sample);
   }
   writer.sync();

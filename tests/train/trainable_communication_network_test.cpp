@@ -17,26 +17,26 @@ using Eigen::VectorXd;
 using DoubleParameters = std::vector<MatrixXd>;
 
 constexpr int kFeatures = 5;
-constexpr std::size_t kEncoderLayers = 2;
-constexpr std::size_t kHeadLayers = 2;
+constexpr std::size_t kNumLayers = 3;
 
 /// All-to-alls of 2, 3, 4, ... devices.
-DeviceBatch random_batch(int samples, Random& random) {
-  DeviceBatch batch;
+AllToAllBatch random_batch(int samples, Random& random) {
+  AllToAllBatch batch;
   batch.first_device.push_back(0);
   for (int i = 0; i < samples; ++i) {
     batch.first_device.push_back(batch.first_device.back() + 2 + i % 4);
   }
-  const int devices = batch.first_device.back();
-  const auto uniform = [&](double low, double high) {
-    return Eigen::VectorXf(Eigen::VectorXf::NullaryExpr(
-        devices, [&] { return static_cast<float>(random.uniform(low, high)); }));
+  const auto uniform = [&](Index rows, Index columns, double low, double high) {
+    return MatrixXf(MatrixXf::NullaryExpr(
+        rows, columns, [&] { return static_cast<float>(random.uniform(low, high)); }));
   };
-  batch.features = MatrixXf::NullaryExpr(kFeatures, devices,
+  const int devices = batch.first_device.back();
+  batch.contexts = MatrixXf::NullaryExpr(kFeatures, samples,
                                          [&] { return static_cast<float>(random.normal()); });
-  batch.lag_ms = uniform(0.0, 2.0);
-  batch.rest_ms = uniform(0.1, 3.0);
-  batch.target_ms = uniform(0.1, 6.0);
+  batch.rests_ms = uniform(static_cast<Index>(kNumLastEnds), samples, 0.1, 8.0);
+  batch.lag_ms = uniform(devices, 1, 0.0, 2.0);
+  batch.share = uniform(devices, 1, 0.1, 1.0);
+  batch.target_ms = uniform(devices, 1, 0.1, 6.0);
   return batch;
 }
 
@@ -51,30 +51,22 @@ MatrixXd dense(const DoubleParameters& p, std::size_t layer, const MatrixXd& inp
 }
 
 /// Times of one all-to-all's devices.
-VectorXd reference_times(const DoubleParameters& p, const DeviceBatch& batch, Index sample) {
+VectorXd reference_times(const DoubleParameters& p, const AllToAllBatch& batch, Index sample) {
+  MatrixXd y = batch.contexts.col(sample).cast<double>();
+  for (std::size_t layer = 0; layer < kNumLayers; ++layer) {
+    y = dense(p, layer, y);
+    if (layer + 1 < kNumLayers) y = y.cwiseMax(0.0);
+  }
+  double rest = 0.0;
+  for (Index k = 0; k < y.rows(); ++k) rest += std::exp(y(k, 0)) * batch.rests_ms(k, sample);
+  rest /= y.array().exp().sum();
   const int first = batch.first_device[sample];
   const int count = batch.first_device[sample + 1] - first;
-  MatrixXd codes = batch.features.middleCols(first, count).cast<double>();
-  for (std::size_t layer = 0; layer < kEncoderLayers; ++layer) {
-    codes = dense(p, layer, codes).cwiseMax(0.0);
-  }
-  const VectorXd mean = codes.rowwise().mean();
-  const VectorXd largest = codes.rowwise().maxCoeff();
-  VectorXd times(count);
-  for (int d = 0; d < count; ++d) {
-    MatrixXd joined(3 * codes.rows(), 1);
-    joined << codes.col(d), mean, largest;
-    for (std::size_t layer = 0; layer < kHeadLayers; ++layer) {
-      joined = dense(p, kEncoderLayers + layer, joined);
-      if (layer + 1 < kHeadLayers) joined = joined.cwiseMax(0.0);
-    }
-    const double delay = std::exp(std::min(joined(0, 0), 2.0));
-    times[d] = batch.lag_ms[first + d] + batch.rest_ms[first + d] * (1.0 + delay);
-  }
-  return times;
+  return batch.lag_ms.segment(first, count).cast<double>() +
+         rest * batch.share.segment(first, count).cast<double>();
 }
 
-double reference_loss(const DoubleParameters& p, const DeviceBatch& batch) {
+double reference_loss(const DoubleParameters& p, const AllToAllBatch& batch) {
   double sum = 0.0;
   for (Index sample = 0; sample + 1 < static_cast<Index>(batch.first_device.size()); ++sample) {
     const VectorXd times = reference_times(p, batch, sample);
@@ -87,7 +79,7 @@ double reference_loss(const DoubleParameters& p, const DeviceBatch& batch) {
   return sum;
 }
 
-MatrixXd numeric_gradient(DoubleParameters p, std::size_t at, const DeviceBatch& batch) {
+MatrixXd numeric_gradient(DoubleParameters p, std::size_t at, const AllToAllBatch& batch) {
   constexpr double kStep = 1e-6;
   MatrixXd gradient(p[at].rows(), p[at].cols());
   for (Index i = 0; i < gradient.size(); ++i) {
@@ -102,21 +94,21 @@ MatrixXd numeric_gradient(DoubleParameters p, std::size_t at, const DeviceBatch&
   return gradient;
 }
 
-/// Moves the parameters to where delays are large enough to matter; `shift` of the last bias.
+/// Moves the parameters to where no end has nearly all of the weight; `shift` of the last biases.
 TrainableCommunicationNetwork disturbed_network(Random& random, float shift) {
   TrainableCommunicationNetwork network(kFeatures, random);
   for (MatrixXf& parameter : network.parameters()) {
     parameter = parameter.unaryExpr(
-        [&](float value) { return value + static_cast<float>(random.uniform(-0.1, 0.2)); });
+        [&](float value) { return value + static_cast<float>(random.uniform(-0.2, 0.3)); });
   }
-  network.parameters().back().array() += shift;
+  network.parameters().back().bottomRows(3).array() += shift;
   return network;
 }
 
 TEST(TrainableCommunicationNetwork, PredictsByTheFormula) {
   Random random(3);
-  const TrainableCommunicationNetwork network = disturbed_network(random, 3.0F);
-  const DeviceBatch batch = random_batch(9, random);
+  const TrainableCommunicationNetwork network = disturbed_network(random, 4.0F);
+  const AllToAllBatch batch = random_batch(9, random);
   const Eigen::VectorXf predicted = network.predict(batch);
   const DoubleParameters p = as_double(network.parameters());
   for (Index sample = 0; sample < 9; ++sample) {
@@ -129,11 +121,34 @@ TEST(TrainableCommunicationNetwork, PredictsByTheFormula) {
   }
 }
 
+TEST(TrainableCommunicationNetwork, ExportsWhatItPredictsBy) {
+  Random random(4);
+  const TrainableCommunicationNetwork network = disturbed_network(random, 4.0F);
+  const AllToAllBatch batch = random_batch(5, random);
+  const Eigen::VectorXf mean = Eigen::VectorXf::Constant(kFeatures, 0.5F);
+  const Eigen::VectorXf scale = Eigen::VectorXf::Constant(kFeatures, 2.0F);
+  const CommunicationNetwork exported = network.exported(mean, scale);
+  const Eigen::VectorXf predicted = network.predict(batch);
+  for (Index sample = 0; sample < 5; ++sample) {
+    const Eigen::VectorXf context =
+        batch.contexts.col(sample).array() / scale.array() + mean.array();
+    const MixtureWeights weights =
+        mixture_weights(exported, {context.data(), static_cast<std::size_t>(context.size())});
+    AllToAllEnds ends;
+    for (std::size_t k = 0; k < kNumLastEnds; ++k) {
+      ends.rests_ms[k] = batch.rests_ms(static_cast<Index>(k), sample);
+    }
+    const int first = batch.first_device[sample];
+    EXPECT_NEAR(batch.lag_ms[first] + batch.share[first] * mixed(ends, weights), predicted[first],
+                1e-4 * predicted[first]);
+  }
+}
+
 TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
-  for (const float shift : {3.0F, 3.4F}) {  // the larger one puts some delays at their bound
+  for (const float shift : {4.0F, 6.0F}) {  // the larger one leaves the first end little weight
     Random random(5);
     const TrainableCommunicationNetwork network = disturbed_network(random, shift);
-    const DeviceBatch batch = random_batch(8, random);
+    const AllToAllBatch batch = random_batch(8, random);
     Parameters gradients;
     const double loss = network.loss_and_gradients(batch, gradients);
     const DoubleParameters p = as_double(network.parameters());
@@ -154,12 +169,19 @@ TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
 TEST(TrainableCommunicationNetwork, BeginsNearTheLinks) {
   Random random(1);
   const TrainableCommunicationNetwork network(kFeatures, random);
-  const DeviceBatch batch = random_batch(20, random);
+  AllToAllBatch batch = random_batch(20, random);
+  for (std::size_t k = 0; k < kSlowdowns.size(); ++k) {
+    batch.rests_ms.row(static_cast<Index>(k)) =
+        batch.rests_ms.row(0) * static_cast<float>(kSlowdowns[k]);
+  }
+  batch.rests_ms.row(static_cast<Index>(kNumLastEnds) - 1) = 1.5F * batch.rests_ms.row(0);
   const Eigen::VectorXf predicted = network.predict(batch);
-  for (Index d = 0; d < predicted.size(); ++d) {
-    const float links = batch.lag_ms[d] + batch.rest_ms[d];
-    EXPECT_GE(predicted[d], links);
-    EXPECT_LT(predicted[d], 1.3F * links);
+  for (Index i = 0; i < 20; ++i) {
+    for (int d = batch.first_device[i]; d < batch.first_device[i + 1]; ++d) {
+      const float links = batch.lag_ms[d] + batch.share[d] * batch.rests_ms(0, i);
+      EXPECT_GE(predicted[d], links * (1.0F - 1e-6F));
+      EXPECT_LT(predicted[d], 1.3F * links);
+    }
   }
 }
 

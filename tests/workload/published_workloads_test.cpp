@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -47,7 +48,7 @@ TEST(PublishedWorkloads, TablesAreThoseOfTheFile) {
 
 TEST(PublishedWorkloads, SettingsAreRead) {
   const std::vector<Workload> workloads = published_workloads();
-  ASSERT_EQ(workloads.size(), 5U);
+  ASSERT_EQ(workloads.size(), 8U);
   EXPECT_EQ(workloads[0].name, "mlperf-dlrm-dcnv2");
   EXPECT_EQ(workloads[0].tables.size(), 26U);
   EXPECT_EQ(workloads[0].batch_size, 65'536);
@@ -55,7 +56,7 @@ TEST(PublishedWorkloads, SettingsAreRead) {
   EXPECT_FALSE(workloads[0].tables[0].index_distribution.has_value());
   EXPECT_EQ(workloads[0].tables[0].name, "t00");
   EXPECT_EQ(workloads[0].tables[25].name, "t25");
-  for (std::size_t w = 1; w < workloads.size(); ++w) {
+  for (std::size_t w = 1; w < 5; ++w) {
     EXPECT_EQ(workloads[w].batch_size, kDefaultBatchSize);
     EXPECT_EQ(workloads[w].optimizer, Optimizer::sgd);
     for (const Table& table : workloads[w].tables) {
@@ -63,6 +64,34 @@ TEST(PublishedWorkloads, SettingsAreRead) {
       EXPECT_EQ(table.index_distribution->zipf_exponent, 1.1);
     }
   }
+}
+
+TEST(PublishedWorkloads, CriteoTablesHaveOneIndexASampleAndAreTakenAsUniform) {
+  const std::vector<Workload> workloads = published_workloads();
+  ASSERT_EQ(workloads.size(), 8U);
+  const std::array<const char*, 3> names{"criteo-kaggle", "criteo-terabyte-40m", "criteo-terabyte"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const Workload& workload = workloads[5 + i];
+    EXPECT_EQ(workload.name, names[i]);
+    EXPECT_EQ(workload.tables.size(), 26U);
+    EXPECT_TRUE(workload.accesses.ends_with("is not published with the sizes; taken as uniform"))
+        << workload.accesses;
+    for (const Table& table : workload.tables) {
+      EXPECT_EQ(table.pooling_factor, 1.0);
+      EXPECT_FALSE(table.index_distribution.has_value());
+    }
+  }
+  EXPECT_EQ(workloads[5].batch_size, 2'048);
+  EXPECT_EQ(workloads[5].optimizer, Optimizer::sgd);
+  EXPECT_EQ(workloads[5].tables[8].num_embeddings, 3);
+  EXPECT_EQ(workloads[6].optimizer, Optimizer::sgd);
+  EXPECT_EQ(workloads[7].optimizer, Optimizer::rowwise_adagrad);
+}
+
+TEST(PublishedWorkloads, AccessesThatAreADistributionStayAsPublished) {
+  const std::vector<Workload> workloads = published_workloads();
+  EXPECT_EQ(workloads[0].accesses, "uniform (the benchmark's multi-hot generator)");
+  EXPECT_EQ(workloads[1].accesses, "power law, alpha 1.1");
 }
 
 TEST(PublishedWorkloads, TablesAreValidAndNamesUnique) {

@@ -106,6 +106,18 @@ TEST(TaskGenerator, DimensionsAreUniform) {
   EXPECT_NEAR(number / 300.0, 35.0, 3.0);
 }
 
+TEST(TaskGenerator, DrawsTasksOfEveryPublishedWorkloadOnDevicesThatAreLargeEnough) {
+  for (const WorkloadInfo& info : list_workloads()) {
+    const Workload workload = find_workload(info.name, 1);
+    TaskGeneratorOptions options;
+    set_default_tables(options, workload);
+    options.memory_bytes = std::int64_t{1} << 42;
+    const Task task = generate_task(workload, options, 0);
+    EXPECT_EQ(task.batch_size, info.batch_size) << info.name;
+    validate(task);
+  }
+}
+
 TEST(TaskGenerator, TasksDoNotDependOnEachOther) {
   const Workload workload = find_workload("dlrm-2021", 1);
   TaskGeneratorOptions options;

@@ -12,9 +12,9 @@
 namespace neuroshard {
 namespace {
 
-TEST(WorkloadCatalog, ListsEightWorkloadsThatCanBeFound) {
+TEST(WorkloadCatalog, ListsElevenWorkloadsThatCanBeFound) {
   const std::vector<WorkloadInfo> infos = list_workloads();
-  EXPECT_EQ(infos.size(), 8U);
+  EXPECT_EQ(infos.size(), 11U);
   for (const WorkloadInfo& info : infos) {
     const Workload workload = find_workload(info.name, 0);
     EXPECT_EQ(workload.name, info.name);

@@ -43,6 +43,7 @@ struct Collection {
   std::uint64_t seed = 0;
   int in_flight = 1;
   ProcessGroup group{};
+  std::optional<std::chrono::steady_clock::time_point> deadline{};
 };
 
 /// Histograms are written with this many digits; more would only make the files larger.
@@ -128,7 +129,7 @@ class OpenSamples {
   [[nodiscard]] bool empty() const { return next_id_ >= collection_.num_samples; }
 
   std::optional<PieceSet> next() {
-    if (empty()) return std::nullopt;
+    if (empty() || is_late()) return std::nullopt;
     const std::int64_t id = next_id_;
     next_id_ += collection_.group.size;
     skip_done();
@@ -145,6 +146,10 @@ class OpenSamples {
   }
 
  private:
+  [[nodiscard]] bool is_late() const {
+    return collection_.deadline && std::chrono::steady_clock::now() > *collection_.deadline;
+  }
+
   struct InFlight {
     std::vector<Piece> pieces;
     std::vector<Table> tables;  ///< of a set with slices of rows, which are tables of their own
@@ -224,7 +229,8 @@ Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_sample
           .optimizer = sampling.optimizer,
           .seed = sampling.seed,
           .in_flight = sampling.in_flight,
-          .group = sampling.group};
+          .group = sampling.group,
+          .deadline = sampling.deadline};
 }
 
 }  // namespace

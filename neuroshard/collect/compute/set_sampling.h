@@ -2,7 +2,9 @@
 // the whole space of sets.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,9 @@ struct ComputeSamplingOptions {
   /// Several processes share the sequence: this one measures those samples whose id modulo `size`
   /// is its rank, into a file of its own.
   ProcessGroup group;
+
+  /// No sample begins after this; those that have begun are finished.
+  std::optional<std::chrono::steady_clock::time_point> deadline;
 
   SetSampling sampling = SetSampling::uniform;
   // With coverage sampling only:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/interconnect_io.h"
 #include "neuroshard/io/json/json.h"
@@ -18,7 +18,7 @@ namespace neuroshard {
 
 namespace {
 
-constexpr const char* kArchitecture = "link-delays";
+constexpr const char* kArchitecture = "rendezvous-mixture";
 
 Json clusters_json(const std::vector<TrainedCluster>& clusters) {
   Json::Array array;
@@ -80,16 +80,26 @@ std::vector<DenseLayer> layers_from(const ModelFile& file, const std::string& na
 
 CommunicationNetwork network_from(const ModelFile& file) {
   CommunicationNetwork network;
-  const std::size_t num_features = communication_feature_names().size();
-  network.feature_mean = file.vector("feature_mean", num_features);
-  network.feature_scale = file.vector("feature_scale", num_features);
-  network.encoder = layers_from(file, "encoder", static_cast<int>(num_features));
-  network.head = layers_from(file, "head", 3 * network.encoder.back().outputs);
-  const std::string last = fmt::format("head.{}.weight", network.head.size() - 1);
-  if (network.head.back().outputs != 1) {
-    file.fail(last, "1 output", fmt::format("{}", network.head.back().outputs));
+  network.feature_mean = file.vector("feature_mean", kNumContextFeatures);
+  network.feature_scale = file.vector("feature_scale", kNumContextFeatures);
+  network.layers = layers_from(file, "layers", static_cast<int>(kNumContextFeatures));
+  const int outputs = network.layers.back().outputs;
+  if (outputs != static_cast<int>(kNumLastEnds)) {
+    file.fail(fmt::format("layers.{}.weight", network.layers.size() - 1),
+              fmt::format("{} outputs", kNumLastEnds), fmt::format("{}", outputs));
   }
   return network;
+}
+
+/// Models before this architecture predicted lower costs for more columns: they are not read.
+void require_architecture(const ModelFile& file) {
+  if (file.metadata("architecture") == "link-delays") {
+    file.fail("__metadata__.architecture",
+              fmt::format("\"{}\" (train the model again, on the same costs)", kArchitecture),
+              "\"link-delays\", of an earlier version");
+  }
+  file.expect("architecture", kArchitecture);
+  file.expect("feature_schema", std::string(kCommunicationSchema));
 }
 
 }  // namespace
@@ -112,8 +122,7 @@ std::shared_ptr<const NeuralCommunicationModel> CommunicationModelFile::of_clust
 
 CommunicationModelFile communication_model_from(const ModelFile& file, const std::string& path) {
   file.expect("kind", "communication");
-  file.expect("architecture", kArchitecture);
-  file.expect("feature_schema", std::string(kCommunicationSchema));
+  require_architecture(file);
   CommunicationModelFile model;
   model.info.name = file.metadata("name");
   model.info.data_sha256 = file.metadata("training_data_sha256");
@@ -143,11 +152,8 @@ void write_communication_model(const CommunicationNetwork& network,
                    {"metrics", to_line(to_json(info.metrics))}};
   file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
   file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
-  for (std::size_t i = 0; i < network.encoder.size(); ++i) {
-    add_layer(file, fmt::format("encoder.{}", i), network.encoder[i]);
-  }
-  for (std::size_t i = 0; i < network.head.size(); ++i) {
-    add_layer(file, fmt::format("head.{}", i), network.head[i]);
+  for (std::size_t i = 0; i < network.layers.size(); ++i) {
+    add_layer(file, fmt::format("layers.{}", i), network.layers[i]);
   }
   write_tensors(file, path);
 }

@@ -52,6 +52,9 @@ class LinkSchedule {
 
   [[nodiscard]] const Interconnect& interconnect() const { return interconnect_; }
   [[nodiscard]] int devices_per_host() const { return per_host_; }
+  /// What one column takes for one peer, latency aside [ms].
+  [[nodiscard]] double intra_host_ms_per_column() const { return intra_ms_per_column_; }
+  [[nodiscard]] double inter_host_ms_per_column() const { return inter_ms_per_column_; }
   /// Of the slowest level that there is.
   [[nodiscard]] double latency_ms() const {
     return std::max(per_host_ > 1 ? interconnect_.intra_host_latency_ms : 0.0,

@@ -1,14 +1,12 @@
-// Inference of the communication network: the link schedule, and how much longer the all-to-all
-// takes.
+// Inference of the communication network: bounds on the last end, mixed as the topology asks.
 #include "neuroshard/cost/communication/neural_communication_model.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
-#include "neuroshard/cost/communication/communication_features.h"
+#include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
@@ -17,9 +15,7 @@ namespace {
 
 /// Scratch memory of a prediction; one per thread, because a search asks millions of times.
 struct Scratch {
-  CommunicationFeatures features;
-  CommunicationInference::Scratch network;
-  std::vector<float> delays;
+  AllToAllEnds all_to_all;
   std::vector<double> starts;
   std::vector<double> ends;
 };
@@ -29,19 +25,30 @@ Scratch& scratch_of_thread() {
   return scratch;
 }
 
+/// The weights of a network for one topology and its links, kept for a thread's next question.
+struct KnownWeights {
+  std::shared_ptr<const CommunicationNetwork> network;  ///< kept alive, so that no other is there
+  Interconnect interconnect;
+  int world_size = 0;
+  int local_world_size = 0;
+  MixtureWeights forward{};
+  MixtureWeights backward{};
+};
+
 }  // namespace
+
+bool is_simulated(const TrainedCluster& cluster) {
+  const Json hardware = parse_json(cluster.hardware, "hardware");
+  const Json* kind = hardware.find("kind");
+  return kind != nullptr && kind->text() != nullptr && *kind->text() == "simulated";
+}
 
 NeuralCommunicationModel::NeuralCommunicationModel(
     std::shared_ptr<const CommunicationNetwork> network, CommunicationModelInfo info,
     std::size_t cluster)
-    : network_(std::move(network)),
-      inference_(*network_),
-      info_(std::move(info)),
-      cluster_(cluster) {
+    : network_(std::move(network)), info_(std::move(info)), cluster_(cluster) {
   assert(cluster_ < info_.clusters.size());
-  const Json hardware = parse_json(this->cluster().hardware, "hardware");
-  const Json* kind = hardware.find("kind");
-  is_simulated_ = kind != nullptr && kind->text() != nullptr && *kind->text() == "simulated";
+  is_simulated_ = neuroshard::is_simulated(this->cluster());
 }
 
 bool NeuralCommunicationModel::is_known(const Topology& topology) const {
@@ -50,47 +57,61 @@ bool NeuralCommunicationModel::is_known(const Topology& topology) const {
          topology.local_world_size <= cluster().interconnect.devices_per_host;
 }
 
+const MixtureWeights& NeuralCommunicationModel::weights(const Topology& topology,
+                                                        AllToAll direction) const {
+  static thread_local KnownWeights known;
+  if (known.network != network_ || !known.interconnect.has_links_of(cluster().interconnect) ||
+      known.world_size != topology.world_size ||
+      known.local_world_size != topology.local_world_size) {
+    const auto of = [&](AllToAll way) {
+      return mixture_weights(*network_,
+                             communication_context(cluster().interconnect, topology, way));
+    };
+    known = {network_,
+             cluster().interconnect,
+             topology.world_size,
+             topology.local_world_size,
+             of(AllToAll::forward),
+             of(AllToAll::backward)};
+  }
+  return direction == AllToAll::forward ? known.forward : known.backward;
+}
+
 void NeuralCommunicationModel::forward(const Topology& topology, std::int64_t batch_size,
                                        std::span<const double> columns,
                                        std::span<const double> start_ms,
                                        std::span<double> forward_ms) const {
-  all_to_all(topology, batch_size, AllToAll::forward, columns, start_ms, forward_ms);
+  if (topology.world_size == 1) {
+    forward_ms[0] = 0.0;
+    return;
+  }
+  if (!is_known(topology)) {
+    thread_link_schedule(cluster().interconnect, topology, batch_size)
+        .ends(columns, start_ms, forward_ms);
+    for (std::size_t d = 0; d < columns.size(); ++d) forward_ms[d] -= start_ms[d];
+    return;
+  }
+  AllToAllEnds& ends = scratch_of_thread().all_to_all;
+  thread_rendezvous_schedule(cluster().interconnect, topology, batch_size)
+      .forward(columns, start_ms, ends);
+  const double rest = mixed(ends, weights(topology, AllToAll::forward));
+  for (std::size_t d = 0; d < columns.size(); ++d) {
+    forward_ms[d] = ends.last_start_ms + ends.shares[d] * rest - start_ms[d];
+  }
 }
 
 void NeuralCommunicationModel::backward(const Topology& topology, std::int64_t batch_size,
                                         std::span<const double> columns,
                                         std::span<double> backward_ms) const {
-  static thread_local std::vector<double> together;
-  together.assign(columns.size(), 0.0);
-  all_to_all(topology, batch_size, AllToAll::backward, columns, together, backward_ms);
-}
-
-void NeuralCommunicationModel::all_to_all(const Topology& topology, std::int64_t batch_size,
-                                          AllToAll direction, std::span<const double> columns,
-                                          std::span<const double> start_ms,
-                                          std::span<double> times_ms) const {
   if (topology.world_size == 1) {
-    times_ms[0] = 0.0;
+    backward_ms[0] = 0.0;
     return;
   }
-  Scratch& scratch = scratch_of_thread();
-  LinkSchedule& schedule = thread_link_schedule(cluster().interconnect, topology, batch_size);
-  communication_features(schedule, direction, columns, start_ms, scratch.features);
-  const double last = scratch.features.last_start_ms;
-  const bool known = is_known(topology);
-  scratch.delays.resize(columns.size());
-  if (known) {
-    const Eigen::MatrixXf& values = scratch.features.values;
-    inference_.run({values.data(), static_cast<std::size_t>(values.size())}, scratch.delays,
-                   scratch.network);
-  }
-  for (std::size_t d = 0; d < columns.size(); ++d) {
-    const double rest = std::max(scratch.features.ends_ms[d] - last, 0.0);
-    const double factor =
-        known ? 1.0 + std::exp(static_cast<double>(std::min(scratch.delays[d], kLargestDelay)))
-              : 1.0;
-    times_ms[d] = last + rest * factor - start_ms[d];
-  }
+  AllToAllEnds& ends = scratch_of_thread().all_to_all;
+  thread_rendezvous_schedule(cluster().interconnect, topology, batch_size).backward(columns, ends);
+  const double rest = is_known(topology) ? mixed(ends, weights(topology, AllToAll::backward))
+                                         : ends.rests_ms.front();
+  for (std::size_t d = 0; d < columns.size(); ++d) backward_ms[d] = ends.shares[d] * rest;
 }
 
 double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,
@@ -111,9 +132,9 @@ double NeuralCommunicationModel::least_cost_ms(const Topology& topology, std::in
   ends.resize(world_size);
   schedule.ends(columns, starts, ends);
   for (std::size_t d = 0; d < world_size; ++d) starts[d] = ends[d] + compute_ms[d];
-  // These starts are too early, and so is the last end that follows. (A single end need not be: on
-  // a shared card, a device that starts later lets the others end earlier, but never the card's
-  // last one.)
+  // These starts are too early, and so is the last end that follows: the schedule's last end never
+  // falls when a device starts later. (A single end may: on a shared card, a device that starts
+  // later lets the others end earlier, but never the card's last one.)
   schedule.ends(columns, starts, ends);
   return *std::max_element(ends.begin(), ends.end());
 }

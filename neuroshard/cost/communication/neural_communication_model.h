@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_cost_model.h"
-#include "neuroshard/cost/communication/communication_features.h"
-#include "neuroshard/cost/communication/communication_inference.h"
 #include "neuroshard/cost/communication/communication_network.h"
-#include "neuroshard/cost/communication/link_schedule.h"
 
 namespace neuroshard {
 
@@ -24,6 +22,9 @@ struct TrainedCluster {
   int min_world_size = 2;
   int max_world_size = 2;
 };
+
+/// By the "kind" of the hardware.
+[[nodiscard]] bool is_simulated(const TrainedCluster& cluster);
 
 /// The origin of a communication model and the data that it was trained on.
 struct CommunicationModelInfo {
@@ -37,8 +38,9 @@ struct CommunicationModelInfo {
 };
 
 /// The learned costs of one of the clusters of a model. Immutable; threads may share it.
-/// Clusters of more devices than the model knows are priced by the links alone, as the analytic
-/// model would: `outside_range` says so.
+/// A plan's predicted cost never falls when columns are added to a device or when one computes
+/// longer (communication_network.h says why). Clusters of more devices than the model knows are
+/// priced by the links alone, as the analytic model would: `outside_range` says so.
 class NeuralCommunicationModel : public CommunicationCostModel {
  public:
   /// `cluster` is an index into the info's clusters.
@@ -47,7 +49,7 @@ class NeuralCommunicationModel : public CommunicationCostModel {
 
   /// The interconnect's.
   [[nodiscard]] std::string name() const override { return cluster().interconnect.name; }
-  /// By the "kind" of the cluster's hardware.
+  /// Whether the cluster is.
   [[nodiscard]] bool is_simulated() const override { return is_simulated_; }
   void forward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                std::span<const double> start_ms, std::span<double> forward_ms) const override;
@@ -68,13 +70,10 @@ class NeuralCommunicationModel : public CommunicationCostModel {
 
  private:
   [[nodiscard]] bool is_known(const Topology& topology) const;
-  /// Times from each device's own entry.
-  void all_to_all(const Topology& topology, std::int64_t batch_size, AllToAll direction,
-                  std::span<const double> columns, std::span<const double> start_ms,
-                  std::span<double> times_ms) const;
+  /// Valid until the thread's next call, of any model.
+  [[nodiscard]] const MixtureWeights& weights(const Topology& topology, AllToAll direction) const;
 
   std::shared_ptr<const CommunicationNetwork> network_;
-  CommunicationInference inference_;
   CommunicationModelInfo info_;
   std::size_t cluster_;
   bool is_simulated_;

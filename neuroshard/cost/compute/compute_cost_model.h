@@ -12,8 +12,8 @@
 
 namespace neuroshard {
 
-/// The grid on which contributions lie unless a task's costs are astronomic: multiples of 2^-24 below
-/// 2^28 in sum are exact in a double.
+/// The grid on which contributions lie unless a task's costs are astronomic: multiples of 2^-24
+/// below 2^28 in sum are exact in a double.
 inline constexpr double kStateGrid = 0x1p-24;
 inline constexpr double kLargestExactSum = 0x1p28;
 

@@ -21,12 +21,18 @@ Json range_json(const TrainedRange& range) {
   for (const Optimizer optimizer : range.optimizers) optimizers.emplace_back(to_string(optimizer));
   Json::Array data_types;
   for (const DataType type : range.data_types) data_types.emplace_back(to_string(type));
-  return Json::Object{
-      {"min_batch_size", range.min_batch_size}, {"max_batch_size", range.max_batch_size},
-      {"min_columns", range.min_columns},       {"max_columns", range.max_columns},
-      {"max_embeddings", range.max_embeddings}, {"max_pooling_factor", range.max_pooling_factor},
-      {"max_pieces", range.max_pieces},         {"optimizers", std::move(optimizers)},
-      {"data_types", std::move(data_types)}};
+  return Json::Object{{"min_batch_size", range.min_batch_size},
+                      {"max_batch_size", range.max_batch_size},
+                      {"min_columns", range.min_columns},
+                      {"max_columns", range.max_columns},
+                      {"min_embeddings", range.min_embeddings},
+                      {"max_embeddings", range.max_embeddings},
+                      {"min_pooling_factor", range.min_pooling_factor},
+                      {"max_pooling_factor", range.max_pooling_factor},
+                      {"max_hits_per_row", range.max_hits_per_row},
+                      {"max_pieces", range.max_pieces},
+                      {"optimizers", std::move(optimizers)},
+                      {"data_types", std::move(data_types)}};
 }
 
 TrainedRange range_from_json(const JsonReader& reader) {
@@ -35,8 +41,11 @@ TrainedRange range_from_json(const JsonReader& reader) {
   range.max_batch_size = reader.field("max_batch_size").integer(1);
   range.min_columns = reader.field("min_columns").integer(1);
   range.max_columns = reader.field("max_columns").integer(1);
+  range.min_embeddings = reader.field("min_embeddings").integer(1);
   range.max_embeddings = reader.field("max_embeddings").integer(1);
+  range.min_pooling_factor = reader.field("min_pooling_factor").number();
   range.max_pooling_factor = reader.field("max_pooling_factor").number();
+  range.max_hits_per_row = reader.field("max_hits_per_row").number();
   range.max_pieces = static_cast<int>(reader.field("max_pieces").integer(1, 1 << 30));
   const JsonReader optimizers = reader.field("optimizers");
   for (std::size_t i = 0; i < optimizers.array_size(); ++i) {
@@ -133,8 +142,8 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
 }
 
 void add_estimate(TensorFile& file, const PhysicalEstimate& estimate) {
-  file.tensors["estimate.weights"] = vector_tensor(
-      std::vector<float>(estimate.weights_ms.begin(), estimate.weights_ms.end()));
+  file.tensors["estimate.weights"] =
+      vector_tensor(std::vector<float>(estimate.weights_ms.begin(), estimate.weights_ms.end()));
   file.tensors["estimate.offset"] = vector_tensor({static_cast<float>(estimate.offset_ms)});
 }
 

@@ -67,7 +67,8 @@ std::string broken_bound(const ComputeNetwork& network) {
   if (slopes.least < kLeastSlope * (1.0 - kRounding)) return "linear";
   if (slopes.most > kMostSlope * (1.0 + kRounding)) return "head_output";
   const double offset = static_cast<double>(network.offset) / network.estimate.offset_ms;
-  if (offset < (1.0 - kRounding) / kEstimateFactor || offset > (1.0 + kRounding) * kEstimateFactor) {
+  if (offset < (1.0 - kRounding) / kEstimateFactor ||
+      offset > (1.0 + kRounding) * kEstimateFactor) {
     return "offset";
   }
   return "";

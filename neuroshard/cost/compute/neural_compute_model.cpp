@@ -9,7 +9,6 @@
 #include <cmath>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/compute/head_kernel.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/cost/dense_kernel.h"
@@ -132,8 +131,7 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
   const FeatureSchema schema = members_.front().schema;
   static thread_local Scratch scratch;
   scratch.features.resize(feature_names(schema).size());
-  shard_features(schema, table, num_columns, settings, members_.front().estimate,
-                 scratch.features);
+  shard_features(schema, table, num_columns, settings, members_.front().estimate, scratch.features);
   const auto features = as_vector(scratch.features);
   contribution[0] = 1.0;
   contribution[1] = 0.0;
@@ -215,62 +213,7 @@ void NeuralComputeModel::member_costs(std::span<const double> states, std::span<
 }
 
 std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) const {
-  const TrainedRange& range = info_.range;
-  std::vector<std::string> reasons;
-  const auto contains = [](const auto& values, auto value) {
-    return std::find(values.begin(), values.end(), value) != values.end();
-  };
-  if (task.batch_size < range.min_batch_size || task.batch_size > range.max_batch_size) {
-    reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", range.min_batch_size,
-                                  range.max_batch_size, task.batch_size));
-  }
-  if (!contains(range.optimizers, task.optimizer)) {
-    reasons.push_back(fmt::format("optimizer: not trained on {}", to_string(task.optimizer)));
-  }
-  const auto devices = static_cast<std::size_t>(task.topology.world_size);
-  const std::size_t pieces = (task.tables.size() + devices - 1) / devices;
-  if (range.max_pieces > 0 && pieces > static_cast<std::size_t>(range.max_pieces)) {
-    reasons.push_back(
-        fmt::format("tables: trained on at most {} pieces on a device, got {} tables "
-                    "for {} devices",
-                    range.max_pieces, task.tables.size(), devices));
-  }
-  // One line per kind of reason, with the first table that it applies to.
-  bool dim = false;
-  bool rows = false;
-  bool pooling = false;
-  bool type = false;
-  for (const Table& table : task.tables) {
-    const bool too_wide = table.embedding_dim > range.max_columns;
-    const bool too_narrow = table.embedding_dim < range.min_columns;
-    if (!dim && (too_narrow || (too_wide && !can_cut(table.embedding_dim)))) {
-      dim = true;
-      reasons.push_back(fmt::format("embedding_dim: trained on {} to {} columns, got {} (\"{}\")",
-                                    range.min_columns, range.max_columns, table.embedding_dim,
-                                    table.name));
-    } else if (!dim && too_wide) {
-      dim = true;
-      reasons.push_back(
-          fmt::format("embedding_dim: trained on pieces of {} to {} columns, got {} (\"{}\")",
-                      range.min_columns, range.max_columns, table.embedding_dim, table.name));
-    }
-    if (!rows && table.num_embeddings > range.max_embeddings) {
-      rows = true;
-      reasons.push_back(fmt::format("num_embeddings: trained on at most {}, got {} (\"{}\")",
-                                    range.max_embeddings, table.num_embeddings, table.name));
-    }
-    if (!pooling && table.pooling_factor > range.max_pooling_factor * 1.0001) {
-      pooling = true;
-      reasons.push_back(fmt::format("pooling_factor: trained on at most {:.4g}, got {} (\"{}\")",
-                                    range.max_pooling_factor, table.pooling_factor, table.name));
-    }
-    if (!type && !contains(range.data_types, table.data_type)) {
-      type = true;
-      reasons.push_back(fmt::format("data_type: not trained on {} (\"{}\")",
-                                    to_string(table.data_type), table.name));
-    }
-  }
-  return reasons;
+  return reasons_outside(info_.range, task);
 }
 
 }  // namespace neuroshard

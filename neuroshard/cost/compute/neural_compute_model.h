@@ -10,19 +10,9 @@
 #include "neuroshard/core/aligned_vector.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
 #include "neuroshard/cost/compute/compute_network.h"
+#include "neuroshard/cost/compute/trained_range.h"
 
 namespace neuroshard {
-
-/// What the training data covers; beyond it predictions are extrapolations.
-struct TrainedRange {
-  std::int64_t min_batch_size = 0, max_batch_size = 0;
-  std::int64_t min_columns = 0, max_columns = 0;  ///< of a piece
-  std::int64_t max_embeddings = 0;
-  double max_pooling_factor = 0.0;
-  int max_pieces = 0;  ///< on a device
-  std::vector<Optimizer> optimizers;
-  std::vector<DataType> data_types;
-};
 
 /// Everything about a model but its weights; kept in the model file's metadata.
 struct ComputeModelInfo {

@@ -83,8 +83,7 @@ PieceWork piece_work(const TableStatistics& table, std::int64_t num_columns,
   const double gradient_lines = work.lookups * mean_row_lines(num_columns * 4);
   work.gradient_row_bytes = static_cast<double>(num_columns) * 4.0;
   for (std::size_t i = 0; i < kCacheBytes.size(); ++i) {
-    const double cached_rows =
-        kCacheBytes[i] / (work.row_lines * static_cast<double>(kLineBytes));
+    const double cached_rows = kCacheBytes[i] / (work.row_lines * static_cast<double>(kLineBytes));
     work.uncached_lookups[i] = uncached_lookups_of(work, cached_rows);
     work.uncached_gradient_lines[i] =
         gradient_lines * std::max(1.0 - kCacheBytes[i] / work.output_bytes, 0.0);

@@ -1,5 +1,5 @@
-// The work that a piece of a table is for the fused operator, counted in bytes, cache lines, lookups
-// and launches: what a physical estimate is a weighted sum of, and what networks see.
+// The work that a piece of a table is for the fused operator, counted in bytes, cache lines,
+// lookups and launches: what a physical estimate is a weighted sum of, and what networks see.
 #pragma once
 
 #include <array>
@@ -12,7 +12,8 @@
 
 namespace neuroshard {
 
-/// Caches of these sizes are looked at, whatever the machine has: a fit decides which of them count.
+/// Caches of these sizes are looked at, whatever the machine has: a fit decides which of them
+/// count.
 inline constexpr std::array<double, 5> kCacheBytes{0x1p15, 0x1p18, 0x1p21, 0x1p25, 0x1p28};
 
 /// Quantities of one piece. None of them falls when the batch or the pooling factor grows at the
@@ -25,10 +26,10 @@ struct PieceWork {
   /// rows_hit[i]: distinct rows that are hit more than 2^(i-1) times; rows_hit[0]: all of them.
   std::array<double, kReuseBins> rows_hit{};
   double row_bytes = 0.0;
-  double row_lines = 0.0;         ///< mean cache lines that a row touches
-  double vector_operations = 0.0; ///< that one row takes, 16 columns at a time and then fewer
+  double row_lines = 0.0;           ///< mean cache lines that a row touches
+  double vector_operations = 0.0;   ///< that one row takes, 16 columns at a time and then fewer
   double gradient_row_bytes = 0.0;  ///< that a lookup reads: its own feature's columns, fp32
-  double output_bytes = 0.0;      ///< of the pooled output of the whole batch, fp32
+  double output_bytes = 0.0;        ///< of the pooled output of the whole batch, fp32
   double table_bytes = 0.0;
   /// Lookups of rows that are not among the hottest ones which fill a cache of that size.
   std::array<double, kCacheBytes.size()> uncached_lookups{};

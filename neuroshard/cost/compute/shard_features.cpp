@@ -35,12 +35,21 @@ constexpr std::array<const char*, 3> kFreeFeatures{"log2_num_embeddings", "rowwi
 
 std::vector<std::string> names_of_work() {
   // The estimate is first, where log_estimate finds it.
-  std::vector<std::string> names{
-      "log2_estimate_ms",   "log2_batch_size",     "log2_pooling_factor",
-      "log2_lookups",       "log2_distinct_rows",  "log2_hottest_row_hits",
-      "log2_num_columns",   "log2_row_bytes",      "log2_row_lines",
-      "log2_vector_operations", "log2_output_bytes", "log2_table_bytes",
-      "log2_all_vector_operations", "log2_all_lines", "log2_distinct_lines"};
+  std::vector<std::string> names{"log2_estimate_ms",
+                                 "log2_batch_size",
+                                 "log2_pooling_factor",
+                                 "log2_lookups",
+                                 "log2_distinct_rows",
+                                 "log2_hottest_row_hits",
+                                 "log2_num_columns",
+                                 "log2_row_bytes",
+                                 "log2_row_lines",
+                                 "log2_vector_operations",
+                                 "log2_output_bytes",
+                                 "log2_table_bytes",
+                                 "log2_all_vector_operations",
+                                 "log2_all_lines",
+                                 "log2_distinct_lines"};
   for (int bin = 1; bin <= kHitBins; ++bin) {
     names.push_back(fmt::format("log2_rows_hit_{}_times", (1 << (bin - 1)) + 1));
   }
@@ -64,11 +73,10 @@ FeatureSchema feature_schema_from_string(std::string_view name, const std::strin
   for (const FeatureSchema schema : {FeatureSchema::published, FeatureSchema::work}) {
     if (name == to_string(schema)) return schema;
   }
-  throw InputError(
-      place,
-      fmt::format("\"{}\" or \"{}\"", to_string(FeatureSchema::published),
-                  to_string(FeatureSchema::work)),
-      fmt::format("\"{}\"", name));
+  throw InputError(place,
+                   fmt::format("\"{}\" or \"{}\"", to_string(FeatureSchema::published),
+                               to_string(FeatureSchema::work)),
+                   fmt::format("\"{}\"", name));
 }
 
 const std::vector<std::string>& feature_names(FeatureSchema schema) {

@@ -21,6 +21,8 @@ using Eigen::Index;
 
 /// Times of 0 have no logarithm; no real all-to-all of several devices is as short.
 constexpr double kShortestMs = 1e-6;
+/// Nor has that of a device that ends with the last start: it has nothing to send or receive.
+constexpr double kSmallestShare = 1e-6;
 
 /// The header's rates; all five fields, or none.
 bool has_links(const Json& hardware) { return hardware.find("inter_host_gb_per_s") != nullptr; }
@@ -28,7 +30,8 @@ bool has_links(const Json& hardware) { return hardware.find("inter_host_gb_per_s
 class Builder {
  public:
   explicit Builder(CommunicationDataset& dataset) : dataset_(dataset) {
-    dataset_.features.resize(static_cast<Index>(communication_feature_names().size()), 0);
+    dataset_.contexts.resize(static_cast<Index>(kNumContextFeatures), 0);
+    dataset_.rests_ms.resize(static_cast<Index>(kNumLastEnds), 0);
     dataset_.first_device.push_back(0);
   }
 
@@ -37,45 +40,61 @@ class Builder {
     const CommunicationCostsHeader& header = costs.header;
     const Topology topology{.world_size = header.world_size,
                             .local_world_size = header.local_world_size};
-    LinkSchedule schedule(interconnect, topology, header.batch_size,
-                          element_bytes(header.data_type));
+    RendezvousSchedule schedule(interconnect, topology, header.batch_size,
+                                element_bytes(header.data_type));
     dataset_.files.push_back({cluster, topology, header.batch_size, header.data_type});
-    const auto devices = static_cast<Index>(2 * costs.samples.size()) * header.world_size;
-    dataset_.features.conservativeResize(Eigen::NoChange, dataset_.features.cols() + devices);
+    const Index all_to_alls = dataset_.size() + 2 * static_cast<Index>(costs.samples.size());
+    dataset_.contexts.conservativeResize(Eigen::NoChange, all_to_alls);
+    dataset_.rests_ms.conservativeResize(Eigen::NoChange, all_to_alls);
+    const CommunicationContext forward =
+        communication_context(interconnect, topology, AllToAll::forward);
+    const CommunicationContext backward =
+        communication_context(interconnect, topology, AllToAll::backward);
     const std::vector<double> together(header.world_size, 0.0);
     for (const CommunicationCostSample& sample : costs.samples) {
-      add(schedule, AllToAll::forward, sample, sample.start_ms, sample.forward_ms);
-      add(schedule, AllToAll::backward, sample, together, sample.backward_ms);
+      const std::vector<double> columns(sample.columns.begin(), sample.columns.end());
+      schedule.forward(columns, sample.start_ms, ends_);
+      add(schedule.links(), AllToAll::forward, forward, columns, sample.start_ms,
+          sample.forward_ms);
+      schedule.backward(columns, ends_);
+      add(schedule.links(), AllToAll::backward, backward, columns, together, sample.backward_ms);
       ++num_samples_;
     }
   }
 
  private:
-  void add(LinkSchedule& schedule, AllToAll direction, const CommunicationCostSample& sample,
-           const std::vector<double>& start_ms, const std::vector<double>& time_ms) {
-    const std::vector<double> columns(sample.columns.begin(), sample.columns.end());
-    communication_features(schedule, direction, columns, start_ms, features_);
-    const int first = dataset_.first_device.back();
-    const auto count = static_cast<int>(columns.size());
-    dataset_.features.middleCols(first, count) = features_.values;
-    const double last = features_.last_start_ms;
+  /// The all-to-all whose ends are in ends_.
+  void add(LinkSchedule& links, AllToAll direction, const CommunicationContext& context,
+           const std::vector<double>& columns, const std::vector<double>& start_ms,
+           const std::vector<double>& time_ms) {
+    const Index at = dataset_.size();
+    dataset_.contexts.col(at) =
+        Eigen::Map<const Eigen::VectorXf>(context.data(), static_cast<Index>(context.size()));
+    for (std::size_t k = 0; k < kNumLastEnds; ++k) {
+      dataset_.rests_ms(static_cast<Index>(k), at) =
+          static_cast<float>(std::max(ends_.rests_ms[k], kShortestMs));
+    }
+    link_ends_.resize(columns.size());
+    links.ends(columns, start_ms, link_ends_);
     const double earliest = *std::min_element(start_ms.begin(), start_ms.end());
-    for (int d = 0; d < count; ++d) {
+    for (std::size_t d = 0; d < columns.size(); ++d) {
       dataset_.columns.push_back(static_cast<float>(columns[d]));
       dataset_.start_ms.push_back(static_cast<float>(start_ms[d] - earliest));
-      const double rest = std::max(features_.ends_ms[d] - last, kShortestMs);
-      dataset_.lag_ms.push_back(static_cast<float>(last - start_ms[d]));
-      dataset_.rest_ms.push_back(static_cast<float>(rest));
+      dataset_.lag_ms.push_back(static_cast<float>(ends_.last_start_ms - start_ms[d]));
+      dataset_.share.push_back(static_cast<float>(std::max(ends_.shares[d], kSmallestShare)));
+      dataset_.links_ms.push_back(static_cast<float>(link_ends_[d] - start_ms[d]));
       dataset_.time_ms.push_back(static_cast<float>(std::max(time_ms[d], kShortestMs)));
     }
-    dataset_.first_device.push_back(first + count);
+    dataset_.first_device.push_back(dataset_.first_device.back() +
+                                    static_cast<int>(columns.size()));
     dataset_.direction.push_back(direction);
     dataset_.sample.push_back(num_samples_);
     dataset_.file.push_back(static_cast<int>(dataset_.files.size()) - 1);
   }
 
   CommunicationDataset& dataset_;
-  CommunicationFeatures features_;
+  AllToAllEnds ends_;
+  std::vector<double> link_ends_;
   int num_samples_ = 0;
 };
 

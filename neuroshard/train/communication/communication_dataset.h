@@ -1,4 +1,5 @@
-// Measured or simulated all-to-alls as training data: features of every device, times, the split.
+// Measured or simulated all-to-alls as training data: what the schedule says of them, times, the
+// split.
 #pragma once
 
 #include <Eigen/Core>
@@ -22,12 +23,14 @@ struct CommunicationFile {
 
 /// All-to-alls, forward and backward ones, of one or several clusters and numbers of devices.
 struct CommunicationDataset {
-  Eigen::MatrixXf features;         ///< features x devices, not standardised
+  Eigen::MatrixXf contexts;         ///< features x all-to-alls, not standardised
+  Eigen::MatrixXf rests_ms;         ///< AllToAllEnds::rests_ms x all-to-alls
   std::vector<int> first_device;    ///< all-to-all i has devices [first_device[i], [i + 1])
   std::vector<float> columns;       ///< sum of columns on each device
   std::vector<float> start_ms;      ///< of each device after the earliest
   std::vector<float> lag_ms;        ///< of each device behind the last one's start
-  std::vector<float> rest_ms;       ///< from the last start to its end, by the links alone
+  std::vector<float> share;         ///< of each device: AllToAllEnds::shares
+  std::vector<float> links_ms;      ///< from its own entry to its own end, by LinkSchedule alone
   std::vector<float> time_ms;       ///< measured, from its own entry to its own end
   std::vector<AllToAll> direction;  ///< of each all-to-all
   std::vector<int> sample;          ///< of each all-to-all: both of a sample are on one side

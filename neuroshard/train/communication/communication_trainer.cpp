@@ -21,34 +21,41 @@ using Eigen::VectorXf;
 /// Fewer samples cannot be split into training, validation and test.
 constexpr int kFewestSamples = 30;
 
-DeviceBatch make_batch(const CommunicationDataset& dataset, std::span<const int> samples,
-                       const Standardisation& standard) {
-  DeviceBatch batch;
+AllToAllBatch make_batch(const CommunicationDataset& dataset, std::span<const int> samples,
+                         const Standardisation& standard) {
+  const auto count = static_cast<Index>(samples.size());
+  AllToAllBatch batch;
+  batch.contexts.resize(dataset.contexts.rows(), count);
+  batch.rests_ms.resize(dataset.rests_ms.rows(), count);
   batch.first_device.push_back(0);
-  for (const int sample : samples) {
+  for (Index i = 0; i < count; ++i) {
+    const int sample = samples[static_cast<std::size_t>(i)];
+    batch.contexts.col(i) =
+        (dataset.contexts.col(sample) - standard.mean).cwiseProduct(standard.scale);
+    batch.rests_ms.col(i) = dataset.rests_ms.col(sample);
     batch.first_device.push_back(batch.first_device.back() + dataset.first_device[sample + 1] -
                                  dataset.first_device[sample]);
   }
-  const int devices = batch.first_device.back();
-  batch.features.resize(dataset.features.rows(), devices);
-  for (VectorXf* values : {&batch.lag_ms, &batch.rest_ms, &batch.target_ms}) {
-    values->resize(devices);
+  for (VectorXf* values : {&batch.lag_ms, &batch.share, &batch.target_ms}) {
+    values->resize(batch.first_device.back());
   }
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const int from = dataset.first_device[samples[i]];
-    const int to = batch.first_device[i];
-    const int count = batch.first_device[i + 1] - to;
-    batch.features.middleCols(to, count) =
-        ((dataset.features.middleCols(from, count).colwise() - standard.mean).array().colwise() *
-         standard.scale.array())
-            .matrix();
-    for (int d = 0; d < count; ++d) {
-      batch.lag_ms[to + d] = dataset.lag_ms[from + d];
-      batch.rest_ms[to + d] = dataset.rest_ms[from + d];
-      batch.target_ms[to + d] = dataset.time_ms[from + d];
+    for (int to = batch.first_device[i], d = from; to < batch.first_device[i + 1]; ++to, ++d) {
+      batch.lag_ms[to] = dataset.lag_ms[d];
+      batch.share[to] = dataset.share[d];
+      batch.target_ms[to] = dataset.time_ms[d];
     }
   }
   return batch;
+}
+
+/// Of the contexts, which have one column for each all-to-all.
+Standardisation standardise_contexts(const CommunicationDataset& dataset,
+                                     const std::vector<int>& samples) {
+  std::vector<int> columns(static_cast<std::size_t>(dataset.size()) + 1);
+  std::iota(columns.begin(), columns.end(), 0);
+  return standardise(dataset.contexts, columns, samples);
 }
 
 class Trainer {
@@ -57,9 +64,9 @@ class Trainer {
       : dataset_(dataset),
         options_(options),
         split_(split_dataset(dataset, options.seed)),
-        standard_(standardise(dataset.features, dataset.first_device, split_.training)),
+        standard_(standardise_contexts(dataset, split_.training)),
         random_(Random::for_stream(options.seed, 1)),
-        network_(static_cast<int>(dataset.features.rows()), random_),
+        network_(static_cast<int>(dataset.contexts.rows()), random_),
         pool_(options.num_threads) {}
 
   CommunicationTrainingResult run(const CommunicationDataset& held_out,
@@ -121,8 +128,12 @@ class Trainer {
   CommunicationMetrics metrics_of_links(const CommunicationDataset& dataset,
                                         const std::vector<int>& samples) {
     return metrics_of(dataset, samples, [&](std::span<const int> block) {
-      const DeviceBatch batch = make_batch(dataset, block, standard_);
-      return VectorXf(batch.lag_ms + batch.rest_ms);
+      std::vector<float> times;
+      for (const int sample : block) {
+        times.insert(times.end(), dataset.links_ms.begin() + dataset.first_device[sample],
+                     dataset.links_ms.begin() + dataset.first_device[sample + 1]);
+      }
+      return VectorXf(Eigen::Map<const VectorXf>(times.data(), static_cast<Index>(times.size())));
     });
   }
 

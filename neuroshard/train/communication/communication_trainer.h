@@ -15,7 +15,7 @@
 namespace neuroshard {
 
 struct CommunicationTrainingOptions {
-  TrainingLoopOptions loop{.epochs = 60, .batch_size = 256, .learning_rate = 3e-3};
+  TrainingLoopOptions loop{.epochs = 300, .batch_size = 256, .learning_rate = 3e-3};
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model

@@ -1,9 +1,6 @@
 // Forward pass, loss and exact gradients of the communication network.
 #include "neuroshard/train/communication/trainable_communication_network.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace neuroshard {
 
 namespace {
@@ -12,108 +9,66 @@ using Eigen::Index;
 using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
-const std::vector<int> kEncoder{16, 16};
-const std::vector<int> kHead{16, 1};
-constexpr float kFirstDelay = -4.0F;  // exp(-4): 2 % longer than the links alone
-
-/// Below each device's code the mean and the largest of all devices of its all-to-all; `largest` is
-/// the device that each maximum came from.
-MatrixXf join_context(const MatrixXf& codes, const std::vector<int>& first_device,
-                      Eigen::MatrixXi& largest) {
-  const Index units = codes.rows();
-  const auto samples = static_cast<Index>(first_device.size()) - 1;
-  MatrixXf joined(3 * units, codes.cols());
-  joined.topRows(units) = codes;
-  largest.resize(units, samples);
-  for (Index sample = 0; sample < samples; ++sample) {
-    const int first = first_device[sample];
-    const int count = first_device[sample + 1] - first;
-    const auto own = codes.middleCols(first, count);
-    const VectorXf mean = own.rowwise().mean();
-    VectorXf maximum(units);
-    for (Index unit = 0; unit < units; ++unit) {
-      Index at = 0;
-      maximum[unit] = own.row(unit).maxCoeff(&at);
-      largest(unit, sample) = first + static_cast<int>(at);
-    }
-    joined.block(units, first, units, count).colwise() = mean;
-    joined.block(2 * units, first, units, count).colwise() = maximum;
-  }
-  return joined;
-}
-
-/// The gradient of the codes from that of the joined ones.
-MatrixXf split_context(const MatrixXf& joined, const std::vector<int>& first_device,
-                       const Eigen::MatrixXi& largest) {
-  const Index units = joined.rows() / 3;
-  MatrixXf codes = joined.topRows(units);
-  for (Index sample = 0; sample + 1 < static_cast<Index>(first_device.size()); ++sample) {
-    const int first = first_device[sample];
-    const int count = first_device[sample + 1] - first;
-    const VectorXf mean = joined.block(units, first, units, count).rowwise().sum() / count;
-    const VectorXf maximum = joined.block(2 * units, first, units, count).rowwise().sum();
-    codes.middleCols(first, count).colwise() += mean;
-    for (Index unit = 0; unit < units; ++unit) {
-      codes(unit, largest(unit, sample)) += maximum[unit];
-    }
-  }
-  return codes;
-}
+const std::vector<int> kLayers{16, 16, static_cast<int>(kNumLastEnds)};
+constexpr float kFirstBias = 5.0F;  // of links that are not slower: 98 % of the weight
 
 }  // namespace
 
 struct TrainableCommunicationNetwork::Activations {
-  DenseActivations encoder;
-  DenseActivations head;
-  Eigen::MatrixXi largest;
-  VectorXf delay_ms;  ///< beyond the links' schedule
-  VectorXf time_ms;
+  DenseActivations layers;
+  MatrixXf weights;  ///< of the ends; columns add up to 1
+  VectorXf rest_ms;  ///< of each all-to-all
+  VectorXf time_ms;  ///< of each device
 };
 
 TrainableCommunicationNetwork::TrainableCommunicationNetwork(int num_features, Random& random)
-    : encoder_(num_features, kEncoder, true, random, parameters_),
-      head_(3 * kEncoder.back(), kHead, false, random, parameters_) {
-  // Begins near the link schedule.
-  parameters_[head_.weights_at(head_.size() - 1)] *= 0.1F;
-  parameters_[head_.weights_at(head_.size() - 1) + 1].setConstant(kFirstDelay);
+    : layers_(num_features, kLayers, false, random, parameters_) {
+  // Begins near the links' own speed.
+  parameters_[layers_.weights_at(layers_.size() - 1)] *= 0.1F;
+  parameters_[layers_.weights_at(layers_.size() - 1) + 1](0, 0) = kFirstBias;
 }
 
-void TrainableCommunicationNetwork::forward(const DeviceBatch& batch, Activations& a) const {
-  encoder_.forward(parameters_, batch.features, a.encoder);
-  head_.forward(parameters_, join_context(a.encoder.output, batch.first_device, a.largest), a.head);
-  a.delay_ms = batch.rest_ms.array() *
-               a.head.output.row(0).transpose().cwiseMin(kLargestDelay).array().exp();
-  a.time_ms = batch.lag_ms + batch.rest_ms + a.delay_ms;
+void TrainableCommunicationNetwork::forward(const AllToAllBatch& batch, Activations& a) const {
+  layers_.forward(parameters_, batch.contexts, a.layers);
+  a.weights = (a.layers.output.rowwise() - a.layers.output.colwise().maxCoeff()).array().exp();
+  a.weights = a.weights.array().rowwise() / a.weights.colwise().sum().array();
+  a.rest_ms = a.weights.cwiseProduct(batch.rests_ms).colwise().sum();
+  a.time_ms = batch.lag_ms;
+  for (Index i = 0; i < a.rest_ms.size(); ++i) {
+    const int first = batch.first_device[i];
+    const int count = batch.first_device[i + 1] - first;
+    a.time_ms.segment(first, count) += a.rest_ms[i] * batch.share.segment(first, count);
+  }
 }
 
-VectorXf TrainableCommunicationNetwork::predict(const DeviceBatch& batch) const {
+VectorXf TrainableCommunicationNetwork::predict(const AllToAllBatch& batch) const {
   Activations activations;
   forward(batch, activations);
   return activations.time_ms;
 }
 
-double TrainableCommunicationNetwork::loss_and_gradients(const DeviceBatch& batch,
+double TrainableCommunicationNetwork::loss_and_gradients(const AllToAllBatch& batch,
                                                          Parameters& gradients) const {
   Activations a;
   forward(batch, a);
   const VectorXf difference = a.time_ms.array().log() - batch.target_ms.array().log();
-  const auto output = a.head.output.row(0).transpose().array();
-  // Every all-to-all counts alike, however many devices it has.
-  VectorXf weight(difference.size());
-  for (std::size_t i = 0; i + 1 < batch.first_device.size(); ++i) {
-    const int count = batch.first_device[i + 1] - batch.first_device[i];
-    weight.segment(batch.first_device[i], count).setConstant(1.0F / static_cast<float>(count));
+  const VectorXf slope = difference.array() * batch.share.array() / a.time_ms.array();
+  double loss = 0.0;
+  VectorXf rest_gradient(a.rest_ms.size());
+  for (Index i = 0; i < a.rest_ms.size(); ++i) {
+    const int first = batch.first_device[i];
+    const int count = batch.first_device[i + 1] - first;
+    // Every all-to-all counts alike, however many devices it has.
+    loss += static_cast<double>(difference.segment(first, count).squaredNorm()) / count;
+    rest_gradient[i] = 2.0F * slope.segment(first, count).sum() / static_cast<float>(count);
   }
-  // d log(lag + rest (1 + exp(y))) / dy = rest exp(y) / time, below the bound of y.
-  const VectorXf slope =
-      (output < kLargestDelay).select(a.delay_ms.array() / a.time_ms.array(), 0.0F);
+  // d rest / d output_k = w_k (rest_k - rest), as the weights are a softmax.
+  const MatrixXf output_gradient =
+      (a.weights.array() * (batch.rests_ms.rowwise() - a.rest_ms.transpose()).array()).rowwise() *
+      rest_gradient.transpose().array();
   gradients.resize(parameters_.size());
-  const VectorXf output_gradient = 2.0F * weight.cwiseProduct(difference).cwiseProduct(slope);
-  const MatrixXf joined_gradient =
-      head_.backward(parameters_, a.head, output_gradient.transpose(), gradients);
-  (void)encoder_.backward(parameters_, a.encoder,
-                          split_context(joined_gradient, batch.first_device, a.largest), gradients);
-  return static_cast<double>(weight.dot(difference.cwiseAbs2()));
+  (void)layers_.backward(parameters_, a.layers, output_gradient, gradients);
+  return loss;
 }
 
 CommunicationNetwork TrainableCommunicationNetwork::exported(const VectorXf& feature_mean,
@@ -121,16 +76,13 @@ CommunicationNetwork TrainableCommunicationNetwork::exported(const VectorXf& fea
   const auto flat = [](const MatrixXf& matrix) {
     return std::vector<float>(matrix.data(), matrix.data() + matrix.size());
   };
-  const auto layers_of = [&](const DenseLayers& layers) {
-    std::vector<DenseLayer> result;
-    for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-      const MatrixXf& weights = parameters_[layers.weights_at(layer)];
-      result.push_back({static_cast<int>(weights.cols()), static_cast<int>(weights.rows()),
-                        flat(weights), flat(parameters_[layers.weights_at(layer) + 1])});
-    }
-    return result;
-  };
-  return {flat(feature_mean), flat(feature_scale), layers_of(encoder_), layers_of(head_)};
+  CommunicationNetwork network{flat(feature_mean), flat(feature_scale), {}};
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const MatrixXf& weights = parameters_[layers_.weights_at(layer)];
+    network.layers.push_back({static_cast<int>(weights.cols()), static_cast<int>(weights.rows()),
+                              flat(weights), flat(parameters_[layers_.weights_at(layer) + 1])});
+  }
+  return network;
 }
 
 }  // namespace neuroshard

@@ -11,11 +11,12 @@
 namespace neuroshard {
 
 /// All-to-alls with their devices side by side.
-struct DeviceBatch {
-  Eigen::MatrixXf features;       ///< standardised; features x devices
+struct AllToAllBatch {
+  Eigen::MatrixXf contexts;       ///< standardised; features x all-to-alls
+  Eigen::MatrixXf rests_ms;       ///< kNumLastEnds x all-to-alls
   std::vector<int> first_device;  ///< all-to-alls + 1
   Eigen::VectorXf lag_ms;         ///< of each device behind the last one's start
-  Eigen::VectorXf rest_ms;        ///< from the last start to the device's end, by the links alone
+  Eigen::VectorXf share;          ///< of each device, of the time from the last start to the end
   Eigen::VectorXf target_ms;      ///< measured, from the device's own entry
 };
 
@@ -27,22 +28,21 @@ class TrainableCommunicationNetwork {
   [[nodiscard]] const Parameters& parameters() const { return parameters_; }
 
   /// Predicted times [ms], from each device's own entry.
-  [[nodiscard]] Eigen::VectorXf predict(const DeviceBatch& batch) const;
+  [[nodiscard]] Eigen::VectorXf predict(const AllToAllBatch& batch) const;
 
   /// Sum over the all-to-alls of their devices' mean squared error of the logarithm; writes its
   /// gradients.
-  double loss_and_gradients(const DeviceBatch& batch, Parameters& gradients) const;
+  double loss_and_gradients(const AllToAllBatch& batch, Parameters& gradients) const;
 
   [[nodiscard]] CommunicationNetwork exported(const Eigen::VectorXf& feature_mean,
                                               const Eigen::VectorXf& feature_scale) const;
 
  private:
   struct Activations;
-  void forward(const DeviceBatch& batch, Activations& activations) const;
+  void forward(const AllToAllBatch& batch, Activations& activations) const;
 
   Parameters parameters_;
-  DenseLayers encoder_;
-  DenseLayers head_;
+  DenseLayers layers_;
 };
 
 }  // namespace neuroshard

@@ -67,8 +67,17 @@ void widen(TrainedRange& range, const ComputeCosts& costs) {
       range.min_columns = range.min_columns == 0 ? piece.num_columns
                                                  : std::min(range.min_columns, piece.num_columns);
       range.max_columns = std::max(range.max_columns, piece.num_columns);
-      range.max_embeddings = std::max(range.max_embeddings, table.num_embeddings);
-      range.max_pooling_factor = std::max(range.max_pooling_factor, table.pooling_factor);
+      const PieceWork work = piece_work(measured_statistics(table, piece.row_share),
+                                        piece.num_columns, {header.batch_size, header.optimizer});
+      const std::int64_t rows = rows_of_share(table.num_embeddings, piece.row_share);
+      const double pooling = table.pooling_factor * piece.row_share;
+      const bool is_first = range.max_embeddings == 0;
+      range.min_embeddings = is_first ? rows : std::min(range.min_embeddings, rows);
+      range.max_embeddings = std::max(range.max_embeddings, rows);
+      range.min_pooling_factor = is_first ? pooling : std::min(range.min_pooling_factor, pooling);
+      range.max_pooling_factor = std::max(range.max_pooling_factor, pooling);
+      range.max_hits_per_row =
+          std::max(range.max_hits_per_row, work.lookups / std::max(work.distinct_rows, 1e-9));
       insert_once(range.data_types, table.data_type);
     }
   }
@@ -130,8 +139,7 @@ void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
   const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
       estimate.weights_ms.data(), static_cast<Eigen::Index>(estimate.weights_ms.size()));
   for (Eigen::Index piece = 0; piece < work.cols(); ++piece) {
-    features(0, piece) =
-        static_cast<float>(std::log2(weights.dot(work.col(piece).cast<double>())));
+    features(0, piece) = static_cast<float>(std::log2(weights.dot(work.col(piece).cast<double>())));
   }
 }
 

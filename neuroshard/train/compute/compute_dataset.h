@@ -14,7 +14,8 @@ namespace neuroshard {
 /// Samples of one or several files of one hardware and operator.
 struct ComputeDataset {
   FeatureSchema schema = FeatureSchema::work;
-  /// Features x pieces, not standardised; FeatureSchema::work's estimate is not fitted yet (set_estimate).
+  /// Features x pieces, not standardised; FeatureSchema::work's estimate is not fitted yet
+  /// (set_estimate).
   Eigen::MatrixXf features;
   Eigen::MatrixXf work;          ///< work terms x pieces
   std::vector<int> first_piece;  ///< sample i has pieces [first_piece[i], first_piece[i + 1])

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <mutex>
 #include <numbers>
 #include <optional>
@@ -29,8 +30,7 @@ constexpr std::size_t kFewestSamples = 30;
 
 /// The samples as one batch, standardised, targets divided by `scale`.
 PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
-                      std::span<const int> samples, const Standardisation& standard,
-                      double scale) {
+                      std::span<const int> samples, const Standardisation& standard, double scale) {
   PieceBatch batch;
   batch.first_piece.push_back(0);
   batch.target.resize(static_cast<Index>(samples.size()));
@@ -44,8 +44,7 @@ PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const int pieces = batch.first_piece[i + 1] - batch.first_piece[i];
     batch.features.middleCols(batch.first_piece[i], pieces) =
-        ((features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() -
-          standard.mean)
+        ((features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() - standard.mean)
              .array()
              .colwise() *
          standard.scale.array())
@@ -68,6 +67,15 @@ class Trainer {
         features_(dataset.features),
         pool_(options.num_threads),
         start_(Clock::now()) {
+    if (!options.has_test) {
+      split_.training.insert(split_.training.end(), split_.unseen_combinations.begin(),
+                             split_.unseen_combinations.end());
+      split_.unseen_combinations.clear();
+    }
+    if (options.initial) {
+      begin_with(*options.initial);
+      return;
+    }
     if (options.architecture == ComputeArchitecture::bounded_loads) {
       estimate_ = fitted_estimate();
       set_estimate(estimate_, dataset.work, features_);
@@ -92,6 +100,29 @@ class Trainer {
   }
 
  private:
+  /// Takes over the model's estimate, made as slow as this machine is, and standardisation.
+  void begin_with(const NeuralComputeModel& model) {
+    const ComputeNetwork& network = model.members().front();
+    estimate_ = network.estimate;
+    set_estimate(estimate_, dataset_.work, features_);
+    standard_.mean = Eigen::Map<const VectorXf>(network.feature_mean.data(), features_.rows());
+    standard_.scale = Eigen::Map<const VectorXf>(network.feature_scale.data(), features_.rows());
+    std::vector<TrainableNetwork> members;
+    for (const ComputeNetwork& member : model.members()) members.emplace_back(member, 1.0);
+    std::vector<double> ratios;
+    const std::vector<double> predicted = predictions(members, split_.training, pool_);
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      ratios.push_back(dataset_.cost_ms[split_.training[i]] / predicted[i]);
+    }
+    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+    std::nth_element(ratios.begin(), middle, ratios.end());
+    speed_ = static_cast<double>(static_cast<float>(*middle));
+    for (double& weight : estimate_.weights_ms) weight *= speed_;
+    estimate_.offset_ms *= speed_;
+    set_estimate(estimate_, dataset_.work, features_);
+    standard_.mean[0] += static_cast<float>(std::log2(speed_));
+  }
+
   [[nodiscard]] PhysicalEstimate fitted_estimate() const {
     const auto count = static_cast<Index>(split_.training.size());
     Eigen::MatrixXd terms = Eigen::MatrixXd::Zero(dataset_.work.rows(), count);
@@ -168,13 +199,15 @@ class Trainer {
   TrainableNetwork train_member(int member, ThreadPool& pool, TrainingLoopResult& loop,
                                 const std::function<void(const EpochStats&)>& on_epoch) {
     Random random = Random::for_stream(options_.seed, 1 + static_cast<std::uint64_t>(member));
-    TrainableNetwork network(shape(), random);
+    TrainableNetwork network = options_.initial
+                                   ? TrainableNetwork(options_.initial->members()[member], speed_)
+                                   : TrainableNetwork(shape(), random);
     TrainingSubject subject;
     subject.parameters = &network.parameters();
     subject.samples = split_.training;
     subject.loss_and_gradients = [&](std::span<const int> samples, Parameters& gradients) {
-      return network.loss_and_gradients(make_batch(dataset_, features_, samples, standard_, scale_), loss(),
-                                        gradients);
+      return network.loss_and_gradients(make_batch(dataset_, features_, samples, standard_, scale_),
+                                        loss(), gradients);
     };
     subject.project = [&] { network.project(); };
     subject.validation_mape = [&] { return metrics({&network, 1}, split_.validation, pool).mape; };
@@ -182,16 +215,17 @@ class Trainer {
     return network;
   }
 
-  [[nodiscard]] PredictionMetrics metrics(std::span<const TrainableNetwork> members,
-                                          const std::vector<int>& samples, ThreadPool& pool) const {
+  /// Of the mean of the members.
+  [[nodiscard]] std::vector<double> predictions(std::span<const TrainableNetwork> members,
+                                                const std::vector<int>& samples,
+                                                ThreadPool& pool) const {
     constexpr std::size_t kBlock = 256;
     std::vector<double> predicted(samples.size());
-    std::vector<double> measured(samples.size());
     pool.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
       const std::size_t first = block * kBlock;
       const std::size_t count = std::min(kBlock, samples.size() - first);
-      const PieceBatch batch =
-          make_batch(dataset_, features_, std::span(samples).subspan(first, count), standard_, scale_);
+      const PieceBatch batch = make_batch(
+          dataset_, features_, std::span(samples).subspan(first, count), standard_, scale_);
       for (const TrainableNetwork& member : members) {
         const VectorXf cost = member.predict(batch);
         for (std::size_t i = 0; i < count; ++i) {
@@ -199,11 +233,15 @@ class Trainer {
               cost[static_cast<Index>(i)] * scale_ / static_cast<double>(members.size());
         }
       }
-      for (std::size_t i = 0; i < count; ++i) {
-        measured[first + i] = dataset_.cost_ms[samples[first + i]];
-      }
     });
-    return prediction_metrics(predicted, measured);
+    return predicted;
+  }
+
+  [[nodiscard]] PredictionMetrics metrics(std::span<const TrainableNetwork> members,
+                                          const std::vector<int>& samples, ThreadPool& pool) const {
+    std::vector<double> measured;
+    for (const int sample : samples) measured.push_back(dataset_.cost_ms[sample]);
+    return prediction_metrics(predictions(members, samples, pool), measured);
   }
 
   [[nodiscard]] std::shared_ptr<const NeuralComputeModel> make_model(
@@ -243,6 +281,7 @@ class Trainer {
   Standardisation standard_;
   ThreadPool pool_;
   Clock::time_point start_;
+  double speed_ = 1.0;  ///< of an initial model's costs, to make them this machine's
   double scale_ = 1.0;  ///< of the published network: the mean measured cost [ms]
 };
 
@@ -255,6 +294,10 @@ ComputeTrainingOptions ComputeTrainingOptions::published() {
   options.loop.cosine = false;
   options.members = 1;
   return options;
+}
+
+TrainingLoopOptions adapting_loop() {
+  return {.epochs = 100, .batch_size = 32, .learning_rate = 5e-4};
 }
 
 FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
@@ -273,7 +316,10 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
     throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
                      fmt::format("{}", known));
   }
-  return Trainer(dataset, options).run(on_epoch);
+  if (!options.initial) return Trainer(dataset, options).run(on_epoch);
+  ComputeTrainingOptions adapting = options;
+  adapting.members = options.initial->num_members();
+  return Trainer(dataset, adapting).run(on_epoch);
 }
 
 }  // namespace neuroshard

@@ -22,6 +22,11 @@ struct ComputeTrainingOptions {
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
+  bool has_test = true;    ///< a tenth of the samples is kept for a test, not for training
+  /// A bounded model of another machine or operator to go on from, or none. Its features'
+  /// standardisation is kept, its members are trained on, `members` is not used, and its estimate
+  /// and costs begin multiplied by the median of measured over predicted cost.
+  std::shared_ptr<const NeuralComputeModel> initial;
 
   /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();
@@ -39,6 +44,10 @@ struct ComputeTrainingResult {
   PredictionMetrics unseen_tables;
   double seconds = 0.0;
 };
+
+/// The training that adapts an initial model to few samples: small steps, so that what they do not
+/// tell stays as it was.
+[[nodiscard]] TrainingLoopOptions adapting_loop();
 
 /// Features that a network of this architecture is trained on.
 [[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);

@@ -21,6 +21,8 @@ constexpr auto kBound = static_cast<float>(kLogLoadBound);
 /// The head's thresholds begin between these [ms], evenly on a logarithmic scale.
 constexpr float kLowestThreshold = 0.03F;
 constexpr float kHighestThreshold = 300.0F;
+/// Where a robust error begins to count linearly.
+constexpr float kRobustError = 0.2F;
 /// Predictions below this are lifted to it under the logarithm (units of the network's scale).
 constexpr float kSmallestCost = 1e-5F;
 
@@ -76,10 +78,10 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
     parameters_.push_back(uniform_matrix(shape.head, 1, 0.0, 0.2 / shape.head, random));
     parameters_.push_back(MatrixXf::Constant(inputs, 1, 0.95F / loads));
     parameters_.push_back(MatrixXf::Constant(1, 1, shape.estimate_offset_ms));
-    threshold_unit_ = VectorXf::LinSpaced(shape.head, std::log(kLowestThreshold),
-                                          std::log(kHighestThreshold))
-                          .array()
-                          .exp();
+    threshold_unit_ =
+        VectorXf::LinSpaced(shape.head, std::log(kLowestThreshold), std::log(kHighestThreshold))
+            .array()
+            .exp();
     initialise_bounded(random);
   } else {
     parameters_.push_back(he_uniform(shape.head, inputs, random));
@@ -88,6 +90,34 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
     parameters_.push_back(MatrixXf::Zero(inputs, 1));
     parameters_.push_back(MatrixXf::Zero(1, 1));
   }
+}
+
+TrainableNetwork::TrainableNetwork(const ComputeNetwork& network, double speed) {
+  assert(network.architecture == ComputeArchitecture::bounded_loads);
+  const auto scale = static_cast<float>(speed);
+  const auto matrix = [](const std::vector<float>& values, Index rows) {
+    return MatrixXf(
+        Eigen::Map<const MatrixXf>(values.data(), rows, static_cast<Index>(values.size()) / rows));
+  };
+  shape_.num_features = static_cast<int>(network.feature_mean.size());
+  shape_.num_growing_features = static_cast<int>(num_growing_features(network.schema));
+  shape_.estimate_offset_ms = static_cast<float>(network.estimate.offset_ms) * scale;
+  shape_.head = network.head.outputs;
+  shape_.encoder.clear();
+  for (const DenseLayer& layer : network.encoder) {
+    shape_.encoder.push_back(layer.outputs);
+    parameters_.push_back(matrix(layer.weights, layer.outputs));
+    parameters_.push_back(matrix(layer.bias, layer.outputs));
+  }
+  parameters_.back().array() += std::log(scale);
+  parameters_.push_back(matrix(network.head.weights, network.head.outputs));
+  // A unit that begins at 0 may not move: nor did it matter.
+  threshold_unit_ =
+      -scale * Eigen::Map<const VectorXf>(network.head.bias.data(), network.head.outputs);
+  parameters_.push_back(MatrixXf::Constant(network.head.outputs, 1, -1.0F));
+  parameters_.push_back(matrix(network.head_output, network.head.outputs));
+  parameters_.push_back(matrix(network.linear, static_cast<Index>(network.linear.size())));
+  parameters_.push_back(MatrixXf::Constant(1, 1, network.offset * scale));
 }
 
 float TrainableNetwork::weight_sign(std::size_t layer, Index unit, Index input) const {
@@ -179,6 +209,12 @@ double TrainableNetwork::loss_and_gradients(const PieceBatch& batch, Loss loss,
     difference = lifted.array().log() - batch.target.array().log();
     slope = (cost.array() > kSmallestCost).select(lifted.cwiseInverse(), 0.0F);
   }
+  if (loss == Loss::robust_log_error) {  // Charbonnier et al. 1997
+    const VectorXf root = (1.0F + (difference / kRobustError).array().square()).sqrt();
+    backward(batch, activations,
+             2.0F * (difference.array() / root.array()).matrix().cwiseProduct(slope), gradients);
+    return static_cast<double>(2.0F * kRobustError * kRobustError * (root.array() - 1.0F).sum());
+  }
   backward(batch, activations, 2.0F * difference.cwiseProduct(slope), gradients);
   return static_cast<double>(difference.squaredNorm());
 }
@@ -248,8 +284,8 @@ void TrainableNetwork::project_head() {
   parameters_[head_at() + 1] = parameters_[head_at() + 1].cwiseMin(0.0F);
   constexpr auto kFactor = static_cast<float>(kEstimateFactor);
   float& offset = parameters_[offset_at()](0, 0);
-  offset = std::clamp(offset, shape_.estimate_offset_ms / kFactor,
-                      shape_.estimate_offset_ms * kFactor);
+  offset =
+      std::clamp(offset, shape_.estimate_offset_ms / kFactor, shape_.estimate_offset_ms * kFactor);
   MatrixXf& linear = parameters_[linear_at()];
   const auto loads = static_cast<float>(linear.size());
   constexpr auto kLeast = static_cast<float>(kLeastSlope);

@@ -24,6 +24,9 @@ struct PieceBatch {
 enum class Loss {
   squared_error,      ///< of the cost, as in the paper
   squared_log_error,  ///< of the cost's logarithm: every order of magnitude counts alike
+  /// As squared_log_error for errors up to about 20 %, then growing like the error itself, so that
+  /// a sample that was disturbed while it was measured does not bend the rest.
+  robust_log_error,
 };
 
 struct NetworkShape {
@@ -32,8 +35,8 @@ struct NetworkShape {
   std::vector<int> encoder{128, 64, 16};  ///< outputs of each layer; the last is what is summed
   int head = 32;                          ///< hidden units of the head
   // Of bounded_loads, whose unit is 1 ms:
-  int num_growing_features = 0;     ///< the first ones
-  float estimate_mean = 0.0F;       ///< standardisation of feature 0, log2 of the estimate
+  int num_growing_features = 0;  ///< the first ones
+  float estimate_mean = 0.0F;    ///< standardisation of feature 0, log2 of the estimate
   float estimate_scale = 1.0F;
   float estimate_offset_ms = 0.01F;
 };
@@ -43,6 +46,10 @@ struct NetworkShape {
 class TrainableNetwork {
  public:
   TrainableNetwork(const NetworkShape& shape, Random& random);
+  /// Goes on with a network of bounded_loads whose costs are multiplied by `speed`: its loads, its
+  /// thresholds and its offset are, so that every prediction is. The estimate among the features
+  /// must be multiplied by `speed` too, and its standardised values must not change.
+  TrainableNetwork(const ComputeNetwork& network, double speed);
 
   [[nodiscard]] std::vector<Eigen::MatrixXf>& parameters() { return parameters_; }
   [[nodiscard]] const std::vector<Eigen::MatrixXf>& parameters() const { return parameters_; }

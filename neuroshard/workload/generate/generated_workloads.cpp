@@ -183,6 +183,9 @@ Workload generate(const std::string& name, std::size_t data_set, std::uint64_t s
   return {.name = name,
           .source = "generated, with the aggregate locality of " + facts.name +
                     " (facebookresearch/dlrm_datasets)",
+          .accesses =
+              "access classes of each table, generated so that together they have the "
+              "published aggregates",
           .batch_size = facts.batch_size,
           .optimizer = Optimizer::sgd,
           .tables = generate_tables(facts, random)};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +30,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
 from .. import planning
-from ..errors import InfeasibleError, InputError
+from ..errors import ExtrapolationWarning, InfeasibleError, InputError
 from ..statistics import TableStatistics
 from ..types import Plan, Table, Task
 from ..types import Shard as ShardOfPlan
@@ -376,6 +377,15 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 )
 
     def _found(self, task: Task) -> Plan:
+        """The plan, whose warnings are given once, however often the search ran."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            found = self._cheapest(task)
+        for reason in found.warnings:
+            warnings.warn(reason, ExtrapolationWarning, stacklevel=2)
+        return found
+
+    def _cheapest(self, task: Task) -> Plan:
         """The plan of the search; whole tables are preferred where cuts promise almost no gain."""
         try:
             found = self._search(task)
@@ -415,7 +425,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         priced = planning.price(
             replace(found, shards=shards), models=self._model_names(), lower_bound=False
         )
-        return replace(found, shards=shards, predicted=priced.predicted)
+        return replace(
+            found, shards=shards, predicted=priced.predicted, warnings=priced.warnings
+        )
 
     def _task(
         self,

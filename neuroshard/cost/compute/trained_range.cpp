@@ -1,0 +1,128 @@
+// Comparing a task with what a model was trained on.
+#include "neuroshard/cost/compute/trained_range.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "neuroshard/core/piece.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Tables of one kind of reason that are named; the others are counted.
+constexpr std::size_t kMostNames = 5;
+/// Ranges of real numbers are met up to rounding.
+constexpr double kRounding = 1.0001;
+
+template <typename T>
+bool contains(const std::vector<T>& values, T value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+/// One kind of reason and the tables that it applies to.
+class TableReason {
+ public:
+  void add(const Table& table, std::string what) {
+    if (names_.empty()) what_ = std::move(what);
+    names_.push_back(table.name);
+  }
+
+  void write_to(std::vector<std::string>& reasons) const {
+    if (names_.empty()) return;
+    std::string text = fmt::format("{} (\"{}\"", what_, names_.front());
+    const std::size_t named = std::min(names_.size(), kMostNames);
+    for (std::size_t i = 1; i < named; ++i) text += fmt::format(", \"{}\"", names_[i]);
+    if (names_.size() > named) text += fmt::format(" and {} more", names_.size() - named);
+    reasons.push_back(text + ")");
+  }
+
+ private:
+  std::string what_;  ///< of the first table
+  std::vector<std::string> names_;
+};
+
+class TableReasons {
+ public:
+  explicit TableReasons(const TrainedRange& range) : range_(range) {}
+
+  void examine(const Table& table, std::int64_t batch_size) {
+    examine_columns(table);
+    if (table.num_embeddings < range_.min_embeddings ||
+        table.num_embeddings > range_.max_embeddings) {
+      rows_.add(table,
+                fmt::format("num_embeddings: trained on {} to {}, got {}", range_.min_embeddings,
+                            range_.max_embeddings, table.num_embeddings));
+    }
+    if (table.pooling_factor * kRounding < range_.min_pooling_factor ||
+        table.pooling_factor > range_.max_pooling_factor * kRounding) {
+      pooling_.add(table, fmt::format("pooling_factor: trained on {:.4g} to {:.4g}, got {:.6g}",
+                                      range_.min_pooling_factor, range_.max_pooling_factor,
+                                      table.pooling_factor));
+    }
+    const ReuseStatistics reuse = reuse_statistics(table, batch_size);
+    const double hits = reuse.num_indices / std::max(reuse.distinct_rows, 1e-9);
+    if (reuse.num_indices > 1.0 && hits > range_.max_hits_per_row * kRounding) {
+      hits_.add(table,
+                fmt::format("lookups per distinct row: trained on at most {:.4g}, got {:.4g}",
+                            range_.max_hits_per_row, hits));
+    }
+    if (!contains(range_.data_types, table.data_type)) {
+      types_.add(table, fmt::format("data_type: not trained on {}", to_string(table.data_type)));
+    }
+  }
+
+  void write_to(std::vector<std::string>& reasons) const {
+    for (const TableReason* reason : {&columns_, &rows_, &pooling_, &hits_, &types_}) {
+      reason->write_to(reasons);
+    }
+  }
+
+ private:
+  void examine_columns(const Table& table) {
+    const bool too_wide = table.embedding_dim > range_.max_columns;
+    const bool too_narrow = table.embedding_dim < range_.min_columns;
+    if (!too_wide && !too_narrow) return;
+    const bool cut = too_wide && can_cut(table.embedding_dim);
+    columns_.add(table, fmt::format("embedding_dim: trained on {}{} to {} columns, got {}",
+                                    cut ? "pieces of " : "", range_.min_columns, range_.max_columns,
+                                    table.embedding_dim));
+  }
+
+  const TrainedRange& range_;
+  TableReason columns_;
+  TableReason rows_;
+  TableReason pooling_;
+  TableReason hits_;
+  TableReason types_;
+};
+
+}  // namespace
+
+std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task) {
+  std::vector<std::string> reasons;
+  if (task.batch_size < range.min_batch_size || task.batch_size > range.max_batch_size) {
+    reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", range.min_batch_size,
+                                  range.max_batch_size, task.batch_size));
+  }
+  if (!contains(range.optimizers, task.optimizer)) {
+    reasons.push_back(fmt::format("optimizer: not trained on {}", to_string(task.optimizer)));
+  }
+  const auto devices = static_cast<std::size_t>(task.topology.world_size);
+  const std::size_t pieces = (task.tables.size() + devices - 1) / devices;
+  if (range.max_pieces > 0 && pieces > static_cast<std::size_t>(range.max_pieces)) {
+    reasons.push_back(
+        fmt::format("tables: trained on at most {} pieces on a device, got {} tables "
+                    "for {} devices",
+                    range.max_pieces, task.tables.size(), devices));
+  }
+  TableReasons of_tables(range);
+  for (const Table& table : task.tables) of_tables.examine(table, task.batch_size);
+  of_tables.write_to(reasons);
+  return reasons;
+}
+
+}  // namespace neuroshard

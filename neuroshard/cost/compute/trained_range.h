@@ -1,0 +1,28 @@
+// What the training data of a computation model covers; beyond it predictions are extrapolations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/task.h"
+
+namespace neuroshard {
+
+struct TrainedRange {
+  std::int64_t min_batch_size = 0, max_batch_size = 0;
+  std::int64_t min_columns = 0, max_columns = 0;              ///< of a piece
+  std::int64_t min_embeddings = 0, max_embeddings = 0;        ///< of a table or a slice of its rows
+  double min_pooling_factor = 0.0, max_pooling_factor = 0.0;  ///< likewise
+  /// Mean lookups of a distinct row in a batch, at the most.
+  double max_hits_per_row = 0.0;
+  int max_pieces = 0;  ///< on a device
+  std::vector<Optimizer> optimizers;
+  std::vector<DataType> data_types;
+};
+
+/// Why predictions for this task are extrapolations: one line per kind of reason, naming every
+/// table (of many, the first ones) that it applies to. Empty if they are not.
+[[nodiscard]] std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task);
+
+}  // namespace neuroshard

@@ -1,0 +1,32 @@
+// Warnings about the prediction of one plan: what the models were not trained on, and where their
+// networks disagree.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/simulator.h"
+
+namespace neuroshard {
+
+/// A spread of the networks' predictions for the device that decides, relative to their middle,
+/// from which on they disagree so much that the plan's cost says little: five times the models' own
+/// errors on measured costs.
+inline constexpr double kLargeDisagreement = 0.2;
+
+/// A line if the computation model's networks disagree by more than `kLargeDisagreement` about the
+/// plan's slowest device: the one that is last to enter the forward all-to-all, which the others
+/// wait for. It names the piece that they disagree about most, in milliseconds of that piece alone:
+/// the likeliest cause. Empty for a model of one network. The plan's indices must be in range.
+[[nodiscard]] std::vector<std::string> disagreement_warnings(const Simulator& simulator,
+                                                             const ShardingPlan& plan);
+
+/// All warnings about this plan's prediction by these models, which the simulator has: those of its
+/// task (model_warnings), then those of its plan (disagreement_warnings). Plans record them.
+[[nodiscard]] std::vector<std::string> prediction_warnings(const CostModels& models,
+                                                           const Simulator& simulator,
+                                                           const ShardingPlan& plan);
+
+}  // namespace neuroshard

@@ -1,0 +1,219 @@
+// Measuring and adapting.
+#include "neuroshard/refine/calibration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/train/compute/model_test.h"
+#include "neuroshard/workload/generate/coverage_workload.h"
+
+namespace neuroshard {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kFewestSamples = 20;
+/// Batch sizes at which samples are measured, spread over the trained range.
+constexpr int kBatchSizes = 3;
+/// Samples of these are quick, so that a time limit of minutes reaches a few hundred.
+constexpr double kMaxPassBytes = 1e9;
+constexpr double kUsualMaxPassBytes = 2e8;
+
+/// A batch size and an optimizer, with the share of the samples measured at it.
+struct Group {
+  std::int64_t batch_size = 0;
+  Optimizer optimizer = Optimizer::sgd;
+};
+
+/// The middles of equal parts of the logarithmic range, so that both ends are near.
+std::vector<Group> groups_of(const TrainedRange& range) {
+  std::vector<Group> groups;
+  const double low = std::log2(static_cast<double>(range.min_batch_size));
+  const double high = std::log2(static_cast<double>(range.max_batch_size));
+  for (int i = 0; i < kBatchSizes; ++i) {
+    const auto batch_size = static_cast<std::int64_t>(
+        std::exp2(std::round(low + (high - low) * (i + 0.5) / kBatchSizes)));
+    for (const Optimizer optimizer : range.optimizers) {
+      const Group group{std::clamp(batch_size, range.min_batch_size, range.max_batch_size),
+                        optimizer};
+      const bool known = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
+        return other.batch_size == group.batch_size && other.optimizer == group.optimizer;
+      });
+      if (!known) groups.push_back(group);
+    }
+  }
+  return groups;
+}
+
+std::string file_of(const CalibrationOptions& options, const Group& group) {
+  return fmt::format("{}/b{}-{}.jsonl", options.folder, group.batch_size,
+                     to_string(group.optimizer));
+}
+
+/// A device that several collections use one after the other: its memory is taken once.
+class SharedDevice final : public MeasuringDevice {
+ public:
+  explicit SharedDevice(std::shared_ptr<MeasuringDevice> device) : device_(std::move(device)) {}
+
+  void forget_tables() override { device_->forget_tables(); }
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
+                                       Optimizer optimizer) override {
+    return device_->prepare(set, batch_size, optimizer);
+  }
+  [[nodiscard]] int max_in_flight() const override { return device_->max_in_flight(); }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override {
+    return device_->bytes_between_passes();
+  }
+  std::int64_t disturb_caches(std::int64_t bytes) override {
+    return device_->disturb_caches(bytes);
+  }
+  [[nodiscard]] RepetitionOptions repetitions() const override { return device_->repetitions(); }
+
+ private:
+  std::shared_ptr<MeasuringDevice> device_;
+};
+
+/// A factory whose backends share the devices that the first one makes.
+ComputeBackendFactory shared_backend(const ComputeBackendFactory& factory) {
+  auto devices = std::make_shared<std::vector<std::shared_ptr<MeasuringDevice>>>();
+  return {factory.description, [factory, devices] {
+            if (devices->empty()) {
+              for (auto& device : factory.make()->devices) devices->push_back(std::move(device));
+            }
+            auto backend = std::make_unique<ComputeBackend>();
+            for (const auto& device : *devices) {
+              backend->devices.push_back(std::make_unique<SharedDevice>(device));
+            }
+            return backend;
+          }};
+}
+
+ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
+                                   std::size_t number) {
+  const TrainedRange& range = options.model->info().range;
+  ComputeSamplingOptions sampling;
+  sampling.workload = kCoverage;
+  sampling.tables = coverage_workload(mix64(options.seed) + number).tables;
+  for (Table& table : sampling.tables) {
+    const auto& types = range.data_types;
+    if (std::find(types.begin(), types.end(), table.data_type) == types.end()) {
+      table.data_type = types.front();
+    }
+  }
+  std::erase_if(sampling.dims, [&](std::int64_t dim) {
+    return dim < range.min_columns || dim > range.max_columns;
+  });
+  for (std::int64_t dim = 144; dim <= std::min<std::int64_t>(range.max_columns, 1024); dim += 16) {
+    sampling.dims.push_back(dim);
+  }
+  if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
+  sampling.max_tables = std::max(range.max_pieces, 1);
+  sampling.batch_size = group.batch_size;
+  sampling.optimizer = group.optimizer;
+  sampling.held_out_share = 0.0;
+  sampling.seed = mix64(options.seed) + number;
+  sampling.in_flight = kCalibrationInFlight;
+  sampling.sampling = SetSampling::coverage;
+  sampling.max_pass_bytes = kMaxPassBytes;
+  sampling.usual_max_pass_bytes = kUsualMaxPassBytes;
+  return sampling;
+}
+
+/// Measures what the files do not have yet; each group may use its share of the time.
+void measure(const CalibrationOptions& options, const std::vector<Group>& groups,
+             const std::function<void(const CollectionProgress&)>& on_sample) {
+  const Clock::time_point start = Clock::now();
+  const ComputeBackendFactory backend = shared_backend(options.backend);
+  const auto count = static_cast<std::int64_t>(groups.size());
+  const std::int64_t of_group = (options.samples + count - 1) / count;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    ComputeSamplingOptions sampling = sampling_of(options, groups[g], g);
+    const double until = options.time_limit_seconds * static_cast<double>(g + 1) /
+                         static_cast<double>(groups.size());
+    sampling.deadline =
+        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(until));
+    const std::string path = file_of(options, groups[g]);
+    (void)collect_compute_costs(sampling, backend, of_group, path,
+                                [&](CollectionProgress progress) {
+                                  progress.done += static_cast<std::int64_t>(g) * of_group;
+                                  progress.requested = of_group * count;
+                                  if (on_sample) on_sample(progress);
+                                });
+  }
+}
+
+/// Of the model on all samples of the files.
+ModelTest test_on(const NeuralComputeModel& model, const std::vector<std::string>& files) {
+  std::vector<FileTest> tests;
+  for (const std::string& file : files) tests.push_back({file, test_compute_model(model, file)});
+  return joined(tests);
+}
+
+}  // namespace
+
+RepetitionOptions calibration_repetitions() {
+  RepetitionOptions repetitions;
+  repetitions.max_seconds = 2.0;
+  repetitions.hurried_repetitions = 5;
+  return repetitions;
+}
+
+std::vector<std::string> calibration_files(const CalibrationOptions& options) {
+  std::vector<std::string> files;
+  for (const Group& group : groups_of(options.model->info().range)) {
+    files.push_back(file_of(options, group));
+  }
+  return files;
+}
+
+CalibrationResult calibrate(const CalibrationOptions& options,
+                            const std::function<void(const CollectionProgress&)>& on_sample) {
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  if (error) throw InputError(options.folder, "a folder to write to", error.message());
+  measure(options, groups_of(options.model->info().range), on_sample);
+
+  std::vector<std::string> files;
+  std::int64_t samples = 0;
+  for (const std::string& file : calibration_files(options)) {
+    const auto count = static_cast<std::int64_t>(read_compute_costs(file).samples.size());
+    if (count == 0) continue;  // the time did not suffice for its first
+    samples += count;
+    files.push_back(file);
+  }
+  if (samples < kFewestSamples) {
+    throw InputError(
+        "calibration",
+        fmt::format("at least {} measured samples: a longer time limit", kFewestSamples),
+        fmt::format("{}", samples));
+  }
+  ComputeTrainingOptions training;
+  training.initial = options.model;
+  training.loop = adapting_loop();
+  training.has_test = false;
+  training.num_threads = options.num_threads;
+  training.seed = options.seed;
+  training.name = options.name;
+  const ComputeTrainingResult trained =
+      train_compute_model(load_compute_dataset(files, FeatureSchema::work), training);
+
+  CalibrationResult result;
+  result.model = trained.model;
+  result.samples = samples;
+  result.validation = trained.validation;
+  const ModelTest before = test_on(*options.model, files);
+  result.before = before.metrics;
+  result.speed = 1.0 + before.bias;
+  result.after = test_on(*result.model, files).metrics;
+  return result;
+}
+
+}  // namespace neuroshard

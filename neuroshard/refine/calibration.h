@@ -1,0 +1,59 @@
+// Calibration: adapts a computation cost model to the machine at hand, from a few hundred
+// well-chosen samples that are measured on it in minutes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/train/compute/compute_trainer.h"
+
+namespace neuroshard {
+
+struct CalibrationOptions {
+  /// A model of bounded loads: of another machine, or of this one at another time.
+  std::shared_ptr<const NeuralComputeModel> model;
+  std::string name;  ///< of the calibrated model
+  /// Of the measured costs, one file for each batch size and optimizer: a run that was stopped goes
+  /// on where it was.
+  std::string folder;
+  int samples = 300;                  ///< at the most, over all files
+  double time_limit_seconds = 600.0;  ///< of measuring; no sample begins after it
+  std::uint64_t seed = 0;             ///< of the tables and sets
+  ComputeBackendFactory backend;
+  int num_threads = 0;  ///< of training; <= 0: one per core
+};
+
+/// Sets that alternate while they are measured.
+inline constexpr int kCalibrationInFlight = 64;
+
+/// Repetitions for sets that differ by orders of magnitude: long ones need not be repeated as
+/// often.
+[[nodiscard]] RepetitionOptions calibration_repetitions();
+
+/// The files in `folder`.
+[[nodiscard]] std::vector<std::string> calibration_files(const CalibrationOptions& options);
+
+struct CalibrationResult {
+  std::shared_ptr<const NeuralComputeModel> model;
+  std::int64_t samples = 0;
+  double speed = 1.0;  ///< median of measured over predicted cost of the model as it was
+  // On all samples, whose costs training saw, except for `validation`:
+  PredictionMetrics before;      ///< the model as it was
+  PredictionMetrics validation;  ///< the calibrated model on samples that chose its epoch
+  PredictionMetrics after;       ///< the calibrated model
+};
+
+/// Measures sets of tables that cover the whole space (coverage_workload) at batch sizes across the
+/// model's trained range, then trains the model on with small steps, beginning with its costs
+/// multiplied by the change of speed. Throws InputError if fewer than 20 samples could be measured,
+/// and as the collector and the trainer.
+[[nodiscard]] CalibrationResult calibrate(
+    const CalibrationOptions& options,
+    const std::function<void(const CollectionProgress&)>& on_sample);
+
+}  // namespace neuroshard

@@ -1,0 +1,39 @@
+// Printing a calibration.
+#include "neuroshard/report/calibration_report.h"
+
+#include <fmt/format.h>
+
+#include "neuroshard/report/text_table.h"
+#include "neuroshard/train/training_io.h"
+
+namespace neuroshard {
+
+std::string calibration_text(const CalibrationResult& result, const std::string& model_file) {
+  TextTable table;
+  table.add_column("", TextTable::Align::left);
+  for (const char* title : {"samples", "median", "95%", "worst"}) table.add_column(title);
+  const auto add = [&](const char* name, const PredictionMetrics& metrics) {
+    table.add_row({name, fmt::format("{}", metrics.count),
+                   fmt::format("{:.1f}%", 100.0 * metrics.median),
+                   fmt::format("{:.1f}%", 100.0 * metrics.percentile_95),
+                   fmt::format("{:.2f}x", metrics.largest_factor)});
+  };
+  add("as it was", result.before);
+  add("calibrated, on what it was trained on", result.after);
+  add("calibrated, on samples kept from training", result.validation);
+  return table.to_string() +
+         fmt::format("{}: costs here are {:.3f} times those that the model predicted\n", model_file,
+                     result.speed);
+}
+
+Json calibration_json(const CalibrationResult& result, const std::string& model_file) {
+  return Json::Object{{"format", "neuroshard/calibration/1"},
+                      {"model", model_file},
+                      {"samples", result.samples},
+                      {"speed", result.speed},
+                      {"before", to_json(result.before)},
+                      {"after", to_json(result.after)},
+                      {"validation", to_json(result.validation)}};
+}
+
+}  // namespace neuroshard

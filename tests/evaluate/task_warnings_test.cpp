@@ -1,0 +1,69 @@
+// Warnings about many tasks: each reason once, with the number of tasks and the first of them.
+#include "neuroshard/evaluate/task_warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "neuroshard/evaluate/comparison_io.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+
+NamedTask named(const std::string& name, std::vector<Table> tables) {
+  return {name, one_host_task(std::move(tables), 1, std::int64_t{1} << 40), Json::Object{}};
+}
+
+CostModels models_of(const std::string& name) {
+  CostModels models;
+  models.compute = std::make_shared<NeuralComputeModel>(
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+      testing_networks::wide_info(name));
+  models.communication =
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"));
+  return models;
+}
+
+const std::vector<NamedTask> kTasks{
+    named("fine", {make_table("a", 1000, 64)}),
+    named("large", {make_table("a", 1000, 64), make_table("b", 2'000'000, 64)}),
+    named("many lookups", {make_table("c", 1000, 64, 60.0)}),
+    named("both", {make_table("d", 3'000'000, 64, 70.0), make_table("e", 4'000'000, 64)})};
+
+TEST(ComparisonWarnings, SayEachReasonOnce) {
+  const CostModels models = models_of("narrow");
+  EXPECT_THAT(comparison_warnings(kTasks, {&models, 1}),
+              ElementsAre("narrow: num_embeddings: trained on at most 1000000, got 2000000 "
+                          "(\"b\"): 2 of 4 tasks, the first of them large",
+                          "narrow: pooling_factor: trained on at most 50, got 60 (\"c\"): 2 of 4 "
+                          "tasks, the first of them many lookups"));
+}
+
+TEST(ComparisonWarnings, OfOneTaskAreThoseOfItsPlan) {
+  const CostModels models = models_of("narrow");
+  EXPECT_THAT(comparison_warnings({kTasks[1]}, {&models, 1}),
+              ElementsAre("narrow: num_embeddings: trained on at most 1000000, got 2000000 "
+                          "(\"b\")"));
+  EXPECT_THAT(comparison_warnings({kTasks[0]}, {&models, 1}), IsEmpty());
+}
+
+TEST(ComparisonWarnings, OfSeveralModelsAreApart) {
+  const std::vector<CostModels> models{models_of("one"), models_of("one"), models_of("one"),
+                                       models_of("other")};
+  EXPECT_EQ(comparison_warnings(kTasks, models).size(), 4u);
+}
+
+TEST(ComparisonWarnings, AreInTheResult) {
+  const CostModels models = models_of("narrow");
+  const Json document = comparison_document(models, {}, {}, {.warnings = {"narrow: rows"}});
+  EXPECT_EQ(*document.find("warnings"), Json(Json::Array{"narrow: rows"}));
+}
+
+}  // namespace
+}  // namespace neuroshard

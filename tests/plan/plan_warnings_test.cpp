@@ -1,0 +1,138 @@
+// Where the networks of an ensemble disagree about a plan: a warning that names the cause, which
+// the plan records.
+#include "neuroshard/plan/plan_warnings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/plan/plan_task.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+/// Two networks that give a piece a millisecond a column, and to one with more than `known` rows
+/// the second one `factor` times as much.
+class TwoNetworks final : public ComputeCostModel {
+ public:
+  TwoNetworks(std::int64_t known, double factor) : known_(known), factor_(factor) {}
+  [[nodiscard]] std::string name() const override { return "two"; }
+  [[nodiscard]] std::size_t state_size() const override { return 3; }
+  void encode(const TableStatistics& table, std::int64_t num_columns, const OperatorSettings&,
+              std::span<double> contribution) const override {
+    const auto ms = static_cast<double>(num_columns);
+    contribution[0] = 1.0;
+    contribution[1] = ms;
+    contribution[2] = table.num_embeddings > known_ ? factor_ * ms : ms;
+  }
+  void costs_with(std::span<const double> states, std::span<const double> piece,
+                  std::span<double> costs) const override {
+    std::vector<double> members(2 * costs.size());
+    member_costs(states, piece, members);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      costs[i] = 0.5 * (members[2 * i] + members[2 * i + 1]);
+    }
+  }
+  [[nodiscard]] int num_members() const override { return 2; }
+  void member_costs(std::span<const double> states, std::span<const double> piece,
+                    std::span<double> costs) const override {
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      const std::size_t member = i % 2;
+      costs[i] = states[i / 2 * 3 + 1 + member] + (piece.empty() ? 0.0 : piece[1 + member]);
+    }
+  }
+  [[nodiscard]] std::vector<std::string> outside_range(const Task&) const override { return {}; }
+
+ private:
+  std::int64_t known_;
+  double factor_;
+};
+
+Table table_of(const char* name, std::int64_t rows, std::int64_t columns) {
+  Table table;
+  table.name = name;
+  table.num_embeddings = rows;
+  table.embedding_dim = columns;
+  table.pooling_factor = 1.0;
+  return table;
+}
+
+/// Two devices; on device 1, the slowest, are two tables.
+Simulator simulator_of(std::int64_t known, double factor) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = {table_of("a", 10, 64), table_of("b", 10, 64), table_of("huge", 1'000'000, 32)};
+  task.topology.world_size = task.topology.local_world_size = 2;
+  task.topology.memory_bytes.assign(2, std::int64_t{1} << 40);
+  return {task, std::make_shared<TwoNetworks>(known, factor),
+          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
+}
+
+const ShardingPlan kPlan{{{0, 0, 64, 0}, {1, 0, 64, 1}, {2, 0, 32, 1}}};
+
+TEST(DisagreementWarnings, NameTheDeviceAndThePieceBehindIt) {
+  EXPECT_THAT(disagreement_warnings(simulator_of(1000, 3.0), kPlan),
+              ElementsAre("two: its 2 networks disagree by 50% about device 1, the plan's slowest "
+                          "(96.000 to 160.000 ms), most about 32 columns of table \"huge\" (32.000 "
+                          "to 96.000 ms alone)"));
+}
+
+TEST(DisagreementWarnings, NoneWhereTheNetworksNearlyAgree) {
+  // A spread of a sixth on the device.
+  EXPECT_THAT(disagreement_warnings(simulator_of(1000, 1.5), kPlan), IsEmpty());
+  EXPECT_THAT(disagreement_warnings(simulator_of(1'000'000, 3.0), kPlan), IsEmpty());
+}
+
+TEST(DisagreementWarnings, NoneAboutDevicesThatDoNotDecide) {
+  // Of what is on the quicker device nothing follows for the cost of the plan.
+  const ShardingPlan apart{{{0, 0, 64, 0}, {1, 0, 64, 0}, {2, 0, 32, 1}}};
+  EXPECT_THAT(disagreement_warnings(simulator_of(1000, 3.0), apart), IsEmpty());
+}
+
+TEST(DisagreementWarnings, NoneOfASingleNetwork) {
+  const Simulator two = simulator_of(1000, 3.0);
+  const Simulator one(two,
+                      std::make_shared<NeuralComputeModel>(
+                          testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+                          testing_networks::wide_info()));
+  EXPECT_THAT(disagreement_warnings(one, kPlan), IsEmpty());
+}
+
+TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {
+  const TemporaryFolder folder;
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.max_embeddings = 1000;
+  const std::string path = folder.file("narrow.safetensors");
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+                         info),
+      path);
+  PlanRequest request;
+  request.options.steps = 100;
+  request.models = {path, "analytic-a100-nvswitch"};
+  const Task task = simulator_of(0, 1.0).task();
+  const PlannedTask planned = plan_task(task, request);
+  EXPECT_THAT(planned.warnings,
+              ElementsAre("narrow: num_embeddings: trained on at most 1000, got 1000000 "
+                          "(\"huge\")"));
+  EXPECT_EQ(parse_plan(plan_text(planned.document), "plan").warnings, planned.warnings);
+  // Priced by models that know it, nothing is left to say, and the document follows.
+  const PricedPlan priced = price_plan(
+      planned.document, {.models = {"analytic-a100-40gb", "analytic-a100-nvswitch"}}, "plan.json");
+  EXPECT_THAT(priced.warnings, IsEmpty());
+  EXPECT_THAT(priced.document.warnings, IsEmpty());
+  EXPECT_THAT(plan_text(priced.document), testing::Not(HasSubstr("\"warnings\"")));
+}
+
+}  // namespace
+}  // namespace neuroshard
