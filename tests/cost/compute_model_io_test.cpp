@@ -48,8 +48,11 @@ void expect_same(const TrainedRange& a, const TrainedRange& b) {
   EXPECT_EQ(a.max_batch_size, b.max_batch_size);
   EXPECT_EQ(a.min_columns, b.min_columns);
   EXPECT_EQ(a.max_columns, b.max_columns);
+  EXPECT_EQ(a.min_embeddings, b.min_embeddings);
   EXPECT_EQ(a.max_embeddings, b.max_embeddings);
+  EXPECT_EQ(a.min_pooling_factor, b.min_pooling_factor);
   EXPECT_EQ(a.max_pooling_factor, b.max_pooling_factor);
+  EXPECT_EQ(a.max_hits_per_row, b.max_hits_per_row);
   EXPECT_EQ(a.max_pieces, b.max_pieces);
   EXPECT_EQ(a.optimizers, b.optimizers);
   EXPECT_EQ(a.data_types, b.data_types);
@@ -179,7 +182,8 @@ TEST(ComputeModelIo, RefusesIncompleteMetadata) {
 TEST(ComputeModelIo, RefusesMalformedMetadata) {
   const std::string range =
       R"({"min_batch_size":1,"max_batch_size":9,"min_columns":4,"max_columns":128,)"
-      R"("max_embeddings":10,"max_pooling_factor":2.5,"max_pieces":15,)";
+      R"("min_embeddings":1,"max_embeddings":10,"min_pooling_factor":0.5,)"
+      R"("max_pooling_factor":2.5,"max_hits_per_row":100.0,"max_pieces":15,)";
   expect_refusals(
       kLoads,
       {metadata("range", R"({"min_batch_size":1})",

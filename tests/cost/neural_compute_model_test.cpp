@@ -303,12 +303,30 @@ TEST(NeuralComputeModel, SaysWhatItWasNotTrainedOn) {
   task.tables[0].num_embeddings = 1'000'001;
   task.tables[1].pooling_factor = 60.0;
   EXPECT_THAT(outside(task),
-              ElementsAre("num_embeddings: trained on at most 1000000, got 1000001 (\"a\")",
-                          "pooling_factor: trained on at most 50, got 60 (\"b\")"));
+              ElementsAre("num_embeddings: trained on 10 to 1000000, got 1000001 (\"a\")",
+                          "pooling_factor: trained on 0.1 to 50, got 60 (\"b\")"));
   task = covered_task();
   task.tables[0].data_type = DataType::fp16;
   task.tables[1].data_type = DataType::fp16;
-  EXPECT_THAT(outside(task), ElementsAre("data_type: not trained on fp16 (\"a\")"));
+  EXPECT_THAT(outside(task), ElementsAre("data_type: not trained on fp16 (\"a\", \"b\")"));
+}
+
+TEST(NeuralComputeModel, NamesTheFirstTablesOutsideAndCountsTheOthers) {
+  Task task = covered_task();
+  task.tables.clear();
+  for (int i = 0; i < 7; ++i) {
+    task.tables.push_back(make_table(fmt::format("t{}", i), i < 6 ? 3 : 1000, 16, 2.0));
+  }
+  EXPECT_THAT(outside(task),
+              ElementsAre("num_embeddings: trained on 10 to 1000000, got 3 (\"t0\", \"t1\", "
+                          "\"t2\", \"t3\", \"t4\" and 1 more)"));
+}
+
+TEST(NeuralComputeModel, SaysThatRowsAreHitMoreOftenThanItKnows) {
+  Task task = covered_task();
+  task.tables = {make_table("hot", 10, 16, 20.0)};  // 20,000 lookups in 10 rows
+  EXPECT_THAT(outside(task),
+              ElementsAre("lookups per distinct row: trained on at most 1000, got 2000 (\"hot\")"));
 }
 
 TEST(NeuralComputeModel, SaysThatADeviceHasMorePiecesThanItKnows) {

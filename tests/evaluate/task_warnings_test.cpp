@@ -39,16 +39,16 @@ const std::vector<NamedTask> kTasks{
 TEST(ComparisonWarnings, SayEachReasonOnce) {
   const CostModels models = models_of("narrow");
   EXPECT_THAT(comparison_warnings(kTasks, {&models, 1}),
-              ElementsAre("narrow: num_embeddings: trained on at most 1000000, got 2000000 "
+              ElementsAre("narrow: num_embeddings: trained on 10 to 1000000, got 2000000 "
                           "(\"b\"): 2 of 4 tasks, the first of them large",
-                          "narrow: pooling_factor: trained on at most 50, got 60 (\"c\"): 2 of 4 "
+                          "narrow: pooling_factor: trained on 0.1 to 50, got 60 (\"c\"): 2 of 4 "
                           "tasks, the first of them many lookups"));
 }
 
 TEST(ComparisonWarnings, OfOneTaskAreThoseOfItsPlan) {
   const CostModels models = models_of("narrow");
   EXPECT_THAT(comparison_warnings({kTasks[1]}, {&models, 1}),
-              ElementsAre("narrow: num_embeddings: trained on at most 1000000, got 2000000 "
+              ElementsAre("narrow: num_embeddings: trained on 10 to 1000000, got 2000000 "
                           "(\"b\")"));
   EXPECT_THAT(comparison_warnings({kTasks[0]}, {&models, 1}), IsEmpty());
 }

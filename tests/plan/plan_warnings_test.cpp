@@ -123,7 +123,7 @@ TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {
   const Task task = simulator_of(0, 1.0).task();
   const PlannedTask planned = plan_task(task, request);
   EXPECT_THAT(planned.warnings,
-              ElementsAre("narrow: num_embeddings: trained on at most 1000, got 1000000 "
+              ElementsAre("narrow: num_embeddings: trained on 10 to 1000, got 1000000 "
                           "(\"huge\")"));
   EXPECT_EQ(parse_plan(plan_text(planned.document), "plan").warnings, planned.warnings);
   // Priced by models that know it, nothing is left to say, and the document follows.
