@@ -3,9 +3,12 @@
 // sums however long a task's pieces take.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/compute/piece_work.h"
@@ -69,6 +72,12 @@ class Frontier {
     }
     check_device(task, pieces, settings, random);
   }
+
+  [[nodiscard]] double largest_fall() const {
+    return std::max(
+        {fewer_lookups_.fall(), smaller_batch_.fall(), columns_less_.fall(), half_columns_.fall()});
+  }
+  [[nodiscard]] double largest_excess() const { return std::max(below_.fall(), above_.fall()); }
 
   void expect_guarantees() const {
     testing::Test::RecordProperty(
@@ -198,6 +207,33 @@ TEST(BoundedModel, KeepsItsGuaranteesOnTheWholeFormat) {
     }
     frontier.expect_guarantees();
   }
+}
+
+/// Without the constraints, the tasks above show that the guarantees do not hold.
+TEST(BoundedModel, BrokenBoundsAreNoticed) {
+  const auto checked = [](const std::function<void(ComputeNetwork&)>& damage) {
+    ComputeNetwork network =
+        testing_networks::random_network(ComputeArchitecture::bounded_loads, 7);
+    damage(network);
+    EXPECT_NE(broken_bound(network), "");
+    const NeuralComputeModel model(network, testing_networks::wide_info());
+    Frontier frontier(model);
+    Random random(22);
+    for (int t = 0; t < 2'000; ++t) frontier.check(random_task(random), random);
+    return std::pair(frontier.largest_fall(), frontier.largest_excess());
+  };
+  EXPECT_GT(checked([](ComputeNetwork& n) {
+              for (float& weight : n.encoder.back().weights) weight = -weight;
+            }).first,
+            1e-3);
+  EXPECT_GT(checked([](ComputeNetwork& n) {
+              for (float& output : n.head_output) output *= 100.0F;
+            }).second,
+            0.1);
+  EXPECT_GT(checked([](ComputeNetwork& n) {
+              for (float& linear : n.linear) linear *= 0.1F;
+            }).second,
+            0.1);
 }
 
 /// Computation models in the model folders that are bounded.
