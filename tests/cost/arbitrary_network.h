@@ -79,7 +79,7 @@ inline void set_signs(ComputeNetwork& network) {
       const bool is_free = input >= hidden && (input - hidden) % features >= growing;
       if (is_free) continue;
       for (int unit = 0; unit < layer.outputs; ++unit) {
-        float& weight = layer.weights[static_cast<std::size_t>(input * layer.outputs + unit)];
+        float& weight = layer.weights[input * layer.outputs + unit];
         const float in = input < hidden ? unit_sign(input, hidden) : 1.0F;
         const float out = l == last ? 1.0F : unit_sign(unit, layer.outputs);
         weight = std::abs(weight) * in * out;
@@ -96,7 +96,7 @@ inline void center_on_estimate(ComputeNetwork& network) {
   constexpr float kLn2 = std::numbers::ln2_v<float>;
   for (float& weight : last.weights) weight *= 0.2F;
   for (int unit = 0; unit < last.outputs; ++unit) {
-    last.weights[static_cast<std::size_t>(estimate_at * last.outputs + unit)] =
+    last.weights[estimate_at * last.outputs + unit] =
         kLn2 / network.feature_scale[0];
     last.bias[static_cast<std::size_t>(unit)] += kLn2 * network.feature_mean[0];
   }

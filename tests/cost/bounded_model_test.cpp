@@ -178,8 +178,8 @@ class Frontier {
     return states;
   }
 
-  void undo(const std::vector<State>& contributions, const std::vector<State>& states,
-            const std::string& where) const {
+  static void undo(const std::vector<State>& contributions, const std::vector<State>& states,
+                   const std::string& where) {
     State state = states.back();
     for (std::size_t piece = contributions.size(); piece-- > 0;) {
       for (std::size_t i = 0; i < state.size(); ++i) state[i] -= contributions[piece][i];
