@@ -93,6 +93,7 @@ TEST(CliCompare, ReadsFilesOfControlsOnce) {
   // Through a pipe, which a second reader finds empty.
   const CommandResult result =
       run_program({"bash", "-c",
+                   // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one command
                    R"(exec "$0" compare "$1" --algorithms greedy-dim --measure --arena 4MiB )"
                    R"(--model a100-40gb --model analytic-a100-nvswitch --controls <(cat "$2"))",
                    NEUROSHARD_EXECUTABLE, folder.write("task.json", kTask), costs});

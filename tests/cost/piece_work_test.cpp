@@ -173,7 +173,7 @@ Counted count(const Table& table, std::int64_t columns, const OperatorSettings& 
 
 class PieceWorkOfAnyTable : public testing::TestWithParam<RowUse> {
  protected:
-  void expect_finite(const Counted& counted, const std::string& place) {
+  static void expect_finite(const Counted& counted, const std::string& place) {
     for (const double value : counted.work) ASSERT_TRUE(std::isfinite(value)) << place;
     for (const double value : counted.terms) {
       ASSERT_TRUE(std::isfinite(value) && value >= 0.0) << place;

@@ -48,7 +48,7 @@ PlanRequest make_request(std::vector<std::string> models = kEstimates) {
 
 /// Writes a model of other weights for every `seed`; returns its path.
 std::string write_model(const TemporaryFolder& folder, const std::string& name, int seed) {
-  const std::string path = folder.file(name + ".safetensors");
+  std::string path = folder.file(name + ".safetensors");
   write_compute_model(
       NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, seed),
                          testing_networks::wide_info("whatever")),

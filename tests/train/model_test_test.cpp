@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -154,13 +155,12 @@ TEST_F(ModelTestAgain, WhatIsLeftOutDoesNotDependOnTheModel) {
 
 TEST_F(ModelTestAgain, TheOrderOfLinesDoesNotMatter) {
   write({1.0, 1.1, 1.1});
-  const std::vector<ComputeCostSample> measured = read_compute_costs(second_).samples;
+  std::vector<ComputeCostSample> measured = read_compute_costs(second_).samples;
+  std::reverse(measured.begin(), measured.end());
   std::filesystem::remove(second_);
   {
     ComputeCostsWriter writer(second_, header_);
-    for (auto sample = measured.rbegin(); sample != measured.rend(); ++sample) {
-      writer.append(*sample);
-    }
+    for (const ComputeCostSample& sample : measured) writer.append(sample);
   }
   EXPECT_EQ(test_compute_model(Formula(1.0), first_, second_).left_out, 0u);
 }
