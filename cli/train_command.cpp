@@ -78,7 +78,7 @@ std::string name_of(const Options& options) {
 
 /// Throws InputError for a model of another kind or architecture.
 std::shared_ptr<const NeuralComputeModel> bounded_model(const std::string& name) {
-  const auto model =
+  auto model =
       std::dynamic_pointer_cast<const NeuralComputeModel>(load_named_models({name}, {}).compute);
   if (!model || model->architecture() != ComputeArchitecture::bounded_loads) {
     throw InputError("--from", "a trained computation model of bounded loads", name);

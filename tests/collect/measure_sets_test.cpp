@@ -303,5 +303,22 @@ TEST(MeasureSets, WhereOneDeviceFailsTheOthersFinishWhatTheyHaveBegun) {
   for (const auto& [id, result] : measurement.results) EXPECT_TRUE(result.measurement) << id;
 }
 
+TEST(MeasureSets, TablesOfOneSetAloneAreNotRemembered) {
+  ComputeBackend backend;
+  backend.devices.push_back(std::make_unique<ScriptedDevice>(Script{}));
+  std::int64_t begun = 0;
+  measure_sets(
+      backend, {32, Optimizer::sgd, 1},
+      [&]() -> std::optional<PieceSet> {
+        if (begun == 4) return std::nullopt;
+        PieceSet set{begun++, {}, {}, Random(1)};
+        set.has_own_tables = set.id == 2;
+        return set;
+      },
+      [](const PieceSetResult&) {});
+  const auto& device = static_cast<const ScriptedDevice&>(*backend.devices.front());
+  EXPECT_THAT(device.forgotten_before, ElementsAre(0, 2));  // at first, and before set 2
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -48,7 +48,9 @@ class ScriptedDevice final : public MeasuringDevice {
  public:
   explicit ScriptedDevice(Script script) : script_(std::move(script)) {}
 
+  void forget_tables() override { forgotten_before.push_back(static_cast<int>(prepared_)); }
   std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+    ++prepared_;
     steps.push_back({Action::prepare, set.id});
     script_.on_prepare(set.id);
     script_.on_set(set);
@@ -70,6 +72,7 @@ class ScriptedDevice final : public MeasuringDevice {
   std::vector<Step> steps;
   std::set<std::int64_t> ready;  ///< sets prepared and not yet given back
   std::size_t most_ready = 0;
+  std::vector<int> forgotten_before;  ///< sets prepared at each call of forget_tables
 
  private:
   class Prepared final : public PreparedSet {
@@ -98,6 +101,7 @@ class ScriptedDevice final : public MeasuringDevice {
   };
 
   Script script_;
+  std::int64_t prepared_ = 0;
 };
 
 }  // namespace neuroshard::testing_collection

@@ -171,7 +171,7 @@ std::string controls_file(const TemporaryFolder& folder, std::int64_t batch_size
   measured.data_type = table.data_type;
   measured.reuse_histogram[0] = 1.0;
   header.sampling = Json::Object{{"workload", "dlrm-2021"}};
-  const std::string path = folder.file(fmt::format("controls-{}.jsonl", batch_size));
+  std::string path = folder.file(fmt::format("controls-{}.jsonl", batch_size));
   ComputeCostsWriter writer(path, header);
   ComputeCostSample sample;
   sample.pieces = {{0, 64}};

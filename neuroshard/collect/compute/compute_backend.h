@@ -29,6 +29,9 @@ struct PieceSet {
   std::span<const Table> tables;
   std::vector<Piece> pieces;
   Random random;  ///< its batch and its places in memory are drawn from this
+  /// The tables are of this set alone, and others may come to lie where they are: a device must not
+  /// remember them by address.
+  bool has_own_tables = false;
 
   [[nodiscard]] const Table& table_of(const Piece& piece) const { return tables[piece.table]; }
 };
@@ -74,8 +77,9 @@ class MeasuringDevice {
  public:
   virtual ~MeasuringDevice() = default;
 
-  /// Called when a new sequence of sets begins: anything cached by the address of earlier sets'
-  /// tables must be dropped, as other tables may lie there.
+  /// Called when a new sequence of sets begins, and before a set that has tables of its own:
+  /// anything cached by the address of earlier sets' tables must be dropped, as other tables may
+  /// lie there.
   virtual void forget_tables() {}
   /// Draws one batch from the tables' access distributions and prepares everything; the same for
   /// the same set. Throws OutOfMemory if the device has no room for this set; other errors are

@@ -165,6 +165,7 @@ class OpenSamples {
       piece = {static_cast<int>(sample.tables.size()) - 1, piece.num_columns};
     }
     set.tables = sample.tables;
+    set.has_own_tables = true;
   }
 
   void skip_done() {

@@ -126,6 +126,7 @@ class DeviceLoop {
         more_ = false;
         return;
       }
+      if (set->has_own_tables) device_.forget_tables();
       try {
         runs_.push_back(std::make_unique<Run>(
             set->id, device_.prepare(*set, options_.batch_size, options_.optimizer), repetitions_,
