@@ -113,7 +113,7 @@ TEST_F(CalibrationTest, FindsTheSpeedOfTheMachine) {
 
 TEST_F(CalibrationTest, ReportsEverySampleOnce) {
   std::int64_t last = 0;
-  calibrate(options_, [&](const CollectionProgress& progress) {
+  (void)calibrate(options_, [&](const CollectionProgress& progress) {
     EXPECT_EQ(progress.requested, 60);
     EXPECT_EQ(progress.done, last + 1);
     last = progress.done;
