@@ -16,7 +16,7 @@ dims=($(seq 4 4 64) $(seq 72 8 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 57
 collect() {  # SEED NAME WORKLOAD WORKLOAD_SEED BATCH_SIZE OPTIMIZER SAMPLES HELD_OUT
   "$executable" collect compute --sets coverage --seed "$1" --workload "$3" --workload-seed "$4" \
     --batch-size "$5" --optimizer "$6" --samples "$((${7} * scale))" --held-out "$8" \
-    --tables 1:40 --in-flight 96 --arena 6GiB -o "$folder/$2.jsonl" --dims "${dims[@]}"
+    --tables 1:40 --in-flight 96 --arena 4GiB -o "$folder/$2.jsonl" --dims "${dims[@]}"
 }
 
 both() {  # PREFIX WORKLOAD WORKLOAD_SEED BATCH_SIZE SAMPLES HELD_OUT: with either optimizer

@@ -91,7 +91,8 @@ ComputeBackendFactory shared_backend(const ComputeBackendFactory& factory) {
   auto devices = std::make_shared<std::vector<std::shared_ptr<MeasuringDevice>>>();
   return {factory.description, [factory, devices] {
             if (devices->empty()) {
-              for (auto& device : factory.make()->devices) devices->push_back(std::move(device));
+              const std::unique_ptr<ComputeBackend> made = factory.make();
+              for (auto& device : made->devices) devices->push_back(std::move(device));
             }
             auto backend = std::make_unique<ComputeBackend>();
             for (const auto& device : *devices) {
