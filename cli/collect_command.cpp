@@ -42,21 +42,14 @@ struct CollectComputeOptions {
   BackendOptions measuring;
 };
 
-/// Sets that differ by orders of magnitude: the largest are not repeated as often, the smallest,
-/// which scatter the most, more often.
-constexpr int kHurriedRepetitions = 5;
-constexpr double kHurriedSeconds = 2.5;
-constexpr int kMostRepetitions = 32;
-
 void set_sampling(CollectComputeOptions& options) {
   ComputeSamplingOptions& sampling = options.sampling;
   if (options.sets != "coverage") return;
   sampling.sampling = SetSampling::coverage;
   sampling.max_pass_bytes = static_cast<double>(parse_bytes(options.max_pass, "--max-pass"));
   sampling.usual_max_pass_bytes = 0.1 * sampling.max_pass_bytes;
-  options.measuring.cpu.repetitions.hurried_repetitions = kHurriedRepetitions;
-  options.measuring.cpu.repetitions.max_seconds = kHurriedSeconds;
-  options.measuring.cpu.repetitions.max_repetitions = kMostRepetitions;
+  options.measuring.cpu.repetitions =
+      coverage_repetitions(options.measuring.cpu.repetitions.quantile);
 }
 
 void run(CollectComputeOptions& options) {

@@ -4,6 +4,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,12 +40,26 @@ Indices to_array(std::vector<std::int64_t> values) {
   return {data, 1, shape, owner};
 }
 
-using Pairs = std::vector<std::pair<int, std::int64_t>>;  ///< pieces: table, columns
+/// Row indices and batch_size + 1 offsets of one batch of lookups in a table.
+std::pair<Indices, Indices> draw_batch(const Table& table, std::int64_t batch_size,
+                                       std::uint64_t seed) {
+  IndexBatch batch;
+  without_gil([&] {
+    Random random(seed);
+    IndexSampler(table, batch_size).draw(batch_size, random, batch);
+  });
+  return {to_array(std::move(batch.indices)), to_array(std::move(batch.offsets))};
+}
 
-Pairs to_pairs(const std::vector<Piece>& pieces) {
-  Pairs pairs;
-  for (const Piece& piece : pieces) pairs.emplace_back(piece.table, piece.num_columns);
-  return pairs;
+/// Pieces as Python sees them: table, columns, share of the rows.
+using Triples = std::vector<std::tuple<int, std::int64_t, double>>;
+
+Triples to_triples(const std::vector<Piece>& pieces) {
+  Triples triples;
+  for (const Piece& piece : pieces) {
+    triples.emplace_back(piece.table, piece.num_columns, piece.row_share);
+  }
+  return triples;
 }
 
 /// A set that Python has prepared: an object with forward() and backward(), which return
@@ -71,10 +87,19 @@ class PythonDevice final : public MeasuringDevice {
   PythonDevice(nb::object device, RepetitionOptions repetitions)
       : device_(std::move(device)), repetitions_(repetitions) {}
 
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
+                                       Optimizer) override {
     Random random = set.random;
+    const std::uint64_t seed = random();
     try {
-      return std::make_unique<PythonSet>(device_.attr("prepare")(to_pairs(set.pieces), random()));
+      nb::list pieces;
+      for (std::size_t i = 0; i < set.pieces.size(); ++i) {
+        const Piece& piece = set.pieces[i];
+        const Table& table = set.table_of(piece);
+        auto [indices, offsets] = draw_batch(table, batch_size, seed + i);
+        pieces.append(nb::make_tuple(table.num_embeddings, piece.num_columns, indices, offsets));
+      }
+      return std::make_unique<PythonSet>(device_.attr("prepare")(pieces, seed));
     } catch (const nb::python_error& error) {
       // PyTorch has no exception type for a lack of host memory.
       const nb::object known = nb::module_::import_("neuroshard.errors").attr("NeuroShardError");
@@ -119,8 +144,16 @@ class Collection {
     sampling_.seed = seed;
   }
 
-  [[nodiscard]] Pairs pieces(std::int64_t id) const {
-    return to_pairs(sample_pieces(sampling_, id));
+  /// From now on, sets cover the whole space.
+  void cover(double slice_share, std::int64_t max_pass_bytes) {
+    sampling_.sampling = SetSampling::coverage;
+    sampling_.slice_share = slice_share;
+    sampling_.max_pass_bytes = static_cast<double>(max_pass_bytes);
+    sampling_.usual_max_pass_bytes = 0.1 * sampling_.max_pass_bytes;
+  }
+
+  [[nodiscard]] Triples pieces(std::int64_t id) const {
+    return to_triples(sample_pieces(sampling_, id));
   }
 
   /// Row indices and batch_size + 1 offsets of one batch of lookups in a table.
@@ -129,13 +162,8 @@ class Collection {
       throw InputError("table", "an index below " + std::to_string(sampling_.tables.size()),
                        std::to_string(table));
     }
-    IndexBatch batch;
-    without_gil([&] {
-      Random random(seed);
-      IndexSampler(sampling_.tables[static_cast<std::size_t>(table)], sampling_.batch_size)
-          .draw(sampling_.batch_size, random, batch);
-    });
-    return {to_array(std::move(batch.indices)), to_array(std::move(batch.offsets))};
+    return draw_batch(sampling_.tables[static_cast<std::size_t>(table)], sampling_.batch_size,
+                      seed);
   }
 
   /// `make_device` is called once if there is anything to measure.
@@ -148,6 +176,7 @@ class Collection {
     sampling.in_flight = in_flight;
     RepetitionOptions repetitions;
     repetitions.quantile = quantile;
+    if (sampling.sampling == SetSampling::coverage) repetitions = coverage_repetitions(quantile);
     const ComputeBackendFactory backend{
         {parse_json(hardware, "hardware"), parse_json(operator_info, "operator")},
         [&] { return one_device(std::make_unique<PythonDevice>(make_device(), repetitions)); }};
@@ -167,6 +196,7 @@ void bind_collecting(nb::module_& module) {
   nb::class_<Collection>(module, "Collection")
       .def(nb::init<const std::string&, std::string, std::vector<std::int64_t>, int, int,
                     std::int64_t, double, std::uint64_t>())
+      .def("cover", &Collection::cover)
       .def("pieces", &Collection::pieces)
       .def("draw", &Collection::draw)
       .def("collect", &Collection::collect);

@@ -17,12 +17,17 @@ from . import _core
 from .errors import InputError, NeuroShardError
 from .planning import list_workloads
 from .torch_versions import check_versions, installed_versions
-from .types import Table, Task, Topology, task_text
+from .types import Task, Topology, task_text
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import torch
 
     from .fbgemm import Operator
+
+    #: Rows, columns, indices and batch_size + 1 offsets of a piece.
+    Lookups = tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def parse_bytes(text: str) -> int:
@@ -56,6 +61,15 @@ def parser() -> argparse.ArgumentParser:
     add("--batch-size", type=int, default=4096, help="samples per batch, over all devices")
     add("--optimizer", choices=["sgd", "rowwise_adagrad"], default="sgd", help="exact, fused")
     add("--data-type", choices=["fp32", "fp16"], default="fp32", help="of the tables")
+    add(
+        "--sets",
+        choices=["uniform", "coverage"],
+        default="uniform",
+        help="coverage: sets that cover every order of magnitude of bytes moved, with slices of "
+        "rows; pieces beyond their part of --memory wrap around it",
+    )
+    add("--max-pass", type=parse_bytes, default=4 << 30, help="with coverage: bytes of a pass")
+    add("--slices", type=float, default=0.2, help="with coverage: share of slices of rows")
     add("--tables", type=parse_range, default=(1, 15), help="pieces in a sample, MIN:MAX")
     add("--dims", type=int, nargs="+", default=[], help="columns; all multiples of 4 to 128 if none")
     add("--held-out", type=float, default=0.1, help="share of tables and samples kept for testing")
@@ -89,36 +103,34 @@ class Device:
     """The device that runs FBGEMM: prepares sets and disturbs caches for the library's loop that
     measures (collect/compute/measure_sets.h)."""
 
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        tables: Sequence[Table],
-        collection: _core.Collection,
-    ) -> None:
+    def __init__(self, options: argparse.Namespace) -> None:
         import torch
 
         from .fbgemm import Arena
 
         self._optimizer = options.optimizer
-        self._tables = tables
-        self._collection = collection
+        self._wraps = options.sets == "coverage"
         device = torch.device(options.device)
         self._arena = Arena(options.memory, options.data_type, device)
         on_cpu = device.type == "cpu"
         self.bytes_between_passes = _core.beyond_any_cache() if on_cpu else 8 * (64 << 20)
         self._others: torch.Tensor | None = None
 
-    def prepare(self, pieces: Sequence[tuple[int, int]], seed: int) -> PreparedSet:
-        """The operator of pieces (table, columns), its batch drawn."""
+    def prepare(self, pieces: Sequence[Lookups], seed: int) -> PreparedSet:
+        """The operator of pieces with their batch."""
         import torch
 
         from .fbgemm import Operator, Piece
 
+        # A piece's part of the memory, with the gap that may come before it.
+        room = self._arena.weights.numel() // len(pieces) - 64
         with_lookups = []
-        for number, (table, num_columns) in enumerate(pieces):
-            drawn = self._collection.draw(table, (seed + number) % (1 << 64))
+        for num_embeddings, num_columns, *drawn in pieces:
             indices, offsets = (torch.from_numpy(array) for array in drawn)
-            rows = self._tables[table].num_embeddings
+            rows = num_embeddings
+            if self._wraps and rows * num_columns > room:
+                rows = max(room // num_columns, 1)
+                indices %= rows
             with_lookups.append(Piece(rows, num_columns, indices, offsets))
         return PreparedSet(Operator(with_lookups, self._arena, self._optimizer, seed))
 
@@ -178,6 +190,8 @@ def collect(options: argparse.Namespace) -> int:
         options.held_out,
         options.seed,
     )
+    if options.sets == "coverage":
+        collection.cover(options.slices, options.max_pass)
     operator = {
         "name": "fbgemm-split-tbe",
         "version": installed_versions().get("fbgemm-gpu", "unknown"),
@@ -198,7 +212,7 @@ def collect(options: argparse.Namespace) -> int:
         json.dumps(operator),
         options.quantile,
         max(1, options.in_flight),
-        lambda: Device(options, tables, collection),
+        lambda: Device(options),
         on_progress,
     )
     if shows_progress:

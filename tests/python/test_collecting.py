@@ -46,10 +46,12 @@ class FakeDevice:
         return num_bytes
 
 
-def collect(path, samples, make_device, in_flight=3):
+def collect(path, samples, make_device, in_flight=3, slices=None):
     tables = [Table(f"t{i}", 1000, 16, 2.0) for i in range(20)]
     task = Task(tables, Topology(1, 1 << 60), 64, "sgd")
     collection = _core.Collection(task_text(task), "tiny", [], 1, 3, 1 << 24, 0.1, 5)
+    if slices is not None:
+        collection.cover(slices, 1 << 20)
     measured = collection.collect(
         str(path), samples, "{}", "{}", 0.25, in_flight, make_device, lambda *_: None
     )
@@ -63,13 +65,36 @@ def test_samples_are_those_of_the_sequence_with_the_times_of_the_device(tmp_path
     assert measured == 8
     for index, sample in samples.items():
         pieces = collection.pieces(index)
-        assert sample["shards"] == [list(piece) for piece in pieces]
+        assert sample["shards"] == [[table, columns] for table, columns, _ in pieces]
+        assert all(row_share == 1.0 for *_, row_share in pieces)
         assert sample["forward_ms"] == len(pieces)
         assert sample["backward_ms"] == 2 * len(pieces)
         assert sample["repetitions"] == 13
     assert device.log[:6] == ["forward"] * 3 + ["backward"] * 3
     assert device.log.count("forward") == device.log.count("backward") == 8 * 14
     assert 0 < max(device.disturbed) <= 100
+
+
+def test_a_device_is_given_each_slice_of_rows_with_its_own_lookups(tmp_path):
+    class Recording(FakeDevice):
+        def prepare(self, pieces, seed):
+            prepared.append([(rows, columns, len(indices)) for rows, columns, indices, _ in pieces])
+            assert all(len(offsets) == 64 + 1 for *_, offsets in pieces)
+            assert all(max(indices, default=0) < rows for rows, _, indices, _ in pieces)
+            return super().prepare(pieces, seed)
+
+    prepared = []
+    _, samples, collection = collect(tmp_path / "costs.jsonl", 12, Recording, 1, slices=0.9)
+    shares = []
+    for index in range(12):
+        for (table, columns, share), shard, given in zip(
+            collection.pieces(index), samples[index]["shards"], prepared[index], strict=True
+        ):
+            assert shard == ([table, columns] if share == 1.0 else [table, columns, share])
+            assert given[:2] == (max(round(1000 * share), 1), columns)
+            assert abs(given[2] - 64 * 2.0 * share) <= 32  # a fraction of a lookup is drawn
+            shares.append(share)
+    assert sum(share < 1.0 for share in shares) > 0.7 * len(shares)
 
 
 def test_a_finished_file_needs_no_device(tmp_path):

@@ -34,6 +34,13 @@ struct RepetitionOptions {
   int further_repetitions = 1;
 };
 
+/// Repetitions for sets whose times differ by orders of magnitude: the longest, which even out what
+/// disturbs them by themselves, are repeated less often, the shortest more often.
+[[nodiscard]] inline RepetitionOptions coverage_repetitions(double quantile) {
+  return {
+      .quantile = quantile, .max_repetitions = 32, .max_seconds = 2.5, .hurried_repetitions = 5};
+}
+
 /// The timings of one task that is run repeatedly.
 class RepeatedTiming {
  public:
