@@ -127,8 +127,7 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
           tasks, {&models, 1}, journal_of(options, name), [&](const ComparisonProgress& progress) {
             if (callbacks.on_progress) callbacks.on_progress(name, progress);
           });
-      table.cells.push_back({devices, max_dim, summarize(entries),
-                             described(*models.communication),
+      table.cells.push_back({devices, max_dim, summarize(entries), described(*models.communication),
                              models.communication->is_simulated()});
     }
     if (callbacks.on_devices) {

@@ -8,9 +8,9 @@
 namespace neuroshard {
 
 struct PredictionMetrics {
-  double mse = 0.0;   ///< mean squared error [ms^2]
-  double mae = 0.0;   ///< mean absolute error [ms]
-  double mape = 0.0;  ///< mean absolute error relative to the measured value; 0.05 is 5 %
+  double mse = 0.0;             ///< mean squared error [ms^2]
+  double mae = 0.0;             ///< mean absolute error [ms]
+  double mape = 0.0;            ///< mean absolute error relative to the measured value; 0.05 is 5 %
   double median = 0.0;          ///< median of the absolute errors relative to the measured value
   double percentile_95 = 0.0;   ///< 95 % of these are at most this
   double largest_factor = 1.0;  ///< the worst of predicted over measured and its inverse

@@ -14,16 +14,16 @@ constexpr const char* kTrainingFormat = "neuroshard/training/1";
 }  // namespace
 
 Json to_json(const PredictionMetrics& metrics) {
-  return Json::Object{{"samples", static_cast<std::int64_t>(metrics.count)},
-                      {"mse", metrics.mse},
-                      {"mae", metrics.mae},
-                      {"mape", metrics.mape},
-                      {"median", metrics.median},
-                      {"percentile_95", metrics.percentile_95},
-                      {"largest_factor", std::isfinite(metrics.largest_factor)
-                                             ? Json(metrics.largest_factor)
-                                             : Json()},
-                      {"kendall_tau", metrics.kendall_tau ? Json(*metrics.kendall_tau) : Json()}};
+  return Json::Object{
+      {"samples", static_cast<std::int64_t>(metrics.count)},
+      {"mse", metrics.mse},
+      {"mae", metrics.mae},
+      {"mape", metrics.mape},
+      {"median", metrics.median},
+      {"percentile_95", metrics.percentile_95},
+      {"largest_factor",
+       std::isfinite(metrics.largest_factor) ? Json(metrics.largest_factor) : Json()},
+      {"kendall_tau", metrics.kendall_tau ? Json(*metrics.kendall_tau) : Json()}};
 }
 
 Json to_json(const CommunicationMetrics& metrics) {
@@ -62,11 +62,10 @@ Json training_json(const CommunicationTrainingResult& result, const std::string&
 Json model_tests_json(const std::string& model, std::span<const FileTest> tests) {
   Json::Array files;
   for (const auto& [path, test] : tests) {
-    files.push_back(
-        Json::Object{{"file", path},
-                     {"bias", test.bias},
-                     {"left_out", static_cast<std::int64_t>(test.left_out)},
-                     {"metrics", to_json(test.metrics)}});
+    files.push_back(Json::Object{{"file", path},
+                                 {"bias", test.bias},
+                                 {"left_out", static_cast<std::int64_t>(test.left_out)},
+                                 {"metrics", to_json(test.metrics)}});
   }
   return Json::Object{
       {"format", "neuroshard/model-test/1"}, {"model", model}, {"files", std::move(files)}};

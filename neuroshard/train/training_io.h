@@ -14,8 +14,8 @@
 namespace neuroshard {
 
 /// {"samples": ..., "mse": ..., "mae": ..., "mape": ..., "median": ..., "percentile_95": ...,
-/// "largest_factor": ..., "kendall_tau": ...}; null are a tau that is not defined and the factor of a
-/// prediction of 0.
+/// "largest_factor": ..., "kendall_tau": ...}; null are a tau that is not defined and the factor of
+/// a prediction of 0.
 [[nodiscard]] Json to_json(const PredictionMetrics& metrics);
 /// {"forward": ..., "backward": ...}
 [[nodiscard]] Json to_json(const CommunicationMetrics& metrics);

@@ -41,7 +41,8 @@ Workload find_workload(const std::string& name, std::uint64_t seed) {
     if (workload.name == name) return std::move(workload);
     known += workload.name + ", ";
   }
-  throw InputError("workload", fmt::format("one of {}{}, {}, {}", known, kDlrm2021, kDlrm2022, kCoverage),
+  throw InputError("workload",
+                   fmt::format("one of {}{}, {}, {}", known, kDlrm2021, kDlrm2022, kCoverage),
                    fmt::format("\"{}\"", name));
 }
 

@@ -96,8 +96,7 @@ inline void center_on_estimate(ComputeNetwork& network) {
   constexpr float kLn2 = std::numbers::ln2_v<float>;
   for (float& weight : last.weights) weight *= 0.2F;
   for (int unit = 0; unit < last.outputs; ++unit) {
-    last.weights[estimate_at * last.outputs + unit] =
-        kLn2 / network.feature_scale[0];
+    last.weights[estimate_at * last.outputs + unit] = kLn2 / network.feature_scale[0];
     last.bias[static_cast<std::size_t>(unit)] += kLn2 * network.feature_mean[0];
   }
 }

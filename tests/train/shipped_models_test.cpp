@@ -64,16 +64,16 @@ TEST_P(ShippedModels, HaveTheHashOfTheirData) {
       << recorded << " in the model, " << hash_of(files) << " of its data";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Models, ShippedModels,
-    testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
-                    ShippedModel{"fbgemm-cpu-xeon", {"compute/fbgemm-cpu-xeon"}},
-                    ShippedModel{"all-to-all", {"communication/simulated"}}),
-    [](const testing::TestParamInfo<ShippedModel>& shipped) {
-      std::string name = shipped.param.name;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Models, ShippedModels,
+                         testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
+                                         ShippedModel{"fbgemm-cpu-xeon",
+                                                      {"compute/fbgemm-cpu-xeon"}},
+                                         ShippedModel{"all-to-all", {"communication/simulated"}}),
+                         [](const testing::TestParamInfo<ShippedModel>& shipped) {
+                           std::string name = shipped.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace neuroshard

@@ -27,9 +27,9 @@ double distinct_rows_of(const TableStatistics& table, double lookups) {
 
 double hottest_row_hits_of(const TableStatistics& table, double lookups) {
   if (table.hottest_row_share > 0.0) return lookups * table.hottest_row_share;
-  return std::min(hottest_row_hits(histogram_statistics(table.reuse_histogram,
-                                                        table.num_embeddings, lookups)),
-                  lookups);
+  return std::min(
+      hottest_row_hits(histogram_statistics(table.reuse_histogram, table.num_embeddings, lookups)),
+      lookups);
 }
 
 /// Full vectors, then one operation for each of 8, 4, 2 and 1 columns that are left.

@@ -21,9 +21,10 @@ namespace neuroshard {
 [[nodiscard]] ReuseStatistics histogram_statistics(const ReuseHistogram& histogram,
                                                    std::int64_t num_embeddings, double num_indices);
 
-/// Hits of the hottest row by the bins alone: the most, over the bins, of the bin's mean count times
-/// the rows of this bin and those above, at most one row. So a bin of a millionth of a row, the tail
-/// of a distribution, hardly counts, and more lookups with one histogram never give fewer hits.
+/// Hits of the hottest row by the bins alone: the most, over the bins, of the bin's mean count
+/// times the rows of this bin and those above, at most one row. So a bin of a millionth of a row,
+/// the tail of a distribution, hardly counts, and more lookups with one histogram never give fewer
+/// hits.
 [[nodiscard]] double hottest_row_hits(const ReuseStatistics& statistics);
 
 /// Access classes whose closed form at `num_indices` lookups has approximately this histogram and
