@@ -21,8 +21,6 @@ constexpr auto kBound = static_cast<float>(kLogLoadBound);
 /// The head's thresholds begin between these [ms], evenly on a logarithmic scale.
 constexpr float kLowestThreshold = 0.03F;
 constexpr float kHighestThreshold = 300.0F;
-/// Where a robust error begins to count linearly.
-constexpr float kRobustError = 0.2F;
 /// Predictions below this are lifted to it under the logarithm (units of the network's scale).
 constexpr float kSmallestCost = 1e-5F;
 
@@ -208,12 +206,6 @@ double TrainableNetwork::loss_and_gradients(const PieceBatch& batch, Loss loss,
     const VectorXf lifted = cost.cwiseMax(kSmallestCost);
     difference = lifted.array().log() - batch.target.array().log();
     slope = (cost.array() > kSmallestCost).select(lifted.cwiseInverse(), 0.0F);
-  }
-  if (loss == Loss::robust_log_error) {  // Charbonnier et al. 1997
-    const VectorXf root = (1.0F + (difference / kRobustError).array().square()).sqrt();
-    backward(batch, activations,
-             2.0F * (difference.array() / root.array()).matrix().cwiseProduct(slope), gradients);
-    return static_cast<double>(2.0F * kRobustError * kRobustError * (root.array() - 1.0F).sum());
   }
   backward(batch, activations, 2.0F * difference.cwiseProduct(slope), gradients);
   return static_cast<double>(difference.squaredNorm());

@@ -24,9 +24,6 @@ struct PieceBatch {
 enum class Loss {
   squared_error,      ///< of the cost, as in the paper
   squared_log_error,  ///< of the cost's logarithm: every order of magnitude counts alike
-  /// As squared_log_error for errors up to about 20 %, then growing like the error itself, so that
-  /// a sample that was disturbed while it was measured does not bend the rest.
-  robust_log_error,
 };
 
 struct NetworkShape {
