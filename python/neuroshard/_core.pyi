@@ -54,7 +54,12 @@ class Device(Protocol):
     @property
     def bytes_between_passes(self) -> int:
         """To be touched between two passes of a set, so that the caches are full of other things."""
-    def prepare(self, pieces: list[tuple[int, int]], seed: int) -> PreparedSet: ...
+    def prepare(
+        self,
+        pieces: Sequence[tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.int64]]],
+        seed: int,
+    ) -> PreparedSet:
+        """The operator of pieces, each with its rows, its columns and its indices and offsets."""
     def disturb_caches(self, num_bytes: int) -> int:
         """Reads as many bytes or a little more that belong to no set; returns how many."""
 
