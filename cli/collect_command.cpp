@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -33,7 +35,8 @@ struct CollectComputeOptions {
   std::string tables = "1:15";
   std::string memory = "4GiB";
   std::string arena = "4GiB";
-  std::string optimizer = "sgd";
+  std::vector<std::int64_t> batch_sizes{4096};
+  std::vector<std::string> optimizers{"sgd"};
   std::string data_type;
   std::string sets = "uniform";
   std::string max_pass = "10GB";
@@ -52,32 +55,82 @@ void set_sampling(CollectComputeOptions& options) {
       coverage_repetitions(options.measuring.cpu.repetitions.quantile);
 }
 
+/// The output's path with the batch size and the optimizer where it asks for them.
+std::string path_of_file(const CollectComputeOptions& options, const ComputeSamplingOptions& file) {
+  std::string path = options.output;
+  const auto put = [&](std::string_view field, bool is_needed, const std::string& value) {
+    const std::size_t place = path.find(field);
+    if (place != std::string::npos) {
+      path.replace(place, field.size(), value);
+    } else if (is_needed) {
+      throw InputError("--output", fmt::format("{} in the name, as there are several", field),
+                       options.output);
+    }
+  };
+  put("{batch_size}", options.batch_sizes.size() > 1, fmt::format("{}", file.batch_size));
+  put("{optimizer}", options.optimizers.size() > 1, std::string(to_string(file.optimizer)));
+  return path_of_rank(path, file.group);
+}
+
+std::vector<Table> tables_of_file(const CollectComputeOptions& options, std::uint64_t number) {
+  std::vector<Table> tables =
+      find_workload(options.workload, options.workload_seed + number).tables;
+  if (!options.data_type.empty()) {
+    const DataType data_type = parse_data_type(options.data_type, "--data-type");
+    for (Table& table : tables) table.data_type = data_type;
+  }
+  return tables;
+}
+
+/// One for each batch size and optimizer, with seeds of their own.
+std::vector<ComputeCollection> files_of(const CollectComputeOptions& options) {
+  std::vector<ComputeCollection> files;
+  std::set<std::string> paths;
+  for (const std::int64_t batch_size : options.batch_sizes) {
+    for (const std::string& optimizer : options.optimizers) {
+      const std::uint64_t number = files.size();
+      ComputeSamplingOptions sampling = options.sampling;
+      sampling.tables = tables_of_file(options, number);
+      sampling.batch_size = batch_size;
+      sampling.optimizer = parse_optimizer(optimizer, "--optimizer");
+      sampling.seed += number;
+      std::string path = path_of_file(options, sampling);
+      if (!paths.insert(path).second) {
+        throw InputError("--batch-size, --optimizer", "each value once", path + " twice");
+      }
+      files.push_back({std::move(sampling), options.samples, std::move(path)});
+    }
+  }
+  return files;
+}
+
+bool has_fp16(const ComputeCollection& file) {
+  const std::vector<Table>& tables = file.sampling.tables;
+  return std::any_of(tables.begin(), tables.end(),
+                     [](const Table& table) { return table.data_type == DataType::fp16; });
+}
+
 void run(CollectComputeOptions& options) {
   ComputeSamplingOptions& sampling = options.sampling;
   sampling.workload = options.workload;
-  sampling.tables = find_workload(options.workload, options.workload_seed).tables;
-  if (!options.data_type.empty()) {
-    const DataType data_type = parse_data_type(options.data_type, "--data-type");
-    for (Table& table : sampling.tables) table.data_type = data_type;
-  }
-  const bool has_fp16 = std::any_of(sampling.tables.begin(), sampling.tables.end(),
-                                    [](const Table& t) { return t.data_type == DataType::fp16; });
   set_sampling(options);
-  sampling.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   sampling.memory_bytes = parse_bytes(options.memory, "--memory");
   std::tie(sampling.min_tables, sampling.max_tables) = parse_range(options.tables, "--tables");
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
-  // Halves in pairs are ordinary fp32 values too.
-  options.measuring.cpu.data_type = has_fp16 ? DataType::fp16 : DataType::fp32;
-  const ComputeBackendFactory backend = chosen_backend(options.measuring, sampling.in_flight);
   if (options.measuring.on_gpus()) sampling.group = process_group();
-  const std::string output = path_of_rank(options.output, sampling.group);
+  const std::vector<ComputeCollection> files = files_of(options);
+  // Halves in pairs are ordinary fp32 values too.
+  options.measuring.cpu.data_type =
+      std::any_of(files.begin(), files.end(), [](const auto& file) { return has_fp16(file); })
+          ? DataType::fp16
+          : DataType::fp32;
+  const ComputeBackendFactory backend = chosen_backend(options.measuring, sampling.in_flight);
 
   ProgressLine line;
   const std::int64_t measured = collect_compute_costs(
-      sampling, backend, options.samples, output,
+      files, backend,
       [&](const CollectionProgress& progress) { line.show(collection_progress_text(progress)); });
-  fmt::print(stderr, "{}", collected_text(output, measured));
+  fmt::print(stderr, "{}", collected_text(path_of_rank(options.output, sampling.group), measured));
 }
 
 void add_compute(CLI::App& collect) {
@@ -89,13 +142,21 @@ void add_compute(CLI::App& collect) {
   command->add_option("--workload-seed", options->workload_seed, "Seed of a generated workload")
       ->check(seed())
       ->capture_default_str();
-  command->add_option("--samples", options->samples, "Samples the file should have in the end")
+  command->add_option("--samples", options->samples, "Samples a file should have in the end")
       ->capture_default_str()
       ->check(integer_between(1, 1'000'000'000));
-  command->add_option("--batch-size", options->sampling.batch_size, "Samples per batch")
+  command
+      ->add_option(
+          "--batch-size", options->batch_sizes,
+          "Samples per batch; several, separated by commas, are measured into a file each, "
+          "with the next seeds, and alternate")
+      ->delimiter(',')
       ->check(integer_between(1, kMaxBatchSize))
       ->capture_default_str();
-  command->add_option("--optimizer", options->optimizer, "sgd or rowwise_adagrad")
+  command
+      ->add_option("--optimizer", options->optimizers,
+                   "sgd or rowwise_adagrad; or both, separated by commas, into a file each")
+      ->delimiter(',')
       ->capture_default_str();
   command->add_option("--data-type", options->data_type, "fp32 or fp16; default: each table's own");
   command
@@ -145,7 +206,10 @@ void add_compute(CLI::App& collect) {
   command->add_option("--seed", options->sampling.seed, "Seed of the sequence of samples")
       ->check(seed())
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "File to write or to continue (.jsonl)")
+  command
+      ->add_option("-o,--output", options->output,
+                   "File to write or to continue (.jsonl); {batch_size} and {optimizer} in it "
+                   "stand for these")
       ->required();
   command->callback([options] { run(*options); });
 }

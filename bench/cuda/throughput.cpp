@@ -166,7 +166,8 @@ void measure() {
     table.add_column(title);
   }
   for (const Case& measured : all_cases()) {
-    std::optional<PieceSet> set = PieceSet{0, measured.tables, {}, Random(1)};
+    std::optional<PieceSet> set =
+        PieceSet{0, measured.tables, {}, Random(1), kBatch, measured.optimizer};
     double lookups = 0.0;
     for (const Table& each : measured.tables) {
       set->pieces.push_back({static_cast<int>(set->pieces.size()), each.embedding_dim});
@@ -186,7 +187,7 @@ void measure() {
       add(times.backward_ms, bytes.backward);
     };
     measure_sets(
-        *backend, {kBatch, measured.optimizer}, [&] { return std::exchange(set, std::nullopt); },
+        *backend, 1, [&] { return std::exchange(set, std::nullopt); },
         [&](const PieceSetResult& result) {
           if (result.measurement) {
             add_times(*result.measurement);

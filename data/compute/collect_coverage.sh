@@ -2,52 +2,43 @@
 # Collects computation costs over the whole space of tables and sets: what a universal model is
 # trained on, and the frontier set that it is tested on, whose tables, batch sizes and sets no
 # training sees. Stop it whenever you like: started again, it goes on.
-# Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|stock|frontier [SCALE]
-# SCALE (default 1) multiplies the number of samples. Run `frontier` twice, into two folders, with
-# time between: the pairs tell the noise.
+# Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|stock|frontier [SAMPLES]
+# SAMPLES (default training 200, stock 60, frontier 85) are those of a file. Run `frontier` twice,
+# into two folders, with time between: the pairs tell the noise.
+#
+# The files of a part are measured together, hundreds of samples at a time: other users of the
+# machine's memory slow it by up to a third for a minute or two, and so all files, and every
+# repetition of a sample, see many such moments.
 set -euo pipefail
 executable=$1
 folder=$2
 part=$3
-scale=${4:-1}
+samples=${4:-}
 mkdir -p "$folder"
 dims=($(seq 4 4 64) $(seq 72 8 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
 
-collect() {  # SEED NAME WORKLOAD WORKLOAD_SEED BATCH_SIZE OPTIMIZER SAMPLES HELD_OUT
+collect() {  # SEED PREFIX WORKLOAD WORKLOAD_SEED BATCH_SIZES SAMPLES HELD_OUT
   "$executable" collect compute --sets coverage --seed "$1" --workload "$3" --workload-seed "$4" \
-    --batch-size "$5" --optimizer "$6" --samples "$((${7} * scale))" --held-out "$8" \
-    --tables 1:40 --in-flight 96 --arena 4GiB -o "$folder/$2.jsonl" --dims "${dims[@]}"
-}
-
-both() {  # PREFIX WORKLOAD WORKLOAD_SEED BATCH_SIZE SAMPLES HELD_OUT: with either optimizer
-  for optimizer in rowwise_adagrad sgd; do
-    seed=$((seed + 1))
-    collect $seed "$1-b$4-$optimizer" "$2" $(($3 + seed)) "$4" $optimizer "$5" "$6"
-  done
+    --batch-size "$5" --optimizer rowwise_adagrad,sgd --samples "${samples:-$6}" --held-out "$7" \
+    --tables 1:40 --in-flight 512 --arena 4GiB --dims "${dims[@]}" \
+    -o "$folder/$2-b{batch_size}-{optimizer}.jsonl"
 }
 
 case $part in
   training)
-    seed=1000
-    for batch in 4096 512 65536 64 16384 1024 131072 128 2048 32768 256 8192; do
-      both coverage coverage 0 $batch 150 0.1
-    done ;;
+    collect 1000 coverage coverage 1000 64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072 \
+      200 0.1 ;;
   stock)
-    seed=2000
-    for batch in 65536 4096 512; do both dlrm-2021 dlrm-2021 0 $batch 60 0.1; done
-    for batch in 131072 8192; do both dlrm-2022 dlrm-2022 0 $batch 60 0.1; done
-    for batch in 65536 8192; do
-      both mlperf-dlrm-dcnv2 mlperf-dlrm-dcnv2 0 $batch 40 0
-      for name in 7table-470b-hotness20 180table-70b-hotness80 200table-100b-hotness20 \
-        510table-110b-hotness5; do
-        both hugectr-$name hugectr-$name 0 $batch 20 0
-      done
+    collect 2000 dlrm-2021 dlrm-2021 0 512,4096,65536 60 0.1
+    collect 2100 dlrm-2022 dlrm-2022 0 8192,131072 60 0.1
+    collect 2200 mlperf-dlrm-dcnv2 mlperf-dlrm-dcnv2 0 8192,65536 60 0
+    for name in 7table-470b-hotness20 180table-70b-hotness80 200table-100b-hotness20 \
+      510table-110b-hotness5; do
+      collect 2300 "hugectr-$name" "hugectr-$name" 0 8192,65536 60 0
     done ;;
   frontier)
-    seed=3000
-    for batch in 4000 700 50000 80 20000 1500 131072 150 3000 30000 350 10000; do
-      both frontier coverage 50000 $batch 85 0
-    done ;;
+    collect 3000 frontier coverage 53000 \
+      80,150,350,700,1500,3000,4000,10000,20000,30000,50000,131072 85 0 ;;
   *)
     echo "training, stock or frontier, got $part" >&2
     exit 2 ;;

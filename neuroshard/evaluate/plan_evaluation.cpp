@@ -161,10 +161,16 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     if (item.is_control) {
       const SpeedControl& control = controls[item.number];
       const Random random = Random::for_stream(seed, item.number + holdings.size());
-      return PieceSet{id, control.tables, control.pieces, random};
+      return PieceSet{id,     control.tables,   control.pieces,
+                      random, first.batch_size, first.optimizer};
     }
     const HeldPieces& held = holdings[item.number];
-    return PieceSet{id, held.tables, held.pieces, Random::for_stream(seed, item.number)};
+    return PieceSet{id,
+                    held.tables,
+                    held.pieces,
+                    Random::for_stream(seed, item.number),
+                    first.batch_size,
+                    first.optimizer};
   };
   int done = 0;
   std::vector<double> drifts;
@@ -185,7 +191,7 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     }
     if (on_set) on_set(++done);
   };
-  measure_sets(backend, {first.batch_size, first.optimizer, kSetsInFlight}, next, on_done);
+  measure_sets(backend, kSetsInFlight, next, on_done);
   const std::optional<double> drift =
       drifts.empty() ? std::nullopt : std::optional(median_drift(drifts));
   std::vector<PlanEvaluation> evaluations;

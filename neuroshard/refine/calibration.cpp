@@ -63,45 +63,6 @@ std::string file_of(const CalibrationOptions& options, const Group& group) {
                      to_string(group.optimizer));
 }
 
-/// A device that several collections use one after the other: its memory is taken once.
-class SharedDevice final : public MeasuringDevice {
- public:
-  explicit SharedDevice(std::shared_ptr<MeasuringDevice> device) : device_(std::move(device)) {}
-
-  void forget_tables() override { device_->forget_tables(); }
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
-                                       Optimizer optimizer) override {
-    return device_->prepare(set, batch_size, optimizer);
-  }
-  [[nodiscard]] int max_in_flight() const override { return device_->max_in_flight(); }
-  [[nodiscard]] std::int64_t bytes_between_passes() const override {
-    return device_->bytes_between_passes();
-  }
-  std::int64_t disturb_caches(std::int64_t bytes) override {
-    return device_->disturb_caches(bytes);
-  }
-  [[nodiscard]] RepetitionOptions repetitions() const override { return device_->repetitions(); }
-
- private:
-  std::shared_ptr<MeasuringDevice> device_;
-};
-
-/// A factory whose backends share the devices that the first one makes.
-ComputeBackendFactory shared_backend(const ComputeBackendFactory& factory) {
-  auto devices = std::make_shared<std::vector<std::shared_ptr<MeasuringDevice>>>();
-  return {factory.description, [factory, devices] {
-            if (devices->empty()) {
-              const std::unique_ptr<ComputeBackend> made = factory.make();
-              for (auto& device : made->devices) devices->push_back(std::move(device));
-            }
-            auto backend = std::make_unique<ComputeBackend>();
-            for (const auto& device : *devices) {
-              backend->devices.push_back(std::make_unique<SharedDevice>(device));
-            }
-            return backend;
-          }};
-}
-
 ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
                                    std::size_t number) {
   const TrainedRange& range = options.model->info().range;
@@ -133,27 +94,22 @@ ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Grou
   return sampling;
 }
 
-/// Measures what the files do not have yet; each group may use its share of the time.
+/// Measures what the files do not have yet, all of them together: whatever else slows the machine
+/// for a while then slows samples of each group alike, and the time that there is suffices for as
+/// many of each.
 void measure(const CalibrationOptions& options, const std::vector<Group>& groups,
              const std::function<void(const CollectionProgress&)>& on_sample) {
-  const Clock::time_point start = Clock::now();
-  const ComputeBackendFactory backend = shared_backend(options.backend);
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(options.time_limit_seconds));
   const auto count = static_cast<std::int64_t>(groups.size());
-  const std::int64_t of_group = (options.samples + count - 1) / count;
+  std::vector<ComputeCollection> files;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    ComputeSamplingOptions sampling = sampling_of(options, groups[g], g);
-    const double until = options.time_limit_seconds * static_cast<double>(g + 1) /
-                         static_cast<double>(groups.size());
-    sampling.deadline =
-        start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(until));
-    const std::string path = file_of(options, groups[g]);
-    (void)collect_compute_costs(sampling, backend, of_group, path,
-                                [&](CollectionProgress progress) {
-                                  progress.done += static_cast<std::int64_t>(g) * of_group;
-                                  progress.requested = of_group * count;
-                                  if (on_sample) on_sample(progress);
-                                });
+    files.push_back({sampling_of(options, groups[g], g), (options.samples + count - 1) / count,
+                     file_of(options, groups[g])});
+    files.back().sampling.deadline = deadline;
   }
+  (void)collect_compute_costs(files, options.backend, on_sample);
 }
 
 /// Of the model on all samples of the files.

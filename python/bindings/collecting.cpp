@@ -87,8 +87,7 @@ class PythonDevice final : public MeasuringDevice {
   PythonDevice(nb::object device, RepetitionOptions repetitions)
       : device_(std::move(device)), repetitions_(repetitions) {}
 
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
-                                       Optimizer) override {
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     Random random = set.random;
     const std::uint64_t seed = random();
     try {
@@ -96,7 +95,7 @@ class PythonDevice final : public MeasuringDevice {
       for (std::size_t i = 0; i < set.pieces.size(); ++i) {
         const Piece& piece = set.pieces[i];
         const Table& table = set.table_of(piece);
-        auto [indices, offsets] = draw_batch(table, batch_size, seed + i);
+        auto [indices, offsets] = draw_batch(table, set.batch_size, seed + i);
         pieces.append(nb::make_tuple(table.num_embeddings, piece.num_columns, indices, offsets));
       }
       return std::make_unique<PythonSet>(device_.attr("prepare")(pieces, seed));

@@ -302,6 +302,32 @@ TEST(Cli, CollectsSetsThatCoverTheSpace) {
   EXPECT_EQ(*read.header.sampling->find("max_pass_bytes"), Json(4e6));
 }
 
+TEST(Cli, CollectsSeveralBatchSizesAndOptimizersIntoAFileEach) {
+  const CliFolder folder;
+  const auto collect = [&](const Arguments& chosen) {
+    return Arguments{"collect",  "compute", "--workload", "coverage", "--samples", "2",
+                     "--tables", "1:2",     "--dims",     "4",        "--arena",   "1MiB"} +
+           chosen;
+  };
+  (void)expect_success(
+      collect({"--batch-size", "16,32", "--optimizer", "sgd,rowwise_adagrad", "--seed", "5",
+               "--in-flight", "8", "-o", folder.file("b{batch_size}-{optimizer}.jsonl")}));
+  const ComputeCosts last = read_compute_costs(folder.file("b32-rowwise_adagrad.jsonl"));
+  EXPECT_EQ(last.header.batch_size, 32);
+  EXPECT_EQ(last.header.optimizer, Optimizer::rowwise_adagrad);
+  EXPECT_EQ(*last.header.sampling->find("seed"), Json(8));
+  EXPECT_EQ(last.samples.size(), 2u);
+  const ComputeCosts first = read_compute_costs(folder.file("b16-sgd.jsonl"));
+  EXPECT_EQ(first.samples.size(), 2u);
+  EXPECT_NE(first.header.tables.front().num_embeddings, last.header.tables.front().num_embeddings);
+
+  // Each file is what a command of its own would continue.
+  EXPECT_THAT(expect_success(collect({"--workload-seed", "3", "--batch-size", "32", "--optimizer",
+                                      "rowwise_adagrad", "--seed", "8", "--in-flight", "8", "-o",
+                                      folder.file("b32-rowwise_adagrad.jsonl")})),
+              testing::IsEmpty());
+}
+
 TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
   const CliFolder folder;
   ComputeModelInfo info = testing_networks::wide_info("narrow");

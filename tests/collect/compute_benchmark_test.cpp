@@ -26,12 +26,13 @@ std::map<std::int64_t, PieceSetResult> measure(const std::vector<Table>& tables,
   const auto next = [&]() -> std::optional<PieceSet> {
     if (begun == static_cast<std::int64_t>(sets.size())) return std::nullopt;
     const std::int64_t id = begun++;
-    return PieceSet{id, tables, sets[id], Random(static_cast<std::uint64_t>(id))};
+    return PieceSet{id,       tables,
+                    sets[id], Random(static_cast<std::uint64_t>(id)),
+                    32,       Optimizer::rowwise_adagrad};
   };
-  measure_sets(*backend, {32, Optimizer::rowwise_adagrad, in_flight}, next,
-               [&](const PieceSetResult& result) {
-                 EXPECT_TRUE(results.emplace(result.id, result).second);
-               });
+  measure_sets(*backend, in_flight, next, [&](const PieceSetResult& result) {
+    EXPECT_TRUE(results.emplace(result.id, result).second);
+  });
   return results;
 }
 
@@ -62,10 +63,30 @@ TEST(ComputeBenchmark, MeasuresEverySet) {
 TEST(ComputeBenchmark, APassTouchesItsRowsAndIndices) {
   const std::vector<Table> tables = tiny_sampling(1).tables;
   ComputeBenchmark device(tiny_benchmark());
-  const auto set = device.prepare({0, tables, {{0, 16}}, Random(1)}, 32, Optimizer::sgd);
+  const auto set = device.prepare({0, tables, {{0, 16}}, Random(1), 32});
   // 32 samples with 1.5 lookups each, in 50 rows of one cache line.
   EXPECT_GT(set->bytes_touched(), 48 * 8);
   EXPECT_LE(set->bytes_touched(), 48 * 8 + 50 * 64);
+}
+
+TEST(ComputeBenchmark, BatchesOfReadySetsStayWithinTheirMemory) {
+  const std::vector<Table> tables = tiny_sampling(1).tables;
+  ComputeBenchmarkOptions options = tiny_benchmark();
+  options.in_flight_bytes = 64 << 10;
+  ComputeBenchmark device(options);
+  const auto prepare = [&](std::int64_t batch_size) {
+    return device.prepare({0, tables, {{0, 4}}, Random(1), batch_size});
+  };
+  EXPECT_TRUE(device.has_room());
+  auto large = prepare(16 << 10);  // as many offsets alone, of 8 bytes
+  EXPECT_FALSE(device.has_room());
+  large.reset();
+  EXPECT_TRUE(device.has_room());
+  // Too large to be kept, so that small sets do not hold the memory of large ones.
+  std::vector<std::unique_ptr<PreparedSet>> small;
+  while (device.has_room()) small.push_back(prepare(64));
+  EXPECT_GT(small.size(), 10u);
+  EXPECT_LT(small.size(), 64u << 10 >> 9) << "65 offsets each";
 }
 
 TEST(ComputeBenchmark, ASetWithoutRoomForARowFailsAlone) {

@@ -2,6 +2,7 @@
 // no other run changes.
 #include "neuroshard/collect/compute/compute_collector.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -13,8 +14,11 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <set>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "neuroshard/io/compute_costs_io.h"
 #include "tests/collect/scripted_device.h"
@@ -25,6 +29,8 @@ namespace neuroshard {
 namespace {
 
 using testing::HasSubstr;
+using testing_collection::Script;
+using testing_collection::ScriptedDevice;
 using testing_collection::tiny_benchmark;
 using testing_collection::tiny_sampling;
 using Sequence = std::vector<std::pair<std::int64_t, std::vector<Piece>>>;
@@ -98,6 +104,54 @@ TEST(ComputeCollector, AlternatingSamplesAreThoseOfTheSequence) {
     EXPECT_EQ(sample.info.repetitions, 3);
   }
   EXPECT_EQ(ids.size(), 11u);
+}
+
+TEST(ComputeCollector, TheSamplesOfSeveralFilesAlternate) {
+  const TemporaryFolder folder;
+  std::vector<std::pair<std::int64_t, std::int64_t>> begun;  // batch size and its samples so far
+  std::map<std::int64_t, std::int64_t> count;
+  Script script;
+  script.on_set = [&](const PieceSet& set) {
+    begun.emplace_back(set.batch_size, ++count[set.batch_size]);
+  };
+  const ComputeBackendFactory backend{
+      {}, [&] { return one_device(std::make_unique<ScriptedDevice>(script)); }};
+  std::vector<ComputeCollection> files;
+  for (const std::int64_t batch_size : {16, 32}) {
+    ComputeSamplingOptions sampling = tiny_sampling();
+    sampling.batch_size = batch_size;
+    sampling.seed = static_cast<std::uint64_t>(batch_size);
+    files.push_back(
+        {sampling, batch_size == 16 ? 6 : 12, folder.file(fmt::format("b{}", batch_size))});
+  }
+  (void)collect_compute_costs(files[0].sampling, backend, 1, files[0].path, {});
+  begun.clear();
+  count.clear();
+  std::int64_t last_done = 0;
+  EXPECT_EQ(collect_compute_costs(files, backend,
+                                  [&](const CollectionProgress& now) {
+                                    EXPECT_EQ(now.requested, 18);
+                                    last_done = now.done;
+                                  }),
+            17);
+  EXPECT_EQ(last_done, 18);
+  // In proportion: of the one file there are five to measure of six, of the other all twelve.
+  std::map<std::int64_t, std::int64_t> now{{16, 1}, {32, 0}};
+  for (const auto& [batch_size, number] : begun) {
+    ++now[batch_size];
+    if (now[32] >= 2) {
+      EXPECT_NEAR(static_cast<double>(now[16]) / 6.0, static_cast<double>(now[32]) / 12.0, 0.17);
+    }
+  }
+  for (const ComputeCollection& file : files) {
+    const ComputeCosts costs = read_compute_costs(file.path);
+    EXPECT_EQ(costs.header.batch_size, file.sampling.batch_size);
+    ASSERT_EQ(costs.samples.size(), static_cast<std::size_t>(file.num_samples));
+    for (const ComputeCostSample& sample : costs.samples) {
+      EXPECT_EQ(sample.pieces, sample_pieces(file.sampling, *sample.info.id));
+    }
+  }
+  EXPECT_EQ(collect_compute_costs(files, backend, {}), 0);
 }
 
 TEST(ComputeCollector, ContinuesAFileCutAnywhereInItsLastLine) {

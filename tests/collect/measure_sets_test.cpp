@@ -38,7 +38,7 @@ class Measurement {
   void run(std::int64_t count, int in_flight) {
     std::int64_t begun = 0;
     measure_sets(
-        backend_, {32, Optimizer::sgd, in_flight},
+        backend_, in_flight,
         [&]() -> std::optional<PieceSet> {
           const Caller only(*this);
           if (begun == count) return std::nullopt;
@@ -256,17 +256,28 @@ TEST(MeasureSets, AnExceptionOfTheCallerPassesThrough) {
     for (int i = 0; i < num_devices; ++i) {
       backend.devices.push_back(std::make_unique<ScriptedDevice>(Script{}));
     }
-    const MeasurementOptions options{32, Optimizer::sgd, 4};
     const auto next = []() -> std::optional<PieceSet> { return PieceSet{0, {}, {}, Random(1)}; };
-    EXPECT_THROW(measure_sets(backend, options, next,
+    EXPECT_THROW(measure_sets(backend, 4, next,
                               [](const PieceSetResult&) { throw std::runtime_error("full"); }),
                  std::runtime_error);
-    EXPECT_THROW(measure_sets(
-                     backend, options,
-                     []() -> std::optional<PieceSet> { throw std::runtime_error("no next"); },
-                     [](const PieceSetResult&) {}),
-                 std::runtime_error);
+    EXPECT_THROW(
+        measure_sets(
+            backend, 4, []() -> std::optional<PieceSet> { throw std::runtime_error("no next"); },
+            [](const PieceSetResult&) {}),
+        std::runtime_error);
   }
+}
+
+TEST(MeasureSets, NoSetBeginsWithoutRoomUnlessItIsAlone) {
+  Measurement some(Script{.has_room = [](std::size_t num_ready) { return num_ready < 3; }});
+  some.run(10, 50);
+  EXPECT_EQ(some.results.size(), 10u);
+  EXPECT_EQ(some.device().most_ready, 3u);
+
+  Measurement none(Script{.has_room = [](std::size_t) { return false; }});
+  none.run(10, 50);
+  EXPECT_EQ(none.results.size(), 10u);
+  EXPECT_EQ(none.device().most_ready, 1u);
 }
 
 TEST(MeasureSets, DevicesShareTheSets) {
@@ -308,7 +319,7 @@ TEST(MeasureSets, TablesOfOneSetAloneAreNotRemembered) {
   backend.devices.push_back(std::make_unique<ScriptedDevice>(Script{}));
   std::int64_t begun = 0;
   measure_sets(
-      backend, {32, Optimizer::sgd, 1},
+      backend, 1,
       [&]() -> std::optional<PieceSet> {
         if (begun == 4) return std::nullopt;
         PieceSet set{begun++, {}, {}, Random(1)};

@@ -45,7 +45,7 @@ class FakeDevice final : public MeasuringDevice {
  public:
   explicit FakeDevice(std::int64_t lost_at) : lost_at_(lost_at) {}
 
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     if (set.id >= lost_at_) throw MachineError("cuda: kernels: the device may be lost");
     if (set.id % 7 == 6) {
       throw OutOfMemory("device memory: expected 9 GiB free, got 8 GiB");

@@ -41,6 +41,7 @@ struct Script {
   std::function<double(std::int64_t id, Action pass, int run)> time = [](std::int64_t, Action,
                                                                          int) { return 1.0; };
   std::function<void(std::int64_t id)> on_prepare = [](std::int64_t) {};  ///< may throw
+  std::function<bool(std::size_t num_ready)> has_room = [](std::size_t) { return true; };
   std::function<void(const PieceSet& set)> on_set = [](const PieceSet&) {};
 };
 
@@ -49,7 +50,7 @@ class ScriptedDevice final : public MeasuringDevice {
   explicit ScriptedDevice(Script script) : script_(std::move(script)) {}
 
   void forget_tables() override { forgotten_before.push_back(static_cast<int>(prepared_)); }
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     ++prepared_;
     steps.push_back({Action::prepare, set.id});
     script_.on_prepare(set.id);
@@ -59,6 +60,7 @@ class ScriptedDevice final : public MeasuringDevice {
     return std::make_unique<Prepared>(*this, set.id);
   }
   [[nodiscard]] int max_in_flight() const override { return script_.max_in_flight; }
+  [[nodiscard]] bool has_room() const override { return script_.has_room(ready.size()); }
   [[nodiscard]] std::int64_t bytes_between_passes() const override {
     return script_.bytes_between_passes;
   }

@@ -29,10 +29,12 @@ TEST(DeviceBackend, MeasuresEverySetAndSkipsThoseWithoutRoom) {
   std::int64_t next_id = 0;
   std::vector<int> outcomes(6, -1);
   measure_sets(
-      *backend, {65'536, Optimizer::rowwise_adagrad},
+      *backend, 1,
       [&]() -> std::optional<PieceSet> {
         if (next_id == 6) return std::nullopt;
-        PieceSet set{next_id, tables, {}, Random(7 + static_cast<std::uint64_t>(next_id))};
+        PieceSet set{next_id, tables,
+                     {},      Random(7 + static_cast<std::uint64_t>(next_id)),
+                     65'536,  Optimizer::rowwise_adagrad};
         for (const int table : {0, 1, 2}) set.pieces.push_back({table, 64});
         // Pooled outputs of 65,536 x 64 Ki x 4 bytes in every third: 16 GiB per piece.
         if (next_id % 3 == 1) set.pieces.assign(64, {1, 65'536});
@@ -51,7 +53,7 @@ TEST(DeviceBackend, MeasuresEverySetAndSkipsThoseWithoutRoom) {
       });
   EXPECT_THAT(outcomes, testing::ElementsAre(1, 0, 1, 1, 0, 1));
   const std::unique_ptr<PreparedSet> set =
-      backend->devices.front()->prepare({0, tables, {{2, 16}}, Random(1)}, 1024, Optimizer::sgd);
+      backend->devices.front()->prepare({0, tables, {{2, 16}}, Random(1), 1024});
   EXPECT_GT(set->forward().get(), 0.0);
   EXPECT_GT(set->backward().get(), 0.0);
 }

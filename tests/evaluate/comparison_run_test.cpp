@@ -46,10 +46,7 @@ class CountingDevice final : public MeasuringDevice {
  public:
   CountingDevice(ExactDevice& exact, int& groups) : exact_(exact), groups_(groups) {}
   void forget_tables() override { ++groups_; }
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
-                                       Optimizer optimizer) override {
-    return exact_.prepare(set, batch_size, optimizer);
-  }
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override { return exact_.prepare(set); }
   [[nodiscard]] int max_in_flight() const override { return exact_.max_in_flight(); }
   [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
   std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
@@ -117,7 +114,7 @@ TEST_F(ComparisonRunTest, GoesOnFromItsJournal) {
 /// Times that depend on the set's batches, as real ones do: other groups have other times.
 class DrawnDevice final : public MeasuringDevice {
  public:
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     Random random = set.random;
     return std::make_unique<Prepared>(static_cast<double>(set.pieces.front().num_columns) *
                                       random.uniform(1.0, 2.0));

@@ -11,7 +11,7 @@ namespace neuroshard::testing_backends {
 
 class ExactDevice final : public MeasuringDevice {
  public:
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t, Optimizer) override {
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     double columns = 0.0;
     for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
     measured.push_back(columns);

@@ -42,17 +42,15 @@ double cost_here(const ComputeCostModel& model, const PieceSet& set,
   return kSpeed * model.cost(state);
 }
 
-/// Half of a set's cost is the forward pass. Tells the batch size and the optimizer of a set to the
-/// script, which the scripted device does not.
+/// Half of a set's cost is the forward pass.
 class FasterMachine final : public MeasuringDevice {
  public:
   explicit FasterMachine(std::shared_ptr<const ComputeCostModel> model)
       : model_(std::move(model)), device_(script()) {}
 
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
-                                       Optimizer optimizer) override {
-    costs_[set.id] = cost_here(*model_, set, {batch_size, optimizer});
-    return device_.prepare(set, batch_size, optimizer);
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
+    costs_[set.id] = cost_here(*model_, set, {set.batch_size, set.optimizer});
+    return device_.prepare(set);
   }
   [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
   std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }

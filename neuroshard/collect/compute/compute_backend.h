@@ -28,7 +28,9 @@ struct PieceSet {
   /// embedding_dim is not used.
   std::span<const Table> tables;
   std::vector<Piece> pieces;
-  Random random;  ///< its batch and its places in memory are drawn from this
+  Random random;                ///< its batch and its places in memory are drawn from this
+  std::int64_t batch_size = 1;  ///< samples
+  Optimizer optimizer = Optimizer::sgd;
   /// The tables are of this set alone, and others may come to lie where they are: a device must not
   /// remember them by address.
   bool has_own_tables = false;
@@ -84,11 +86,11 @@ class MeasuringDevice {
   /// Draws one batch from the tables' access distributions and prepares everything; the same for
   /// the same set. Throws OutOfMemory if the device has no room for this set; other errors are
   /// failures of the device.
-  [[nodiscard]] virtual std::unique_ptr<PreparedSet> prepare(const PieceSet& set,
-                                                             std::int64_t batch_size,
-                                                             Optimizer optimizer) = 0;
+  [[nodiscard]] virtual std::unique_ptr<PreparedSet> prepare(const PieceSet& set) = 0;
   /// Sets that can be ready at the same time.
   [[nodiscard]] virtual int max_in_flight() const { return 1; }
+  /// Whether there is memory to have another set ready, next to those that are.
+  [[nodiscard]] virtual bool has_room() const { return true; }
 
   /// Bytes that must be touched between two passes of one set so that the second finds other data
   /// in the caches, as in training.

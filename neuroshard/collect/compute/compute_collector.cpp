@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -118,105 +119,174 @@ std::int64_t share_of_samples(const ProcessGroup& group, std::int64_t count) {
   return (count - group.rank + group.size - 1) / group.size;
 }
 
-/// The samples of a collection that a file does not have yet, one after the other.
-class OpenSamples {
+/// A collection's file, and the samples that it does not have yet.
+class OpenFile {
  public:
-  OpenSamples(const Collection& collection, const std::set<std::int64_t>& done)
-      : collection_(collection), done_(done), next_id_(collection.group.rank) {
+  OpenFile(const Collection& collection, const BackendDescription& backend, const std::string& path)
+      : collection_(collection),
+        writer_(path, make_header(collection, backend)),
+        requested_(share_of_samples(collection.group, collection.num_samples)),
+        next_id_(collection.group.rank) {
+    open_ = requested_ - std::count_if(writer_.done().begin(), writer_.done().end(),
+                                       [&](std::int64_t id) { return is_requested(id); });
     skip_done();
   }
 
-  [[nodiscard]] bool empty() const { return next_id_ >= collection_.num_samples; }
-
-  std::optional<PieceSet> next() {
-    if (empty() || is_late()) return std::nullopt;
-    const std::int64_t id = next_id_;
-    next_id_ += collection_.group.size;
-    skip_done();
-    InFlight& sample = in_flight_[id];
-    sample.pieces = collection_.pieces_of(id);
-    PieceSet set{id, collection_.tables, sample.pieces, random_for_batches(collection_.seed, id)};
-    resolve_slices(sample, set);
-    return set;
+  [[nodiscard]] const Collection& collection() const { return collection_; }
+  [[nodiscard]] std::int64_t requested() const { return requested_; }
+  /// Samples that are left to begin.
+  [[nodiscard]] std::int64_t open() const { return open_; }
+  /// Of those requested.
+  [[nodiscard]] double open_share() const {
+    return static_cast<double>(open_) / static_cast<double>(std::max<std::int64_t>(requested_, 1));
   }
-
-  /// The pieces of a sample that `next` has given, once.
-  std::vector<Piece> take_pieces(std::int64_t id) {
-    return std::move(in_flight_.extract(id).mapped().pieces);
-  }
-
- private:
   [[nodiscard]] bool is_late() const {
     return collection_.deadline && std::chrono::steady_clock::now() > *collection_.deadline;
   }
 
-  struct InFlight {
+  /// The next sample to measure.
+  std::int64_t begin() {
+    const std::int64_t id = next_id_;
+    next_id_ += collection_.group.size;
+    skip_done();
+    --open_;
+    return id;
+  }
+
+  ComputeCostsWriter& writer() { return writer_; }
+
+ private:
+  [[nodiscard]] bool is_requested(std::int64_t id) const {
+    return id < collection_.num_samples && id % collection_.group.size == collection_.group.rank;
+  }
+
+  void skip_done() {
+    while (writer_.done().contains(next_id_)) next_id_ += collection_.group.size;
+  }
+
+  const Collection& collection_;
+  ComputeCostsWriter writer_;
+  std::int64_t requested_;
+  std::int64_t open_ = 0;
+  std::int64_t next_id_;
+};
+
+/// The samples that several files do not have yet, one after the other, and where each belongs.
+class OpenSamples {
+ public:
+  struct Sample {
+    OpenFile* file = nullptr;
+    std::int64_t id = 0;  ///< in its file
     std::vector<Piece> pieces;
     std::vector<Table> tables;  ///< of a set with slices of rows, which are tables of their own
   };
 
+  explicit OpenSamples(std::span<const std::unique_ptr<OpenFile>> files) : files_(files) {}
+
+  /// The set's id is the sample's, with the number of its file above it.
+  std::optional<PieceSet> next() {
+    const auto file = std::max_element(
+        files_.begin(), files_.end(),
+        [](const auto& a, const auto& b) { return a->open_share() < b->open_share(); });
+    if ((*file)->open() == 0 || (*file)->is_late()) return std::nullopt;
+    const Collection& collection = (*file)->collection();
+    const std::int64_t id = (*file)->begin();
+    const std::int64_t set_id = ((file - files_.begin()) << kFileShift) + id;
+    Sample& sample = in_flight_[set_id];
+    sample.file = file->get();
+    sample.id = id;
+    sample.pieces = collection.pieces_of(sample.id);
+    PieceSet set{set_id,
+                 collection.tables,
+                 sample.pieces,
+                 random_for_batches(collection.seed, sample.id),
+                 collection.batch_size,
+                 collection.optimizer};
+    resolve_slices(sample, set);
+    return set;
+  }
+
+  /// A sample that `next` has given, once.
+  Sample take(std::int64_t set_id) { return std::move(in_flight_.extract(set_id).mapped()); }
+
+ private:
   /// Backends know whole tables only.
-  void resolve_slices(InFlight& sample, PieceSet& set) const {
+  static void resolve_slices(Sample& sample, PieceSet& set) {
     const auto is_slice = [](const Piece& piece) { return piece.row_share < 1.0; };
     if (std::none_of(set.pieces.begin(), set.pieces.end(), is_slice)) return;
     for (Piece& piece : set.pieces) {
-      const Table& table = collection_.tables[static_cast<std::size_t>(piece.table)];
-      sample.tables.push_back(row_slice(table, collection_.batch_size, piece.row_share));
+      const Table& table = set.table_of(piece);
+      sample.tables.push_back(row_slice(table, set.batch_size, piece.row_share));
       piece = {static_cast<int>(sample.tables.size()) - 1, piece.num_columns};
     }
     set.tables = sample.tables;
     set.has_own_tables = true;
   }
 
-  void skip_done() {
-    while (!empty() && done_.contains(next_id_)) next_id_ += collection_.group.size;
-  }
+  static constexpr int kFileShift = 40;  ///< beyond any number of samples
 
-  const Collection& collection_;
-  const std::set<std::int64_t>& done_;
-  std::int64_t next_id_;
-  std::unordered_map<std::int64_t, InFlight> in_flight_;
+  std::span<const std::unique_ptr<OpenFile>> files_;
+  std::unordered_map<std::int64_t, Sample> in_flight_;
 };
 
-/// Measures the samples that the file does not have yet.
-std::int64_t collect(const Collection& collection, const ComputeBackendFactory& factory,
-                     const std::string& path,
+void append(OpenSamples::Sample sample, const PieceSetResult& result) {
+  ComputeCostsWriter& writer = sample.file->writer();
+  if (result.measurement) {
+    writer.append(to_sample(sample.id, std::move(sample.pieces), *result.measurement));
+  } else {
+    writer.append(SkippedSample{sample.id, result.failure});
+  }
+}
+
+/// A collection and where its samples go.
+struct CollectionFile {
+  Collection collection;
+  std::string path;
+};
+
+/// Measures the samples that the files do not have yet.
+std::int64_t collect(const std::vector<CollectionFile>& collections,
+                     const ComputeBackendFactory& factory,
                      const std::function<void(const CollectionProgress&)>& on_progress) {
   using Clock = std::chrono::steady_clock;
-  const ComputeCostsHeader header = make_header(collection, factory.description);
-  // A run that cannot measure must not begin a file: with other options it could not be continued.
-  (void)collection.pieces_of(0);
   std::unique_ptr<ComputeBackend> backend;  // its memory is only touched if there is work
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) backend = factory.make();
-  ComputeCostsWriter writer(path, header);
-  OpenSamples samples(collection, writer.done());
-  if (samples.empty()) return 0;
+  for (const auto& [collection, path] : collections) {
+    // A run that cannot measure must not begin a file: with other options it could not be
+    // continued.
+    (void)collection.pieces_of(0);
+    std::error_code ignored;
+    if (!backend && !std::filesystem::exists(path, ignored)) backend = factory.make();
+  }
+  std::vector<std::unique_ptr<OpenFile>> files;
+  CollectionProgress progress;
+  int in_flight = 1;
+  for (const auto& [collection, path] : collections) {
+    files.push_back(std::make_unique<OpenFile>(collection, factory.description, path));
+    progress.done += files.back()->requested() - files.back()->open();
+    progress.requested += files.back()->requested();
+    in_flight = std::max(in_flight, collection.in_flight);
+  }
+  if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->open() == 0; })) {
+    return 0;
+  }
   if (!backend) backend = factory.make();
 
-  const std::int64_t requested = share_of_samples(collection.group, collection.num_samples);
-  CollectionProgress progress{static_cast<std::int64_t>(writer.done().size()), requested};
+  OpenSamples samples(files);
   std::int64_t measured = 0;
   const Clock::time_point start = Clock::now();
   const auto on_done = [&](const PieceSetResult& result) {
-    std::vector<Piece> pieces = samples.take_pieces(result.id);
-    if (result.measurement) {
-      writer.append(to_sample(result.id, std::move(pieces), *result.measurement));
-      ++measured;
-    } else {
-      writer.append(SkippedSample{result.id, result.failure});
-    }
+    append(samples.take(result.id), result);
+    if (result.measurement) ++measured;
     ++progress.done;
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     progress.seconds_left =
         progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
-        static_cast<double>(std::max<std::int64_t>(requested - progress.done, 0));
+        static_cast<double>(std::max<std::int64_t>(progress.requested - progress.done, 0));
     if (on_progress) on_progress(progress);
   };
   measure_sets(
-      *backend, {collection.batch_size, collection.optimizer, collection.in_flight},
-      [&] { return samples.next(); }, on_done);
-  writer.sync();
+      *backend, in_flight, [&] { return samples.next(); }, on_done);
+  for (const std::unique_ptr<OpenFile>& file : files) file->writer().sync();
   return measured;
 }
 
@@ -237,33 +307,44 @@ Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_sample
 }  // namespace
 
 std::int64_t collect_compute_costs(
+    const std::vector<ComputeCollection>& files, const ComputeBackendFactory& backend,
+    const std::function<void(const CollectionProgress&)>& on_progress) {
+  std::vector<CollectionFile> collections;
+  for (const ComputeCollection& file : files) {
+    collections.push_back({drawn(file.sampling, file.num_samples), file.path});
+  }
+  if (collections.empty()) return 0;
+  return collect(collections, backend, on_progress);
+}
+
+std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
-  return collect(drawn(sampling, num_samples), backend, path, on_progress);
+  return collect({{drawn(sampling, num_samples), path}}, backend, on_progress);
 }
 
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBenchmarkOptions& benchmark,
     std::int64_t num_samples, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
-  return collect(drawn(sampling, num_samples), cpu_backend(benchmark, sampling.in_flight), path,
-                 on_progress);
+  return collect_compute_costs(sampling, cpu_backend(benchmark, sampling.in_flight), num_samples,
+                               path, on_progress);
 }
 
 std::int64_t collect_compute_costs(
     const GivenPieceSets& given, const ComputeBackendFactory& backend, const std::string& path,
     const std::function<void(const CollectionProgress&)>& on_progress) {
   if (given.sets.empty()) throw InputError("sets", "at least one set of pieces", "none");
-  return collect({.sampling = given.origin,
-                  .tables = given.tables,
-                  .pieces_of = [&](std::int64_t id) { return given.sets.at(id); },
-                  .num_samples = static_cast<std::int64_t>(given.sets.size()),
-                  .batch_size = given.batch_size,
-                  .optimizer = given.optimizer,
-                  .seed = given.seed,
-                  .in_flight = given.in_flight},
-                 backend, path, on_progress);
+  Collection collection{.sampling = given.origin,
+                        .tables = given.tables,
+                        .pieces_of = [&](std::int64_t id) { return given.sets.at(id); },
+                        .num_samples = static_cast<std::int64_t>(given.sets.size()),
+                        .batch_size = given.batch_size,
+                        .optimizer = given.optimizer,
+                        .seed = given.seed,
+                        .in_flight = given.in_flight};
+  return collect({{std::move(collection), path}}, backend, on_progress);
 }
 
 std::int64_t collect_compute_costs(

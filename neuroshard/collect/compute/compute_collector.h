@@ -25,6 +25,13 @@ struct CollectionProgress {
   double seconds_left = 0.0;  ///< estimate
 };
 
+/// A file, and the samples that it should have in the end.
+struct ComputeCollection {
+  ComputeSamplingOptions sampling;
+  std::int64_t num_samples = 0;
+  std::string path;
+};
+
 /// Sets that are given, not drawn: sample i is set i.
 struct GivenPieceSets {
   Json origin = Json::Object{};  ///< how the sets were made, recorded as the file's "sampling"
@@ -36,11 +43,20 @@ struct GivenPieceSets {
   int in_flight = 1;
 };
 
-/// Measures samples 0 .. num_samples - 1 that the file does not have yet and appends each as one
-/// line as it is done, so that a run killed at any moment loses at most the samples in flight. A
-/// set for which the machine has no memory is recorded as skipped. The backend is made once there
+/// Measures the samples 0 .. num_samples - 1 that each file does not have yet and appends each as
+/// one line as it is done, so that a run killed at any moment loses at most the samples in flight.
+/// A set for which the machine has no memory is recorded as skipped. The backend is made once there
 /// is anything to measure, before a new file is begun, so that a lack of memory, for example,
 /// leaves no file behind. Returns the number measured by this run.
+///
+/// The samples of all files alternate, in proportion to what each still lacks, and as many are in
+/// flight as the largest `in_flight` of the files says: on a machine whose speed changes for
+/// minutes as others use it, every file then sees the same moments.
+std::int64_t collect_compute_costs(
+    const std::vector<ComputeCollection>& files, const ComputeBackendFactory& backend,
+    const std::function<void(const CollectionProgress&)>& on_progress);
+
+/// Of one file.
 std::int64_t collect_compute_costs(
     const ComputeSamplingOptions& sampling, const ComputeBackendFactory& backend,
     std::int64_t num_samples, const std::string& path,

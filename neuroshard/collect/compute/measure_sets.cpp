@@ -97,12 +97,11 @@ struct Run {
 /// One device at work on the sequence.
 class DeviceLoop {
  public:
-  DeviceLoop(MeasuringDevice& device, const MeasurementOptions& options, Sequence& sequence)
+  DeviceLoop(MeasuringDevice& device, int in_flight, Sequence& sequence)
       : device_(device),
-        options_(options),
         sequence_(sequence),
         repetitions_(device.repetitions()),
-        in_flight_(std::clamp(options.in_flight, 1, std::max(device.max_in_flight(), 1))) {}
+        in_flight_(std::clamp(in_flight, 1, std::max(device.max_in_flight(), 1))) {}
 
   void run() {
     device_.forget_tables();
@@ -120,7 +119,8 @@ class DeviceLoop {
 
  private:
   void begin_sets() {
-    while (more_ && static_cast<int>(runs_.size()) < in_flight_) {
+    while (more_ &&
+           (runs_.empty() || (static_cast<int>(runs_.size()) < in_flight_ && device_.has_room()))) {
       const std::optional<PieceSet> set = sequence_.next();
       if (!set) {
         more_ = false;
@@ -128,9 +128,8 @@ class DeviceLoop {
       }
       if (set->has_own_tables) device_.forget_tables();
       try {
-        runs_.push_back(std::make_unique<Run>(
-            set->id, device_.prepare(*set, options_.batch_size, options_.optimizer), repetitions_,
-            bytes_touched_));
+        runs_.push_back(
+            std::make_unique<Run>(set->id, device_.prepare(*set), repetitions_, bytes_touched_));
       } catch (const std::bad_alloc&) {
         sequence_.done({set->id, std::nullopt, "out of memory"});
       } catch (const OutOfMemory& error) {
@@ -175,7 +174,6 @@ class DeviceLoop {
   }
 
   MeasuringDevice& device_;
-  const MeasurementOptions& options_;
   Sequence& sequence_;
   RepetitionOptions repetitions_;
   int in_flight_;
@@ -187,12 +185,12 @@ class DeviceLoop {
 
 }  // namespace
 
-void measure_sets(ComputeBackend& backend, const MeasurementOptions& options,
+void measure_sets(ComputeBackend& backend, int in_flight,
                   const std::function<std::optional<PieceSet>()>& next,
                   const std::function<void(const PieceSetResult&)>& on_done) {
   Sequence sequence(next, on_done);
   if (backend.devices.size() == 1) {
-    DeviceLoop(*backend.devices.front(), options, sequence).run();
+    DeviceLoop(*backend.devices.front(), in_flight, sequence).run();
     return;
   }
   std::vector<std::exception_ptr> failures(backend.devices.size());
@@ -201,7 +199,7 @@ void measure_sets(ComputeBackend& backend, const MeasurementOptions& options,
     for (std::size_t i = 0; i < backend.devices.size(); ++i) {
       threads.emplace_back([&, i] {
         try {
-          DeviceLoop(*backend.devices[i], options, sequence).run();
+          DeviceLoop(*backend.devices[i], in_flight, sequence).run();
         } catch (...) {
           sequence.stop();
           failures[i] = std::current_exception();

@@ -9,28 +9,22 @@
 
 namespace neuroshard {
 
-struct MeasurementOptions {
-  std::int64_t batch_size = 0;  ///< samples
-  Optimizer optimizer = Optimizer::sgd;
-  int in_flight = 1;  ///< sets that alternate, as far as a device can have them ready
-};
-
 /// Measures the sets that `next` gives until it gives none: repetitions of forward and backward,
 /// until the quantile of their sum is known well enough (RepeatedTiming). Deterministic in all but
 /// the times.
 ///
-/// `in_flight` sets alternate: each runs forward once, then each backward once, in an order drawn
-/// anew every time. A machine shared with others changes its speed for seconds on end, so
-/// repetitions far apart tell more than consecutive ones, and many sets disturb each other's caches
-/// at no extra cost. Where they touch less than the device asks for between two passes of one set,
-/// the device reads other memory for the rest.
+/// `in_flight` sets alternate, as far as a device can have them ready: each runs forward once, then
+/// each backward once, in an order drawn anew every time. A machine shared with others changes its
+/// speed for seconds on end, so repetitions far apart tell more than consecutive ones, and many
+/// sets disturb each other's caches at no extra cost. Where they touch less than the device asks
+/// for between two passes of one set, the device reads other memory for the rest.
 ///
 /// Several devices measure at the same time, each in a thread of its own; one measures in the
 /// calling thread. `on_done` is called as each set is done, in no particular order; neither
 /// function is called by two threads at once. A set for which a device has no memory is a result
 /// with a `failure`. Any other failure, or an exception of `next` or `on_done`, is thrown once the
 /// other devices have finished the sets that they had begun.
-void measure_sets(ComputeBackend& backend, const MeasurementOptions& options,
+void measure_sets(ComputeBackend& backend, int in_flight,
                   const std::function<std::optional<PieceSet>()>& next,
                   const std::function<void(const PieceSetResult&)>& on_done);
 

@@ -48,8 +48,8 @@ class Device {
     const Random random = Random::for_stream(seed, static_cast<std::uint64_t>(rank));
     MeasuringDevice& device = *backend.devices.front();
     device.forget_tables();
-    set_ = device.prepare({rank, task.tables, std::move(pieces), random}, task.batch_size,
-                          task.optimizer);
+    set_ = device.prepare(
+        {rank, task.tables, std::move(pieces), random, task.batch_size, task.optimizer});
   }
 
   Phases iterate() {

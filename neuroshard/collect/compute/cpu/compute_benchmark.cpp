@@ -66,6 +66,15 @@ std::int64_t bytes_of_pass(const Table& table, std::int64_t rows, std::int64_t r
   return static_cast<std::int64_t>(row_lines + reuse.num_indices * sizeof(std::int64_t));
 }
 
+/// Memory that batches hold.
+std::int64_t bytes_of(const std::vector<IndexBatch>& batches) {
+  std::size_t elements = 0;
+  for (const IndexBatch& batch : batches) {
+    elements += batch.indices.capacity() + batch.offsets.capacity();
+  }
+  return static_cast<std::int64_t>(elements * sizeof(std::int64_t));
+}
+
 }  // namespace
 
 class ComputeBenchmark::Prepared final : public PreparedSet {
@@ -81,8 +90,9 @@ class ComputeBenchmark::Prepared final : public PreparedSet {
                    device.workspace_) {
     ensure_size(device.output_, elements_ * 4, device.pool_);
     ensure_size(device.gradient_, elements_ * 4, device.pool_);
+    device.ready_bytes_ += bytes_of(batches_);
   }
-  ~Prepared() override { device_.spare_batches_.push_back(std::move(batches_)); }
+  ~Prepared() override { device_.take_back(std::move(batches_)); }
   Prepared(const Prepared&) = delete;
   Prepared& operator=(const Prepared&) = delete;
 
@@ -122,6 +132,7 @@ ComputeBenchmark::ComputeBenchmark(const ComputeBenchmarkOptions& options)
   const auto activations = static_cast<std::size_t>(options.arena_bytes) / 32;
   ensure_size(output_, activations, pool_);
   ensure_size(gradient_, activations, pool_);
+  if (options_.in_flight_bytes <= 0) options_.in_flight_bytes = available_memory_bytes() / 3;
   settle_memory();
 }
 
@@ -141,8 +152,7 @@ void ComputeBenchmark::settle_memory() {
   }
 }
 
-ComputeBenchmark::Placement ComputeBenchmark::place(const PieceSet& set, std::int64_t batch_size,
-                                                    Random& random) const {
+ComputeBenchmark::Placement ComputeBenchmark::place(const PieceSet& set, Random& random) const {
   Placement placement;
   for (const Piece& piece : set.pieces) {
     const Table& table = set.table_of(piece);
@@ -155,25 +165,26 @@ ComputeBenchmark::Placement ComputeBenchmark::place(const PieceSet& set, std::in
     placement.tables.push_back({random_place(arena_, rows * row_bytes, random), state, rows,
                                 piece.num_columns, table.data_type});
     placement.total_columns += piece.num_columns;
-    placement.bytes_touched += bytes_of_pass(table, rows, row_bytes, batch_size);
+    placement.bytes_touched += bytes_of_pass(table, rows, row_bytes, set.batch_size);
   }
   return placement;
 }
 
-std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set, std::int64_t batch_size,
+std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set,
                                                        std::span<const OperatorTable> tables,
                                                        Random& random) {
   std::vector<IndexBatch> batches;
   if (!spare_batches_.empty()) {
     batches = std::move(spare_batches_.back());
     spare_batches_.pop_back();
+    spare_bytes_ -= bytes_of(batches);
   }
   batches.resize(set.pieces.size());
   const std::uint64_t seed = random();
   pool_.for_each(set.pieces.size(), [&](std::size_t i, int) {
     Random own = Random::for_stream(seed, i);
     const Table& table = set.table_of(set.pieces[i]);
-    IndexSampler(table, batch_size).draw(batch_size, own, batches[i]);
+    IndexSampler(table, set.batch_size).draw(set.batch_size, own, batches[i]);
     if (tables[i].num_embeddings < table.num_embeddings) {
       for (std::int64_t& row : batches[i].indices) row %= tables[i].num_embeddings;
     }
@@ -181,13 +192,20 @@ std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set, std:
   return batches;
 }
 
-std::unique_ptr<PreparedSet> ComputeBenchmark::prepare(const PieceSet& set, std::int64_t batch_size,
-                                                       Optimizer optimizer) {
+void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) {
+  const std::int64_t bytes = bytes_of(batches);
+  ready_bytes_ -= bytes;
+  if (ready_bytes_ + spare_bytes_ + bytes > options_.in_flight_bytes) return;
+  spare_bytes_ += bytes;
+  spare_batches_.push_back(std::move(batches));
+}
+
+std::unique_ptr<PreparedSet> ComputeBenchmark::prepare(const PieceSet& set) {
   Random random = set.random;
-  Placement placement = place(set, batch_size, random);
-  std::vector<IndexBatch> batches = draw_batches(set, batch_size, placement.tables, random);
-  return std::make_unique<Prepared>(*this, std::move(placement), std::move(batches), batch_size,
-                                    optimizer);
+  Placement placement = place(set, random);
+  std::vector<IndexBatch> batches = draw_batches(set, placement.tables, random);
+  return std::make_unique<Prepared>(*this, std::move(placement), std::move(batches), set.batch_size,
+                                    set.optimizer);
 }
 
 Json cpu_hardware_json() {

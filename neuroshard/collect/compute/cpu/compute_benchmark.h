@@ -26,6 +26,9 @@ struct ComputeBenchmarkOptions {
                                         ///< any cache, or as much as the arena if that is less
   DataType data_type = DataType::fp32;  ///< what the arena is filled with
   RepetitionOptions repetitions;
+  /// Memory for the batches of sets that are ready; <= 0: a third of what is available. A set that
+  /// is alone may exceed it.
+  std::int64_t in_flight_bytes = 0;
   /// Time per GiB for which the arena is read before the first measurement: newly allocated memory
   /// is slow at first, as a virtual machine's host still gathers it in large pages.
   double settle_seconds_per_gib = 2.0;
@@ -39,9 +42,9 @@ class ComputeBenchmark final : public MeasuringDevice {
  public:
   explicit ComputeBenchmark(const ComputeBenchmarkOptions& options);
 
-  [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
-                                                     Optimizer optimizer) override;
+  [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override;
   [[nodiscard]] int max_in_flight() const override { return std::numeric_limits<int>::max(); }
+  [[nodiscard]] bool has_room() const override { return ready_bytes_ < options_.in_flight_bytes; }
   [[nodiscard]] std::int64_t bytes_between_passes() const override {
     return disturbance_.bytes_between_passes();
   }
@@ -57,9 +60,11 @@ class ComputeBenchmark final : public MeasuringDevice {
     std::int64_t bytes_touched = 0;  ///< rows and indices, which each pass touches
   };
 
-  Placement place(const PieceSet& set, std::int64_t batch_size, Random& random) const;
-  std::vector<IndexBatch> draw_batches(const PieceSet& set, std::int64_t batch_size,
-                                       std::span<const OperatorTable> tables, Random& random);
+  Placement place(const PieceSet& set, Random& random) const;
+  std::vector<IndexBatch> draw_batches(const PieceSet& set, std::span<const OperatorTable> tables,
+                                       Random& random);
+  /// Of a set that is done.
+  void take_back(std::vector<IndexBatch> batches);
   void settle_memory();
 
   ComputeBenchmarkOptions options_;
@@ -72,6 +77,8 @@ class ComputeBenchmark final : public MeasuringDevice {
   std::shared_ptr<OperatorWorkspace> workspace_ = std::make_shared<OperatorWorkspace>();
   /// Batches of sets that are done, whose memory the next ones take.
   std::vector<std::vector<IndexBatch>> spare_batches_;
+  std::int64_t ready_bytes_ = 0;  ///< of the batches of sets that are ready
+  std::int64_t spare_bytes_ = 0;
 };
 
 /// This machine, as in the header of files measured on its CPU.

@@ -119,7 +119,8 @@ std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, Random& rand
 
 std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
                                               const std::vector<OperatorTable>& tables,
-                                              std::int64_t batch_size, Random& random) {
+                                              Random& random) {
+  const std::int64_t batch_size = set.batch_size;
   std::vector<DrawPlan> plans;
   std::int64_t blocks = 0;
   std::int64_t words = 0;
@@ -146,17 +147,16 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
   return result;
 }
 
-std::unique_ptr<PreparedSet> DeviceWorker::prepare(const PieceSet& set, std::int64_t batch_size,
-                                                   Optimizer optimizer) {
+std::unique_ptr<PreparedSet> DeviceWorker::prepare(const PieceSet& set) {
   check(cudaSetDevice(device_), "device");  // of the thread, whichever it is
   operator_.reset();
   try {
-    try_to_prepare(set, batch_size, optimizer);
+    try_to_prepare(set);
   } catch (const OutOfDeviceMemory&) {
     // Earlier sets have left buffers as large as they needed them: whether a set has room must not
     // depend on them.
     free_working_memory();
-    try_to_prepare(set, batch_size, optimizer);
+    try_to_prepare(set);
   }
   // Counts the pooled outputs only: with one set at a time the number does not matter.
   return std::make_unique<Prepared>(*this, static_cast<std::int64_t>(activations_.size()));
@@ -168,20 +168,19 @@ void DeviceWorker::free_working_memory() {
   workspace_ = {};
 }
 
-void DeviceWorker::try_to_prepare(const PieceSet& set, std::int64_t batch_size,
-                                  Optimizer optimizer) {
+void DeviceWorker::try_to_prepare(const PieceSet& set) {
   Random random = set.random;
   const std::vector<OperatorTable> tables = place(set, random);
-  const std::vector<DeviceLookups> lookups = draw(set, tables, batch_size, random);
+  const std::vector<DeviceLookups> lookups = draw(set, tables, random);
   std::int64_t columns = 0;
   for (const OperatorTable& table : tables) columns += table.num_columns;
   const std::size_t before = activations_.size();
-  activations_.reserve(static_cast<std::size_t>(batch_size * columns) * sizeof(float));
+  activations_.reserve(static_cast<std::size_t>(set.batch_size * columns) * sizeof(float));
   if (activations_.size() != before) {
     launch_fill(activations_.as<>(), activations_.size(), false, stream_.get());
   }
   operator_ = std::make_unique<CudaEmbeddingOperator>(
-      tables, lookups, batch_size, OperatorOptions{optimizer, kLearningRate, kEpsilon},
+      tables, lookups, set.batch_size, OperatorOptions{set.optimizer, kLearningRate, kEpsilon},
       info_.resident_threads, workspace_, stream_);
 }
 

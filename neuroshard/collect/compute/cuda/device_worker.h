@@ -24,8 +24,7 @@ class DeviceWorker final : public MeasuringDevice {
   /// Access distributions stay on the device until then, known by the address of their table.
   void forget_tables() override { distributions_.clear(); }
   /// The operator, and what it works in, are those of the latest set.
-  [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set, std::int64_t batch_size,
-                                                     Optimizer optimizer) override;
+  [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override;
   [[nodiscard]] std::int64_t bytes_between_passes() const override {
     return static_cast<std::int64_t>(disturbance_.size());
   }
@@ -41,12 +40,12 @@ class DeviceWorker final : public MeasuringDevice {
     RowDistribution rows;
   };
 
-  void try_to_prepare(const PieceSet& set, std::int64_t batch_size, Optimizer optimizer);
+  void try_to_prepare(const PieceSet& set);
   void free_working_memory();
   const RowDistribution& distribution_of(const Table& table, std::int64_t batch_size);
   std::vector<OperatorTable> place(const PieceSet& set, Random& random) const;
   std::vector<DeviceLookups> draw(const PieceSet& set, const std::vector<OperatorTable>& tables,
-                                  std::int64_t batch_size, Random& random);
+                                  Random& random);
 
   int device_;
   CudaBackendOptions options_;
