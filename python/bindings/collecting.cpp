@@ -98,7 +98,8 @@ class PythonDevice final : public MeasuringDevice {
         auto [indices, offsets] = draw_batch(table, set.batch_size, seed + i);
         pieces.append(nb::make_tuple(table.num_embeddings, piece.num_columns, indices, offsets));
       }
-      return std::make_unique<PythonSet>(device_.attr("prepare")(pieces, seed));
+      return std::make_unique<PythonSet>(
+          device_.attr("prepare")(pieces, std::string(to_string(set.optimizer)), seed));
     } catch (const nb::python_error& error) {
       // PyTorch has no exception type for a lack of host memory.
       const nb::object known = nb::module_::import_("neuroshard.errors").attr("NeuroShardError");
@@ -111,6 +112,9 @@ class PythonDevice final : public MeasuringDevice {
     }
   }
   [[nodiscard]] int max_in_flight() const override { return std::numeric_limits<int>::max(); }
+  [[nodiscard]] bool has_room() const override {
+    return nb::cast<bool>(device_.attr("has_room")());
+  }
   [[nodiscard]] std::int64_t bytes_between_passes() const override {
     return nb::cast<std::int64_t>(device_.attr("bytes_between_passes"));
   }
@@ -165,29 +169,36 @@ class Collection {
                       seed);
   }
 
-  /// `make_device` is called once if there is anything to measure.
-  std::int64_t collect(
-      const std::string& path, std::int64_t num_samples, const std::string& hardware,
-      const std::string& operator_info, double quantile, int in_flight,
-      const std::function<nb::object()>& make_device,
-      const std::function<void(std::int64_t, std::int64_t, double)>& on_progress) const {
-    ComputeSamplingOptions sampling = sampling_;
-    sampling.in_flight = in_flight;
-    RepetitionOptions repetitions;
-    repetitions.quantile = quantile;
-    if (sampling.sampling == SetSampling::coverage) repetitions = coverage_repetitions(quantile);
-    const ComputeBackendFactory backend{
-        {parse_json(hardware, "hardware"), parse_json(operator_info, "operator")},
-        [&] { return one_device(std::make_unique<PythonDevice>(make_device(), repetitions)); }};
-    return collect_compute_costs(
-        sampling, backend, num_samples, path, [&](const CollectionProgress& progress) {
-          on_progress(progress.done, progress.requested, progress.seconds_left);
-        });
-  }
+  [[nodiscard]] const ComputeSamplingOptions& sampling() const { return sampling_; }
 
  private:
   ComputeSamplingOptions sampling_;
 };
+
+/// Collections and their files' paths, measured together; each file should have `num_samples` in
+/// the end. `make_device` is called once if there is anything to measure.
+std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>>& collections,
+                     std::int64_t num_samples, const std::string& hardware,
+                     const std::string& operator_info, double quantile, int in_flight,
+                     const std::function<nb::object()>& make_device,
+                     const std::function<void(std::int64_t, std::int64_t, double)>& on_progress) {
+  std::vector<ComputeCollection> files;
+  RepetitionOptions repetitions;
+  repetitions.quantile = quantile;
+  for (const auto& [collection, path] : collections) {
+    files.push_back({collection->sampling(), num_samples, path});
+    files.back().sampling.in_flight = in_flight;
+    if (files.back().sampling.sampling == SetSampling::coverage) {
+      repetitions = coverage_repetitions(quantile);
+    }
+  }
+  const ComputeBackendFactory backend{
+      {parse_json(hardware, "hardware"), parse_json(operator_info, "operator")},
+      [&] { return one_device(std::make_unique<PythonDevice>(make_device(), repetitions)); }};
+  return collect_compute_costs(files, backend, [&](const CollectionProgress& progress) {
+    on_progress(progress.done, progress.requested, progress.seconds_left);
+  });
+}
 
 }  // namespace
 
@@ -197,10 +208,11 @@ void bind_collecting(nb::module_& module) {
                     std::int64_t, double, std::uint64_t>())
       .def("cover", &Collection::cover)
       .def("pieces", &Collection::pieces)
-      .def("draw", &Collection::draw)
-      .def("collect", &Collection::collect);
+      .def("draw", &Collection::draw);
+  module.def("collect", &collect);
   module.def("cpu_hardware", [] { return to_line(cpu_hardware_json()); });
   module.def("beyond_any_cache", &CacheDisturbance::beyond_any_cache);
+  module.def("available_memory_bytes", &available_memory_bytes);
 }
 
 }  // namespace neuroshard::python

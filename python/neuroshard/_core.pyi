@@ -57,9 +57,12 @@ class Device(Protocol):
     def prepare(
         self,
         pieces: Sequence[tuple[int, int, npt.NDArray[np.int64], npt.NDArray[np.int64]]],
+        optimizer: str,
         seed: int,
     ) -> PreparedSet:
         """The operator of pieces, each with its rows, its columns and its indices and offsets."""
+    def has_room(self) -> bool:
+        """Whether there is memory to have another set ready, next to those that are."""
     def disturb_caches(self, num_bytes: int) -> int:
         """Reads as many bytes or a little more that belong to no set; returns how many."""
 
@@ -80,17 +83,17 @@ class Collection:
     def draw(
         self, table: int, seed: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
-    def collect(
-        self,
-        path: str,
-        num_samples: int,
-        hardware: str,
-        operator_info: str,
-        quantile: float,
-        in_flight: int,
-        make_device: Callable[[], Device],
-        on_progress: Callable[[int, int, float], None],
-    ) -> int: ...
 
+def collect(
+    collections: Sequence[tuple[Collection, str]],
+    num_samples: int,
+    hardware: str,
+    operator_info: str,
+    quantile: float,
+    in_flight: int,
+    make_device: Callable[[], Device],
+    on_progress: Callable[[int, int, float], None],
+) -> int: ...
 def cpu_hardware() -> str: ...
 def beyond_any_cache() -> int: ...
+def available_memory_bytes() -> int: ...

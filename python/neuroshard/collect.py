@@ -8,9 +8,11 @@ ours: the same samples of the same seed, the same file format, the same loop tha
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
@@ -47,6 +49,24 @@ def parse_range(text: str) -> tuple[int, int]:
         raise argparse.ArgumentTypeError(f"expected MIN:MAX, got {text!r}") from None
 
 
+def parse_list(parse: Callable[[str], Any], known: Sequence[str] = ()) -> Callable[[str], Any]:
+    """A parser of values separated by commas."""
+
+    def parsed(text: str) -> list[Any]:
+        values = text.split(",")
+        if len(set(values)) < len(values):
+            raise argparse.ArgumentTypeError(f"expected each value once, got {text!r}")
+        for value in values:
+            if known and value not in known:
+                raise argparse.ArgumentTypeError(f"expected {' or '.join(known)}, got {value!r}")
+        try:
+            return [parse(value) for value in values]
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"expected numbers, got {text!r}") from None
+
+    return parsed
+
+
 def parser() -> argparse.ArgumentParser:
     """The options of `neuroshard collect compute`."""
     result = argparse.ArgumentParser(
@@ -57,9 +77,21 @@ def parser() -> argparse.ArgumentParser:
     add = result.add_argument
     add("--workload", default="dlrm-2021", help="tables to draw from")
     add("--workload-seed", type=int, default=0, help="seed of a generated workload")
-    add("--samples", type=int, default=10_000, help="samples the file should have in the end")
-    add("--batch-size", type=int, default=4096, help="samples per batch, over all devices")
-    add("--optimizer", choices=["sgd", "rowwise_adagrad"], default="sgd", help="exact, fused")
+    add("--samples", type=int, default=10_000, help="samples a file should have in the end")
+    add(
+        "--batch-size",
+        type=parse_list(int),
+        default="4096",
+        help="samples per batch; several, separated by commas, are measured into a file each, with "
+        "the next seeds, and alternate",
+    )
+    add(
+        "--optimizer",
+        type=parse_list(str, ["sgd", "rowwise_adagrad"]),
+        default="sgd",
+        help="exact and fused: sgd or rowwise_adagrad; or both, separated by a comma, into a file "
+        "each",
+    )
     add("--data-type", choices=["fp32", "fp16"], default="fp32", help="of the tables")
     add(
         "--sets",
@@ -79,7 +111,13 @@ def parser() -> argparse.ArgumentParser:
     add("--threads", type=int, default=0, help="on a CPU; 0: as many as PyTorch takes")
     add("--device", default="cpu", help="cpu, cuda or cuda:N")
     add("--seed", type=int, default=0, help="seed of the sequence of samples")
-    add("-o", "--output", required=True, help="file to write or to continue (.jsonl)")
+    add(
+        "-o",
+        "--output",
+        required=True,
+        help="file to write or to continue (.jsonl); {batch_size} and {optimizer} in it stand for "
+        "these",
+    )
     return result
 
 
@@ -89,6 +127,7 @@ class PreparedSet:
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
         self.bytes_touched = operator.bytes_touched
+        self.bytes_held = operator.bytes_held
 
     def forward(self) -> float:
         """Milliseconds of the pass."""
@@ -108,15 +147,17 @@ class Device:
 
         from .fbgemm import Arena
 
-        self._optimizer = options.optimizer
         self._wraps = options.sets == "coverage"
         device = torch.device(options.device)
         self._arena = Arena(options.memory, options.data_type, device)
         on_cpu = device.type == "cpu"
         self.bytes_between_passes = _core.beyond_any_cache() if on_cpu else 8 * (64 << 20)
         self._others: torch.Tensor | None = None
+        self._ready: weakref.WeakSet[PreparedSet] = weakref.WeakSet()
+        free = _core.available_memory_bytes() if on_cpu else torch.cuda.mem_get_info(device)[0]
+        self._most_bytes_held: int = free // 3
 
-    def prepare(self, pieces: Sequence[Lookups], seed: int) -> PreparedSet:
+    def prepare(self, pieces: Sequence[Lookups], optimizer: str, seed: int) -> PreparedSet:
         """The operator of pieces with their batch."""
         import torch
 
@@ -132,7 +173,14 @@ class Device:
                 rows = max(room // num_columns, 1)
                 indices %= rows
             with_lookups.append(Piece(rows, num_columns, indices, offsets))
-        return PreparedSet(Operator(with_lookups, self._arena, self._optimizer, seed))
+        prepared = PreparedSet(Operator(with_lookups, self._arena, optimizer, seed))
+        self._ready.add(prepared)
+        return prepared
+
+    def has_room(self) -> bool:
+        """Whether there is memory to have another set ready, next to those that are."""
+        held: int = sum(prepared.bytes_held for prepared in self._ready)
+        return held < self._most_bytes_held
 
     def disturb_caches(self, num_bytes: int) -> int:
         """Reads memory that belongs to no set; the number of bytes read."""
@@ -163,23 +211,35 @@ def hardware_of(device: str) -> dict[str, Any]:
     }
 
 
-def collect(options: argparse.Namespace) -> int:
-    """Measures the samples that the file does not have yet; returns their number."""
-    check_versions("neuroshard.collect", ("torch", "fbgemm-gpu"))
-    import torch
-
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    workloads = {workload.name: workload for workload in list_workloads()}
-    if options.workload not in workloads:
-        raise InputError(
-            f"--workload: expected one of {', '.join(workloads)}, got {options.workload!r}"
+def files_of(options: argparse.Namespace) -> list[tuple[int, str, str]]:
+    """Batch size, optimizer and path of each file."""
+    for field, values in (("batch_size", options.batch_size), ("optimizer", options.optimizer)):
+        if len(values) > 1 and f"{{{field}}}" not in options.output:
+            raise InputError(
+                f"--output: expected {{{field}}} in the name, as there are several, "
+                f"got {options.output}"
+            )
+    return [
+        (
+            batch_size,
+            optimizer,
+            options.output.replace("{batch_size}", str(batch_size)).replace(
+                "{optimizer}", optimizer
+            ),
         )
-    hardware = hardware_of(options.device)
-    tables = workloads[options.workload].tables(options.workload_seed)
+        for batch_size, optimizer in itertools.product(options.batch_size, options.optimizer)
+    ]
+
+
+def collection_of(
+    options: argparse.Namespace, number: int, batch_size: int, optimizer: str
+) -> _core.Collection:
+    """The samples of a file, with seeds of its own."""
+    workload = next(each for each in list_workloads() if each.name == options.workload)
+    tables = workload.tables(options.workload_seed + number)
     for table in tables:
         table.data_type = options.data_type
-    task = Task(tables, Topology(1, 1 << 60), options.batch_size, options.optimizer)
+    task = Task(tables, Topology(1, 1 << 60), batch_size, optimizer)
     collection = _core.Collection(
         task_text(task),
         options.workload,
@@ -188,10 +248,30 @@ def collect(options: argparse.Namespace) -> int:
         options.tables[1],
         options.memory,
         options.held_out,
-        options.seed,
+        options.seed + number,
     )
     if options.sets == "coverage":
         collection.cover(options.slices, options.max_pass)
+    return collection
+
+
+def collect(options: argparse.Namespace) -> int:
+    """Measures the samples that the files do not have yet; returns their number."""
+    check_versions("neuroshard.collect", ("torch", "fbgemm-gpu"))
+    import torch
+
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    workloads = [workload.name for workload in list_workloads()]
+    if options.workload not in workloads:
+        raise InputError(
+            f"--workload: expected one of {', '.join(workloads)}, got {options.workload!r}"
+        )
+    hardware = hardware_of(options.device)
+    collections = [
+        (collection_of(options, number, batch_size, optimizer), path)
+        for number, (batch_size, optimizer, path) in enumerate(files_of(options))
+    ]
     operator = {
         "name": "fbgemm-split-tbe",
         "version": installed_versions().get("fbgemm-gpu", "unknown"),
@@ -205,8 +285,8 @@ def collect(options: argparse.Namespace) -> int:
         if shows_progress:
             sys.stderr.write(f"\r{done} of {requested} samples, {seconds_left:.0f} s left \x1b[K")
 
-    measured = collection.collect(
-        options.output,
+    measured = _core.collect(
+        collections,
         options.samples,
         json.dumps(hardware),
         json.dumps(operator),

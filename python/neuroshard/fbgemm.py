@@ -65,6 +65,14 @@ class Arena:
                 self.weights[first : first + step].uniform_(-0.05, 0.05)
         except (MemoryError, RuntimeError) as error:
             raise MachineError(f"memory: expected {memory_bytes} bytes, got {error}") from error
+        self._gradients = torch.empty(0, device=device)
+
+    def gradient(self, batch_size: int, num_columns: int) -> torch.Tensor:
+        """Gradients of a pooled output, in memory that all sets share."""
+        size = batch_size * num_columns
+        if self._gradients.numel() < size:
+            self._gradients = torch.full((size,), 1e-3, device=self.device)
+        return self._gradients[:size].view(batch_size, num_columns)
 
     def place(self, buffer: torch.Tensor, size: int, seed: int) -> torch.Tensor:
         """A separate part of a buffer, at a multiple of 64 elements."""
@@ -123,15 +131,18 @@ class Operator:
         offsets = [piece.offsets[:-1] + start for piece, start in zip(pieces, starts)]
         self._offsets = torch.cat([*offsets, torch.tensor([starts[-1]])]).to(arena.device)
         self._output: torch.Tensor | None = None
-        self._gradient = torch.full(
-            (1, 1), 1e-3, device=arena.device
-        ).expand(self.batch_size, self.num_columns).contiguous()
+        self._arena = arena
         # Most bytes that a pass touches: each looked-up row, and the indices.
         width = arena.weights.element_size()
         self.bytes_touched = sum(
             min(piece.indices.numel(), piece.num_embeddings) * piece.num_columns * width
             + piece.indices.numel() * 8
             for piece in pieces
+        )
+        #: While it is ready: the lookups, and the output between the passes.
+        self.bytes_held = (
+            8 * (self._indices.numel() + self._offsets.numel())
+            + 4 * self.batch_size * self.num_columns
         )
 
     def forward(self) -> torch.Tensor:
@@ -142,7 +153,7 @@ class Operator:
     def backward(self) -> None:
         """Backward with the optimizer's update of the last forward pass."""
         assert self._output is not None, "backward comes after forward"
-        self._output.backward(self._gradient)
+        self._output.backward(self._arena.gradient(self.batch_size, self.num_columns))
         self._output = None
 
     def time_ms(self, run: Callable[[], object]) -> float:

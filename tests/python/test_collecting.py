@@ -34,12 +34,16 @@ class FakeDevice:
         self.disturbed = []
         self._failures = list(failures)
 
-    def prepare(self, pieces, seed):
+    def prepare(self, pieces, optimizer, seed):
         assert 0 <= seed < 1 << 64
+        assert optimizer == "sgd"
         failure = self._failures.pop(0) if self._failures else None
         if failure:
             raise failure
         return FakeSet(self, pieces)
+
+    def has_room(self):
+        return True
 
     def disturb_caches(self, num_bytes):
         self.disturbed.append(num_bytes)
@@ -52,8 +56,15 @@ def collect(path, samples, make_device, in_flight=3, slices=None):
     collection = _core.Collection(task_text(task), "tiny", [], 1, 3, 1 << 24, 0.1, 5)
     if slices is not None:
         collection.cover(slices, 1 << 20)
-    measured = collection.collect(
-        str(path), samples, "{}", "{}", 0.25, in_flight, make_device, lambda *_: None
+    measured = _core.collect(
+        [(collection, str(path))],
+        samples,
+        "{}",
+        "{}",
+        0.25,
+        in_flight,
+        make_device,
+        lambda *_: None,
     )
     lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     return measured, {line["index"]: line for line in lines}, collection
@@ -77,11 +88,11 @@ def test_samples_are_those_of_the_sequence_with_the_times_of_the_device(tmp_path
 
 def test_a_device_is_given_each_slice_of_rows_with_its_own_lookups(tmp_path):
     class Recording(FakeDevice):
-        def prepare(self, pieces, seed):
+        def prepare(self, pieces, optimizer, seed):
             prepared.append([(rows, columns, len(indices)) for rows, columns, indices, _ in pieces])
             assert all(len(offsets) == 64 + 1 for *_, offsets in pieces)
             assert all(max(indices, default=0) < rows for rows, _, indices, _ in pieces)
-            return super().prepare(pieces, seed)
+            return super().prepare(pieces, optimizer, seed)
 
     prepared = []
     _, samples, collection = collect(tmp_path / "costs.jsonl", 12, Recording, 1, slices=0.9)

@@ -97,10 +97,30 @@ def test_the_native_collectors_samples_and_format(tmp_path):
     assert "optimizer" in run.stderr
 
 
+def test_several_batch_sizes_and_optimizers_alternate_into_a_file_each(tmp_path):
+    path = str(tmp_path / "b{batch_size}-{optimizer}.jsonl")
+    run = collect_command(
+        path, "3", "--batch-size", "32,64", "--optimizer", "sgd,rowwise_adagrad"
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.endswith("12 samples measured\n")
+    for number, (batch_size, optimizer) in enumerate(
+        [(32, "sgd"), (32, "rowwise_adagrad"), (64, "sgd"), (64, "rowwise_adagrad")]
+    ):
+        file = tmp_path / f"b{batch_size}-{optimizer}.jsonl"
+        header, *samples = [json.loads(line) for line in open(file)]
+        assert (header["batch_size"], header["optimizer"]) == (batch_size, optimizer)
+        assert header["sampling"]["seed"] == 3 + number
+        assert len(samples) == 3
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
         (["--workload", "no-such"], "--workload: expected one of"),
+        (["--batch-size", "32,64"], "--output: expected {batch_size} in the name"),
+        (["--optimizer", "sgd,adam"], "expected sgd or rowwise_adagrad, got 'adam'"),
+        (["--batch-size", "32,32"], "expected each value once"),
         (["--device", "cuda"], "--device: expected cpu, as there is no CUDA device"),
     ],
 )
