@@ -20,7 +20,9 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/compute_costs_merge.h"
+#include "neuroshard/refine/disagreement.h"
 #include "neuroshard/report/collection_report.h"
 #include "neuroshard/workload/workload_catalog.h"
 
@@ -40,6 +42,8 @@ struct CollectComputeOptions {
   std::string data_type;
   std::string sets = "uniform";
   std::string max_pass = "10GB";
+  std::string least_sure;
+  int candidates = 8;
   std::string output;
   ComputeSamplingOptions sampling;
   BackendOptions measuring;
@@ -82,8 +86,24 @@ std::vector<Table> tables_of_file(const CollectComputeOptions& options, std::uin
   return tables;
 }
 
+/// The model whose networks' disagreement decides what is measured.
+struct UnsureModel {
+  std::shared_ptr<const ComputeCostModel> compute;
+  std::string sha256;
+};
+
+UnsureModel unsure_model(const std::string& name) {
+  const CostModels models = load_named_models({name}, {});
+  if (!models.compute || models.compute->num_members() < 2) {
+    throw InputError("--least-sure", "a computation model of several networks", name);
+  }
+  return {models.compute, models.compute_sha256};
+}
+
 /// One for each batch size and optimizer, with seeds of their own.
 std::vector<ComputeCollection> files_of(const CollectComputeOptions& options) {
+  std::optional<UnsureModel> model;
+  if (!options.least_sure.empty()) model = unsure_model(options.least_sure);
   std::vector<ComputeCollection> files;
   std::set<std::string> paths;
   for (const std::int64_t batch_size : options.batch_sizes) {
@@ -94,6 +114,12 @@ std::vector<ComputeCollection> files_of(const CollectComputeOptions& options) {
       sampling.batch_size = batch_size;
       sampling.optimizer = parse_optimizer(optimizer, "--optimizer");
       sampling.seed += number;
+      if (model) {
+        sampling.candidates = options.candidates;
+        sampling.interest_name = model->sha256;
+        sampling.interest =
+            disagreement_about(model->compute, sampling.tables, batch_size, sampling.optimizer);
+      }
       std::string path = path_of_file(options, sampling);
       if (!paths.insert(path).second) {
         throw InputError("--batch-size, --optimizer", "each value once", path + " twice");
@@ -173,6 +199,13 @@ void add_compute(CLI::App& collect) {
   command
       ->add_option("--slices", options->sampling.slice_share,
                    "With --sets coverage: share of the pieces that are slices of rows")
+      ->capture_default_str();
+  command->add_option(
+      "--least-sure", options->least_sure,
+      "Measure where this model's networks disagree most: of --candidates sets that "
+      "are drawn for a sample, that one");
+  command->add_option("--candidates", options->candidates, "Sets to choose from with --least-sure")
+      ->check(integer_between(1, 10'000))
       ->capture_default_str();
   command->add_option("--tables", options->tables, "Pieces in a sample, as MIN:MAX")
       ->capture_default_str();

@@ -3,8 +3,10 @@
 # trained on, and the frontier set that it is tested on, whose tables, batch sizes and sets no
 # training sees. Stop it whenever you like: started again, it goes on.
 # Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|stock|frontier [SAMPLES]
-# SAMPLES (default training 200, stock 60, frontier 85) are those of a file. Run `frontier` twice,
-# into two folders, with time between: the pairs tell the noise.
+#        collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER unsure MODEL [SAMPLES]
+# SAMPLES (default training 300, unsure 150, stock 60, frontier 85) are those of a file. `unsure`:
+# more training samples where the networks of MODEL, trained on the first, disagree most. Run
+# `frontier` twice, into two folders, with time between: the pairs tell the noise.
 #
 # The files of a part are measured together, hundreds of samples at a time: other users of the
 # machine's memory slow it by up to a third for a minute or two, and so all files, and every
@@ -13,21 +15,26 @@ set -euo pipefail
 executable=$1
 folder=$2
 part=$3
+chosen=()
+if [ "$part" = unsure ]; then
+  chosen=(--least-sure "$4" --candidates 8)
+  shift
+fi
 samples=${4:-}
+batches=64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072
 mkdir -p "$folder"
 dims=($(seq 4 4 64) $(seq 72 8 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
 
 collect() {  # SEED PREFIX WORKLOAD WORKLOAD_SEED BATCH_SIZES SAMPLES HELD_OUT
   "$executable" collect compute --sets coverage --seed "$1" --workload "$3" --workload-seed "$4" \
     --batch-size "$5" --optimizer rowwise_adagrad,sgd --samples "${samples:-$6}" --held-out "$7" \
-    --tables 1:40 --in-flight 512 --arena 4GiB --dims "${dims[@]}" \
+    --tables 1:40 --in-flight 512 --arena 4GiB --dims "${dims[@]}" "${chosen[@]}" \
     -o "$folder/$2-b{batch_size}-{optimizer}.jsonl"
 }
 
 case $part in
-  training)
-    collect 1000 coverage coverage 1000 64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072 \
-      200 0.1 ;;
+  training) collect 1000 coverage coverage 1000 $batches 300 0.1 ;;
+  unsure) collect 6000 unsure coverage 6000 $batches 150 0.1 ;;
   stock)
     collect 2000 dlrm-2021 dlrm-2021 0 512,4096,65536 60 0.1
     collect 2100 dlrm-2022 dlrm-2022 0 8192,131072 60 0.1
@@ -40,6 +47,6 @@ case $part in
     collect 3000 frontier coverage 53000 \
       80,150,350,700,1500,3000,4000,10000,20000,30000,50000,131072 85 0 ;;
   *)
-    echo "training, stock or frontier, got $part" >&2
+    echo "training, unsure, stock or frontier, got $part" >&2
     exit 2 ;;
 esac

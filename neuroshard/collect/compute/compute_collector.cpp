@@ -64,6 +64,10 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                            {"max_tables", options.max_tables},
                            {"memory_bytes", options.memory_bytes},
                            {"held_out_share", options.held_out_share}};
+  if (options.candidates > 1) {
+    json.set("candidates", options.candidates);
+    json.set("least_sure", options.interest_name);
+  }
   if (options.sampling == SetSampling::coverage) {
     json.set("kind", "coverage");
     json.set("slice_share", options.slice_share);

@@ -152,6 +152,9 @@ void validate(const ComputeSamplingOptions& options) {
   require(options.batch_size >= 1 && options.batch_size <= kMaxBatchSize, "batch_size",
           "an integer between 1 and 2^30", options.batch_size);
   require(options.in_flight >= 1, "in_flight", "at least 1", options.in_flight);
+  require(options.candidates >= 1, "candidates", "at least 1", options.candidates);
+  require(options.candidates == 1 || options.interest, "candidates", "1 where no interest is given",
+          options.candidates);
   if (options.sampling == SetSampling::uniform) return;
   require_share(options.slice_share, "slices");
   if (!(options.max_pass_bytes >= 2.0 * kLeastPassBytes &&
@@ -176,12 +179,31 @@ double pass_bytes(const Table& table, const Piece& piece, std::int64_t batch_siz
          batch * (columns * 4.0 + 8.0);
 }
 
-std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t id) {
+namespace {
+
+/// Set `number` of the sequence of all sets that are drawn.
+std::vector<Piece> drawn_pieces(const ComputeSamplingOptions& options, std::int64_t number) {
   // Streams of the generator alternate: the draws for a sample's set must not shift those for its
   // batches, which have the odd ones.
-  Random random = Random::for_stream(options.seed, 2 * static_cast<std::uint64_t>(id));
+  Random random = Random::for_stream(options.seed, 2 * static_cast<std::uint64_t>(number));
   if (options.sampling == SetSampling::uniform) return uniform_pieces(options, random);
-  return coverage_pieces(options, id, random);
+  return coverage_pieces(options, number, random);
+}
+
+}  // namespace
+
+std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t id) {
+  if (options.candidates == 1) return drawn_pieces(options, id);
+  std::vector<Piece> best;
+  double most = -std::numeric_limits<double>::infinity();
+  for (int candidate = 0; candidate < options.candidates; ++candidate) {
+    std::vector<Piece> pieces = drawn_pieces(options, id * options.candidates + candidate);
+    const double interest = options.interest(pieces);
+    if (interest <= most) continue;
+    most = interest;
+    best = std::move(pieces);
+  }
+  return best;
 }
 
 }  // namespace neuroshard

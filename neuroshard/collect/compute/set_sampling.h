@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,12 @@ struct ComputeSamplingOptions {
 
   /// No sample begins after this; those that have begun are finished.
   std::optional<std::chrono::steady_clock::time_point> deadline;
+
+  /// Of this many sets that are drawn for each sample, the one of most `interest` is measured:
+  /// where a model is least sure, for example. 1: the only one.
+  int candidates = 1;
+  std::function<double(std::span<const Piece>)> interest{};
+  std::string interest_name{};  ///< recorded with the data
 
   SetSampling sampling = SetSampling::uniform;
   // With coverage sampling only:
