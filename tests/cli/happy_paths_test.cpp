@@ -328,6 +328,23 @@ TEST(Cli, CollectsSeveralBatchSizesAndOptimizersIntoAFileEach) {
               testing::IsEmpty());
 }
 
+TEST(Cli, CollectsWhereAModelIsLeastSure) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  const Arguments collect{"collect",      "compute", "--workload", "coverage", "--samples", "2",
+                          "--tables",     "1:2",     "--dims",     "4",        "--arena",   "1MiB",
+                          "--batch-size", "16",      "-o",         costs};
+  (void)expect_success(collect + Arguments{"--least-sure", "cpu-xeon-2core", "--candidates", "3"});
+  const Json& sampling = *read_compute_costs(costs).header.sampling;
+  EXPECT_EQ(*sampling.find("candidates"), Json(3));
+  EXPECT_EQ(sampling.find("least_sure")->text()->size(), 64u);
+  EXPECT_THAT(run_cli(collect + Arguments{"--least-sure", "analytic-cpu"}).err,
+              HasSubstr("--least-sure: expected a computation model of several networks, got "
+                        "analytic-cpu"));
+  EXPECT_THAT(run_cli(collect + Arguments{"--least-sure", "ethernet-25g"}).err,
+              HasSubstr("--least-sure: expected a computation model of several networks"));
+}
+
 TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
   const CliFolder folder;
   ComputeModelInfo info = testing_networks::wide_info("narrow");

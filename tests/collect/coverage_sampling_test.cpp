@@ -139,6 +139,25 @@ TEST(CoverageSampling, DependsOnSeedAndIdAlone) {
   EXPECT_NE(sample_pieces(options, 321), pieces);
 }
 
+TEST(CoverageSampling, MeasuresTheSetOfMostInterest) {
+  ComputeSamplingOptions options = coverage_sampling();
+  std::vector<std::vector<Piece>> drawn;
+  for (std::int64_t id = 0; id < 40; ++id) drawn.push_back(sample_pieces(options, id));
+  options.candidates = 4;
+  options.interest = [&](std::span<const Piece> pieces) {
+    return -static_cast<double>(pieces.size());
+  };
+  for (std::int64_t id = 0; id < 10; ++id) {
+    const auto first = drawn.begin() + 4 * id;
+    const auto smallest = std::min_element(
+        first, first + 4, [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    EXPECT_EQ(sample_pieces(options, id), *smallest);
+  }
+  options.interest = nullptr;
+  EXPECT_EQ(input_error([&] { validate(options); }),
+            "candidates: expected 1 where no interest is given, got 4");
+}
+
 TEST(CoverageSampling, ASetIsOfHeldOutTablesOrOfOthers) {
   const ComputeSamplingOptions options = coverage_sampling();
   int held_out = 0;
