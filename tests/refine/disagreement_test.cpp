@@ -20,7 +20,7 @@ using testing_tasks::one_host_task;
 TEST(Disagreement, IsTheRangeOfTheNetworksRelativeToTheirMean) {
   const Task task =
       one_host_task({make_table("a", 1'000, 64, 5.0), make_table("b", 100'000, 32)}, 1, 1 << 30);
-  const auto model = random_model(ComputeArchitecture::bounded_loads, 3);
+  const auto model = random_model(ComputeArchitecture::bounded_loads, 2);
   ASSERT_GT(model->num_members(), 1);
   const auto about = disagreement_about(model, task.tables, task.batch_size, task.optimizer);
   const std::vector<Piece> pieces{{0, 64}, {1, 12}, {1, 20, 0.25}};
