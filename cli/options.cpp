@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -83,7 +84,33 @@ CLI::Validator seed() {
 
 void require_writable(const std::string& path) { const AtomicFile never_committed(path); }
 
+namespace {
+
+Cuts parse_cuts(const std::vector<std::string>& names) {
+  Cuts cuts{false, false, false};
+  if (names.size() == 1 && names.front() == "none") return cuts;
+  for (const std::string& name : names) {
+    const auto cut = std::find_if(kCutNames.begin(), kCutNames.end(),
+                                  [&](const CutName& known) { return name == known.name; });
+    if (cut == kCutNames.end()) {
+      throw unexpected("--cuts", "none, or some of columns, rows and replicas", name);
+    }
+    cuts.*cut->allowed = true;
+  }
+  return cuts;
+}
+
+}  // namespace
+
 void add_improvement_options(CLI::App& command, PlannerOptions& options) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--cuts",
+          [&options](const std::vector<std::string>& names) { options.cuts = parse_cuts(names); },
+          "Cuts that plans may have: some of columns, rows (slices of rows) and replicas (whole "
+          "tables on every device), separated by commas, or none")
+      ->delimiter(',')
+      ->default_str("columns");
   command
       .add_option("--steps", options.steps,
                   "Steps of each chain of the improvement, whatever time they take; 0: by the "

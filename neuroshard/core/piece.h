@@ -48,7 +48,8 @@ inline constexpr std::int64_t kColumnGranularity = 4;
 
 /// True if a piece of `num_columns` columns may be cut in two.
 [[nodiscard]] constexpr bool can_cut(const Table& table, std::int64_t num_columns) {
-  return can_cut(table.embedding_dim) && num_columns >= 2 * narrowest_cut(table);
+  return table.allow.columns && can_cut(table.embedding_dim) &&
+         num_columns >= 2 * narrowest_cut(table);
 }
 
 /// Columns of a piece's pooled output: its own, once for every feature of the table.
@@ -64,11 +65,17 @@ inline constexpr std::int64_t kColumnGranularity = 4;
          (optimizer == Optimizer::rowwise_adagrad ? 4 : 0);
 }
 
-/// Bytes of a piece on its device, with what it takes beyond its rows.
+/// Bytes of a piece of `num_rows` rows on its device, with what it takes beyond its rows.
+[[nodiscard]] constexpr std::int64_t shard_bytes(const Table& table, std::int64_t num_columns,
+                                                 Optimizer optimizer, std::int64_t num_rows) {
+  return num_rows * row_bytes(table, num_columns, optimizer) + table.extra_bytes_per_shard +
+         table.extra_bytes_per_column * num_columns;
+}
+
+/// Of a piece of all rows.
 [[nodiscard]] constexpr std::int64_t shard_bytes(const Table& table, std::int64_t num_columns,
                                                  Optimizer optimizer) {
-  return table.num_embeddings * row_bytes(table, num_columns, optimizer) +
-         table.extra_bytes_per_shard + table.extra_bytes_per_column * num_columns;
+  return shard_bytes(table, num_columns, optimizer, table.num_embeddings);
 }
 
 }  // namespace neuroshard

@@ -1,9 +1,10 @@
-// Validity of a sharding plan: every column exactly once, granularity, memory.
+// Validity of a sharding plan: every element exactly once, allowed cuts, granularity, memory.
 #include "neuroshard/core/sharding_plan.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 #include "neuroshard/core/byte_sum.h"
@@ -11,24 +12,85 @@
 
 namespace neuroshard {
 
+Piece piece_of(const Task& task, const Shard& shard) {
+  Piece piece{shard.table, shard.num_columns};
+  if (!shard.has_all_rows()) {
+    piece.row_share = static_cast<double>(shard.num_rows) /
+                      static_cast<double>(task.tables[shard.table].num_embeddings);
+  }
+  return piece;
+}
+
+std::int64_t replica_batch_size(const Task& task) {
+  const std::int64_t devices = task.topology.world_size;
+  return (task.batch_size + devices - 1) / devices;
+}
+
 std::vector<std::int64_t> device_memory(const Task& task, const ShardingPlan& plan) {
   std::vector<std::int64_t> bytes(task.topology.world_size, 0);
   for (const Shard& shard : plan.shards) {
-    bytes[shard.device] =
-        add_saturated(bytes[shard.device],
-                      shard_bytes(task.tables[shard.table], shard.num_columns, task.optimizer));
+    bytes[shard.device] = add_saturated(
+        bytes[shard.device], shard_bytes(task.tables[shard.table], shard.num_columns,
+                                         task.optimizer, shard.rows_of(task.tables[shard.table])));
   }
+  std::int64_t copies = 0;
+  for (const int index : plan.replicated_tables) {
+    const Table& table = task.tables[index];
+    copies = add_saturated(copies, shard_bytes(table, table.embedding_dim, task.optimizer));
+  }
+  for (std::int64_t& device : bytes) device = add_saturated(device, copies);
   return bytes;
 }
 
 void sort_shards(ShardingPlan& plan) {
   std::sort(plan.shards.begin(), plan.shards.end(), [](const Shard& a, const Shard& b) {
-    return std::tie(a.table, a.column_offset, a.num_columns, a.device) <
-           std::tie(b.table, b.column_offset, b.num_columns, b.device);
+    return std::tie(a.table, a.row_offset, a.column_offset, a.num_rows, a.num_columns, a.device) <
+           std::tie(b.table, b.row_offset, b.column_offset, b.num_rows, b.num_columns, b.device);
   });
+  std::sort(plan.replicated_tables.begin(), plan.replicated_tables.end());
 }
 
 namespace {
+
+/// Why a shard's range of columns is not one that a plan may have; empty: it is.
+std::string column_violation(const Task& task, const Table& table, const Shard& shard) {
+  if (shard.num_columns == table.embedding_dim) return "";
+  if (!allowed_cuts(task, table).columns) {
+    return fmt::format(
+        "expected \"{}\" with all its columns, as no others are allowed, got {} of {}", table.name,
+        shard.num_columns, table.embedding_dim);
+  }
+  if (table.embedding_dim % kColumnGranularity != 0) {
+    return fmt::format(
+        "expected \"{}\" whole, as its dimension {} is no multiple of {}, got {} columns",
+        table.name, table.embedding_dim, kColumnGranularity, shard.num_columns);
+  }
+  if (shard.num_columns % kColumnGranularity != 0 ||
+      shard.column_offset % kColumnGranularity != 0) {
+    return fmt::format("expected cuts of \"{}\" at multiples of {} columns, got {} from {}",
+                       table.name, kColumnGranularity, shard.num_columns, shard.column_offset);
+  }
+  if (shard.num_columns < narrowest_cut(table)) {
+    return fmt::format("expected pieces of \"{}\" of at least {} columns, got {}", table.name,
+                       narrowest_cut(table), shard.num_columns);
+  }
+  return "";
+}
+
+/// Likewise of its range of rows.
+std::string row_violation(const Task& task, const Table& table, const Shard& shard) {
+  const std::int64_t rows = shard.rows_of(table);
+  if (rows == table.num_embeddings) return "";
+  if (!allowed_cuts(task, table).rows) {
+    return fmt::format("expected \"{}\" with all its rows, as no others are allowed, got {} of {}",
+                       table.name, rows, table.num_embeddings);
+  }
+  if (rows < table.min_shard_rows) {
+    return fmt::format("expected slices of \"{}\" of at least {} rows, got {}", table.name,
+                       table.min_shard_rows, rows);
+  }
+  return "";
+}
 
 /// Violations of one shard on its own; empty if it may take part in the checks across shards.
 std::vector<std::string> shard_violations(const Task& task, const Shard& shard, std::size_t index) {
@@ -43,51 +105,126 @@ std::vector<std::string> shard_violations(const Task& task, const Shard& shard, 
     found.push_back(fmt::format("{}.device: expected 0 to {}, got {}", place,
                                 task.topology.world_size - 1, shard.device));
   }
-  if (shard.column_offset < 0 || shard.num_columns < 1 || shard.num_columns > table.embedding_dim ||
-      shard.column_offset > table.embedding_dim - shard.num_columns) {
+  const auto within = [](std::int64_t offset, std::int64_t count, std::int64_t size) {
+    return offset >= 0 && count >= 1 && count <= size && offset <= size - count;
+  };
+  if (!within(shard.column_offset, shard.num_columns, table.embedding_dim)) {
     found.push_back(fmt::format("{}: expected columns of \"{}\" within 0 to {}, got {} from {}",
                                 place, table.name, table.embedding_dim, shard.num_columns,
                                 shard.column_offset));
     return found;
   }
-  const bool whole = shard.num_columns == table.embedding_dim;
-  if (!whole && table.embedding_dim % kColumnGranularity != 0) {
-    found.push_back(fmt::format(
-        "{}: expected \"{}\" whole, as its dimension {} is no multiple of {}, got {} columns",
-        place, table.name, table.embedding_dim, kColumnGranularity, shard.num_columns));
-  } else if (!whole && (shard.num_columns % kColumnGranularity != 0 ||
-                        shard.column_offset % kColumnGranularity != 0)) {
-    found.push_back(
-        fmt::format("{}: expected cuts of \"{}\" at multiples of {} columns, got {} from {}", place,
-                    table.name, kColumnGranularity, shard.num_columns, shard.column_offset));
-  } else if (!whole && shard.num_columns < narrowest_cut(table)) {
-    found.push_back(fmt::format("{}: expected pieces of \"{}\" of at least {} columns, got {}",
-                                place, table.name, narrowest_cut(table), shard.num_columns));
+  if (!within(shard.row_offset, shard.rows_of(table), table.num_embeddings)) {
+    found.push_back(fmt::format("{}: expected rows of \"{}\" within 0 to {}, got {} from {}", place,
+                                table.name, table.num_embeddings, shard.rows_of(table),
+                                shard.row_offset));
+    return found;
+  }
+  for (const std::string& text :
+       {column_violation(task, table, shard), row_violation(task, table, shard)}) {
+    if (!text.empty()) found.push_back(place + ": " + text);
   }
   return found;
 }
 
-/// Gaps and overlaps of each table's columns; the shards are in canonical order.
-void coverage_violations(const Task& task, const std::vector<Shard>& shards,
+/// Gaps and overlaps of a table's columns in a range of its rows. The shards are those that have
+/// these rows, by column; `where` is put in front of the columns.
+void column_coverage(const Table& table, std::span<const Shard* const> shards,
+                     const std::string& where, std::vector<std::string>& found) {
+  const std::string place = fmt::format("table \"{}\": {}", table.name, where);
+  std::int64_t covered = 0;
+  for (const Shard* shard : shards) {
+    if (shard->column_offset > covered) {
+      found.push_back(fmt::format("{}columns {} to {} are on no device", place, covered,
+                                  shard->column_offset - 1));
+    } else if (shard->column_offset < covered) {
+      found.push_back(
+          fmt::format("{}columns from {} are placed more than once", place, shard->column_offset));
+    }
+    covered = std::max(covered, shard->column_offset + shard->num_columns);
+  }
+  if (covered < table.embedding_dim) {
+    found.push_back(fmt::format("{}columns {} to {} are on no device", place, covered,
+                                table.embedding_dim - 1));
+  }
+}
+
+/// Gaps and overlaps of a table, in the first range of rows that has any. Between two neighbouring
+/// ends of slices, which rows are looked at makes no difference.
+void table_coverage(const Table& table, std::span<const Shard> shards,
+                    std::vector<std::string>& found) {
+  std::vector<std::int64_t> ends{0, table.num_embeddings};
+  for (const Shard& shard : shards) {
+    ends.push_back(shard.row_offset);
+    ends.push_back(shard.row_offset + shard.rows_of(table));
+  }
+  std::sort(ends.begin(), ends.end());
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+  // The shards are sorted by their first row.
+  std::size_t next = 0;
+  std::vector<const Shard*> current;
+  for (std::size_t i = 0; i + 1 < ends.size() && found.empty(); ++i) {
+    std::erase_if(current, [&](const Shard* shard) {
+      return shard->row_offset + shard->rows_of(table) <= ends[i];
+    });
+    const std::size_t kept = current.size();
+    for (; next < shards.size() && shards[next].row_offset == ends[i]; ++next) {
+      current.push_back(&shards[next]);
+    }
+    std::inplace_merge(
+        current.begin(), current.begin() + static_cast<std::ptrdiff_t>(kept), current.end(),
+        [](const Shard* a, const Shard* b) { return a->column_offset < b->column_offset; });
+    const bool all_rows = ends.size() == 2;
+    column_coverage(table, current,
+                    all_rows ? "" : fmt::format("rows {} to {}, ", ends[i], ends[i + 1] - 1),
+                    found);
+  }
+}
+
+/// The shards are in canonical order.
+void coverage_violations(const Task& task, const ShardingPlan& plan,
                          std::vector<std::string>& found) {
   std::size_t next = 0;
   for (std::size_t index = 0; index < task.tables.size(); ++index) {
-    const Table& table = task.tables[index];
-    std::int64_t covered = 0;
-    for (; next < shards.size() && shards[next].table == static_cast<int>(index); ++next) {
-      const Shard& shard = shards[next];
-      if (shard.column_offset > covered) {
-        found.push_back(fmt::format("table \"{}\": columns {} to {} are on no device", table.name,
-                                    covered, shard.column_offset - 1));
-      } else if (shard.column_offset < covered) {
-        found.push_back(fmt::format("table \"{}\": columns from {} are placed more than once",
-                                    table.name, shard.column_offset));
-      }
-      covered = std::max(covered, shard.column_offset + shard.num_columns);
+    const std::size_t first = next;
+    while (next < plan.shards.size() && plan.shards[next].table == static_cast<int>(index)) ++next;
+    if (std::binary_search(plan.replicated_tables.begin(), plan.replicated_tables.end(),
+                           static_cast<int>(index))) {
+      continue;
     }
-    if (covered < table.embedding_dim) {
-      found.push_back(fmt::format("table \"{}\": columns {} to {} are on no device", table.name,
-                                  covered, table.embedding_dim - 1));
+    std::vector<std::string> of_table;
+    table_coverage(task.tables[index], std::span(plan.shards).subspan(first, next - first),
+                   of_table);
+    found.insert(found.end(), of_table.begin(), of_table.end());
+  }
+}
+
+/// Violations of the tables that are on every device.
+void replica_violations(const Task& task, const ShardingPlan& plan,
+                        std::vector<std::string>& found) {
+  std::vector<bool> is_replicated(task.tables.size());
+  for (std::size_t i = 0; i < plan.replicated_tables.size(); ++i) {
+    const std::string place = fmt::format("replicated_tables[{}]", i);
+    const int index = plan.replicated_tables[i];
+    if (index < 0 || index >= static_cast<int>(task.tables.size())) {
+      found.push_back(fmt::format("{}: expected one of {} tables, got index {}", place,
+                                  task.tables.size(), index));
+      continue;
+    }
+    const Table& table = task.tables[index];
+    if (is_replicated[index]) {
+      found.push_back(fmt::format("{}: expected \"{}\" once, got it again", place, table.name));
+    } else if (!allowed_cuts(task, table).replicas) {
+      found.push_back(fmt::format("{}: expected \"{}\" on one device, as copies are not allowed",
+                                  place, table.name));
+    }
+    is_replicated[index] = true;
+  }
+  for (std::size_t i = 0; i < plan.shards.size(); ++i) {
+    const int index = plan.shards[i].table;
+    if (index >= 0 && index < static_cast<int>(task.tables.size()) && is_replicated[index]) {
+      found.push_back(fmt::format("shards[{}]: expected none of \"{}\", which is on every device",
+                                  i, task.tables[index].name));
     }
   }
 }
@@ -101,11 +238,12 @@ std::vector<std::string> violations(const Task& task, const ShardingPlan& plan) 
       found.push_back(std::move(text));
     }
   }
+  replica_violations(task, plan, found);
   if (!found.empty()) return found;
 
   ShardingPlan sorted = plan;
   sort_shards(sorted);
-  coverage_violations(task, sorted.shards, found);
+  coverage_violations(task, sorted, found);
 
   const std::vector<std::int64_t> used = device_memory(task, plan);
   for (int device = 0; device < task.topology.world_size; ++device) {

@@ -1,4 +1,5 @@
-// A sharding plan: which columns of which table are on which device, and whether that is valid.
+// A sharding plan: which rows and columns of which table are on which device, which tables are on
+// every device, and whether that is valid.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,20 @@
 
 namespace neuroshard {
 
-/// A range of a table's columns; the unit that is placed.
+/// A rectangle of a table, a range of its rows times a range of its columns; the unit that is
+/// placed.
 struct Shard {
   int table = 0;  ///< index into Task::tables
   std::int64_t column_offset = 0;
   std::int64_t num_columns = 0;
   int device = 0;
+  std::int64_t row_offset = 0;
+  std::int64_t num_rows = 0;  ///< 0: all rows of the table, `row_offset` is 0 then
+
+  [[nodiscard]] bool has_all_rows() const { return num_rows == 0; }
+  [[nodiscard]] std::int64_t rows_of(const Table& of) const {
+    return has_all_rows() ? of.num_embeddings : num_rows;
+  }
 
   friend bool operator==(const Shard&, const Shard&) = default;
 };
@@ -26,9 +35,12 @@ struct DeviceCost {
   double forward_comm_ms = 0.0;  ///< includes waiting for devices that start later
   double backward_comm_ms = 0.0;
   std::int64_t memory_bytes = 0;
-  std::int64_t num_columns = 0;
+  std::int64_t num_columns = 0;  ///< that it sends of each sample
+  double all_reduce_ms = 0.0;    ///< of the gradients of replicated tables
 
-  [[nodiscard]] double total_ms() const { return compute_ms + forward_comm_ms + backward_comm_ms; }
+  [[nodiscard]] double total_ms() const {
+    return compute_ms + all_reduce_ms + forward_comm_ms + backward_comm_ms;
+  }
 };
 
 struct PlanCost {
@@ -38,16 +50,27 @@ struct PlanCost {
 
 struct ShardingPlan {
   std::vector<Shard> shards{};
+  /// Tables that are whole on every device and have no shard: rising indices into Task::tables.
+  std::vector<int> replicated_tables{};
 };
+
+/// The shard as a piece of its table, where ids are hashes.
+[[nodiscard]] Piece piece_of(const Task& task, const Shard& shard);
+
+/// Samples of which each device looks up the rows of replicated tables: the largest share of a
+/// batch that a device gets.
+[[nodiscard]] std::int64_t replica_batch_size(const Task& task);
 
 /// Bytes on each device; 2^63 - 1 where there are more.
 [[nodiscard]] std::vector<std::int64_t> device_memory(const Task& task, const ShardingPlan& plan);
 
-/// Why the plan is not valid for its task, one line per violation; empty means valid: every column
-/// of every table on exactly one device, pieces at multiples of 4 columns, memory respected.
+/// Why the plan is not valid for its task, one line per violation; empty means valid: every element
+/// of every table on exactly one device or the table on all of them, no cut that the task does not
+/// allow, pieces at multiples of 4 columns, memory respected. Of a table that is cut into slices of
+/// rows, gaps and overlaps are told of the first faulty range of rows.
 [[nodiscard]] std::vector<std::string> violations(const Task& task, const ShardingPlan& plan);
 
-/// The plan with its shards in the one canonical order (table, column offset).
+/// The plan with its shards in the one canonical order (table, row offset, column offset).
 void sort_shards(ShardingPlan& plan);
 
 }  // namespace neuroshard

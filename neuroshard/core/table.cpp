@@ -110,6 +110,9 @@ void validate(const Table& table, const std::string& place) {
           place + ".min_shard_columns",
           fmt::format("an integer between 0 and {}", kMaxEmbeddingDim),
           fmt::format("{}", table.min_shard_columns));
+  require(table.min_shard_rows >= 0 && table.min_shard_rows <= kMaxEmbeddings,
+          place + ".min_shard_rows", fmt::format("an integer between 0 and {}", kMaxEmbeddings),
+          fmt::format("{}", table.min_shard_rows));
   for (const auto& [field, bytes] :
        {std::pair{".extra_bytes_per_shard", table.extra_bytes_per_shard},
         {".extra_bytes_per_column", table.extra_bytes_per_column}}) {

@@ -44,6 +44,28 @@ struct IndexDistribution {
   std::vector<AccessClass> access_classes{};  ///< if not empty: piecewise uniform, shares sum to 1
 };
 
+/// Ways to place a table other than whole on one device.
+struct Cuts {
+  bool columns = true;   ///< pieces of its columns
+  bool rows = true;      ///< slices of its rows
+  bool replicas = true;  ///< whole on every device, each looking up its own share of the batch
+
+  friend bool operator==(const Cuts&, const Cuts&) = default;
+};
+
+struct CutName {
+  std::string_view name;
+  bool Cuts::*allowed;
+};
+/// What files and the command line call the cuts.
+inline constexpr std::array<CutName, 3> kCutNames{
+    {{"columns", &Cuts::columns}, {"rows", &Cuts::rows}, {"replicas", &Cuts::replicas}}};
+
+/// What both allow.
+[[nodiscard]] constexpr Cuts operator&(const Cuts& a, const Cuts& b) {
+  return {a.columns && b.columns, a.rows && b.rows, a.replicas && b.replicas};
+}
+
 /// One embedding table. Its use is `reuse_histogram` (valid for the task's batch size) or
 /// `index_distribution` (valid for any batch size), or neither: uniform.
 struct Table {
@@ -57,6 +79,9 @@ struct Table {
   /// No piece of the table is narrower; a table of fewer than twice as many columns stays whole. 0:
   /// any width that cuts at multiples of 4 columns leave.
   std::int64_t min_shard_columns = 0;
+  /// No slice has fewer rows; a table of fewer than twice as many is not cut into slices. 0: as 1.
+  std::int64_t min_shard_rows = 0;
+  Cuts allow{};
   /// Memory that every piece takes beyond weights and optimizer state (its indices, for example),
   /// and that each of its columns takes (the pooled output, for example).
   std::int64_t extra_bytes_per_shard = 0;

@@ -22,7 +22,13 @@ struct Task {
   Optimizer optimizer = Optimizer::sgd;
   std::vector<Table> tables{};
   Topology topology{};
+  Cuts allow{};  ///< of every table; a table may allow less
 };
+
+/// The cuts that a table of a task may have.
+[[nodiscard]] constexpr Cuts allowed_cuts(const Task& task, const Table& table) {
+  return task.allow & table.allow;
+}
 
 inline constexpr int kMaxWorldSize = 65'536;
 

@@ -15,8 +15,10 @@ namespace neuroshard {
 
 namespace {
 
+/// With each table allowing the cuts that it may have, so that what plans need not ask the task.
 Task validated(Task task) {
   validate(task);
+  for (Table& table : task.tables) table.allow = allowed_cuts(task, table);
   return task;
 }
 
@@ -60,12 +62,71 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
   compute_ = present(std::move(compute), "a computation cost model");
 }
 
+Simulator::Simulator(const Simulator& other, Task task, std::span<const TableSlice> slices,
+                     const ReplicaCost& fixed)
+    : task_(validated(std::move(task))),
+      compute_(other.compute_),
+      communication_(other.communication_),
+      fixed_(fixed) {
+  assert(slices.size() == task_.tables.size());
+  for (const TableSlice& slice : slices) {
+    statistics_.push_back(other.statistics_[slice.table].slice(slice.row_share));
+  }
+  settings_ = operator_settings(task_, *compute_, statistics_);
+}
+
+Simulator Simulator::with_cuts(const Cuts& cuts) const {
+  Simulator result = *this;
+  result.task_.allow = result.task_.allow & cuts;
+  for (Table& table : result.task_.tables) table.allow = table.allow & cuts;
+  return result;
+}
+
 void Simulator::encode(int table, std::int64_t num_columns, std::span<double> contribution) const {
   compute_->encode(statistics_[table], num_columns, settings_, contribution);
 }
 
-PlanCost Simulator::combine(std::span<const double> compute_ms,
-                            std::span<const double> columns) const {
+void Simulator::encode(const Piece& piece, std::span<double> contribution) const {
+  if (piece.row_share >= 1.0) return encode(piece.table, piece.num_columns, contribution);
+  compute_->encode(statistics_[piece.table].slice(piece.row_share), piece.num_columns, settings_,
+                   contribution);
+}
+
+std::vector<double> Simulator::replica_state(std::span<const int> tables) const {
+  OperatorSettings settings = settings_;
+  settings.batch_size = replica_batch_size(task_);
+  std::vector<double> state(compute_->state_size(), 0.0);
+  std::vector<double> contribution(state.size());
+  for (const int index : tables) {
+    const Table& table = task_.tables[index];
+    compute_->encode(table_statistics(table, settings.batch_size), table.embedding_dim, settings,
+                     contribution);
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
+  }
+  return state;
+}
+
+Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) const {
+  if (tables.empty()) return {};
+  double bytes = 0.0;
+  for (const int index : tables) {
+    const Table& table = task_.tables[index];
+    bytes +=
+        4.0 * static_cast<double>(table.num_embeddings) * static_cast<double>(table.embedding_dim);
+  }
+  const ReplicaCost cost{compute_->cost(replica_state(tables)),
+                         communication_->all_reduce_ms(task_.topology, bytes)};
+  if (!is_cost(cost.compute_ms)) {
+    throw not_a_cost(compute_->name(), "the replicated tables", cost.compute_ms);
+  }
+  if (!is_cost(cost.all_reduce_ms)) {
+    throw not_a_cost(communication_->name(), "the all-reduce", cost.all_reduce_ms);
+  }
+  return cost;
+}
+
+PlanCost Simulator::combine(std::span<const double> compute_ms, std::span<const double> columns,
+                            double all_reduce_ms) const {
   const std::size_t world_size = task_.topology.world_size;
   assert(compute_ms.size() == world_size && columns.size() == world_size);
   // The first invalid cost names its model: what follows from it is no other model's fault.
@@ -78,7 +139,10 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
 
   communication_->backward(task_.topology, task_.batch_size, columns, backward_ms);
   require_costs(backward_ms, *communication_, "backward all-to-all");
-  for (std::size_t d = 0; d < world_size; ++d) start_ms[d] = backward_ms[d] + compute_ms[d];
+  all_reduce_ms += fixed_.all_reduce_ms;
+  for (std::size_t d = 0; d < world_size; ++d) {
+    start_ms[d] = backward_ms[d] + compute_ms[d] + fixed_.compute_ms + all_reduce_ms;
+  }
   const double earliest = *std::min_element(start_ms.begin(), start_ms.end());
   for (double& start : start_ms) start -= earliest;
   communication_->forward(task_.topology, task_.batch_size, columns, start_ms, forward_ms);
@@ -88,7 +152,8 @@ PlanCost Simulator::combine(std::span<const double> compute_ms,
   result.devices.resize(world_size);
   for (std::size_t d = 0; d < world_size; ++d) {
     DeviceCost& device = result.devices[d];
-    device.compute_ms = compute_ms[d];
+    device.compute_ms = compute_ms[d] + fixed_.compute_ms;
+    device.all_reduce_ms = all_reduce_ms;
     device.backward_comm_ms = backward_ms[d];
     device.forward_comm_ms = forward_ms[d];
     device.num_columns = std::llround(columns[d]);
@@ -106,7 +171,7 @@ std::vector<double> Simulator::device_states(const ShardingPlan& plan) const {
   std::vector<double> states(task_.topology.world_size * state_size, 0.0);
   std::vector<double> contribution(state_size);
   for (const Shard& shard : plan.shards) {
-    encode(shard.table, shard.num_columns, contribution);
+    encode(piece_of(task_, shard), contribution);
     double* state = states.data() + shard.device * state_size;
     for (std::size_t i = 0; i < state_size; ++i) state[i] += contribution[i];
   }
@@ -116,6 +181,8 @@ std::vector<double> Simulator::device_states(const ShardingPlan& plan) const {
 PlanCost Simulator::cost(const ShardingPlan& plan) const {
   std::vector<double> compute_ms(task_.topology.world_size);
   compute_->costs_with(device_states(plan), {}, compute_ms);
+  const double replicas_ms = replica_cost(plan.replicated_tables).compute_ms;
+  for (double& ms : compute_ms) ms += replicas_ms;
   return cost(plan, compute_ms);
 }
 
@@ -123,6 +190,11 @@ std::vector<MemberRange> Simulator::member_ranges(const ShardingPlan& plan) cons
   const std::size_t num_members = compute_->num_members();
   std::vector<double> costs(task_.topology.world_size * num_members);
   compute_->member_costs(device_states(plan), {}, costs);
+  if (!plan.replicated_tables.empty()) {
+    std::vector<double> replicas(num_members);
+    compute_->member_costs(replica_state(plan.replicated_tables), {}, replicas);
+    for (std::size_t i = 0; i < costs.size(); ++i) costs[i] += replicas[i % num_members];
+  }
   for (const double ms : costs) {
     if (!is_cost(ms)) throw not_a_cost(compute_->name(), "a device by one of its networks", ms);
   }
@@ -137,7 +209,8 @@ std::vector<MemberRange> Simulator::member_ranges(const ShardingPlan& plan) cons
 }
 
 PlanCost Simulator::cost(const ShardingPlan& plan, std::span<const double> compute_ms) const {
-  PlanCost result = combine(compute_ms, column_sums(task_, plan));
+  PlanCost result = combine(compute_ms, column_sums(task_, plan),
+                            replica_cost(plan.replicated_tables).all_reduce_ms);
   const std::vector<std::int64_t> bytes = device_memory(task_, plan);
   for (std::size_t d = 0; d < bytes.size(); ++d) result.devices[d].memory_bytes = bytes[d];
   return result;

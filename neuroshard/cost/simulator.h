@@ -1,5 +1,6 @@
 // The simulator: the one definition of what a sharding plan costs,
-//   cost(plan) = max over devices of compute + backward communication + forward communication.
+//   cost(plan) = max over devices of
+//                compute + all-reduce + backward communication + forward communication.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +34,13 @@ class Simulator {
   Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
             std::shared_ptr<const CommunicationCostModel> communication);
 
+  /// The same, of a task that allows these cuts alone.
+  [[nodiscard]] Simulator with_cuts(const Cuts& cuts) const;
+
   /// The same task and communication, another computation model.
   Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute);
 
+  /// Its tables allow the cuts that both they and the task did.
   [[nodiscard]] const Task& task() const { return task_; }
   [[nodiscard]] const ComputeCostModel& compute() const { return *compute_; }
   [[nodiscard]] const std::shared_ptr<const ComputeCostModel>& shared_compute() const {
@@ -45,11 +50,32 @@ class Simulator {
 
   /// Contribution of a piece of table `table` (index into the task) to its device's state.
   void encode(int table, std::int64_t num_columns, std::span<double> contribution) const;
+  /// The same, of a slice of rows too.
+  void encode(const Piece& piece, std::span<double> contribution) const;
+
+  /// What replicated tables cost each device [ms]. They are an operator of their own, as each
+  /// device looks up its share of the batch alone.
+  struct ReplicaCost {
+    double compute_ms = 0.0;
+    double all_reduce_ms = 0.0;  ///< of the gradients of all their rows, in fp32
+  };
+  [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
+
+  /// A slice of a table, where ids are hashes.
+  struct TableSlice {
+    int table = 0;
+    double row_share = 1.0;
+  };
+  /// The same models on a task whose tables are slices of the other's, one of `slices` for each;
+  /// every device costs `fixed` more. Throws InputError if the task is not valid.
+  Simulator(const Simulator& other, Task task, std::span<const TableSlice> slices,
+            const ReplicaCost& fixed);
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
-  /// all-to-alls. `memory_bytes` of the result is left 0. Costs of computation must be finite too.
+  /// all-to-alls and, before the second, an all-reduce [ms]. `memory_bytes` of the result is left
+  /// 0. Costs of computation must be finite too.
   [[nodiscard]] PlanCost combine(std::span<const double> compute_ms,
-                                 std::span<const double> columns) const;
+                                 std::span<const double> columns, double all_reduce_ms = 0.0) const;
 
   /// Predicted cost of a whole plan. The plan's indices must be in range; it need not be valid.
   [[nodiscard]] PlanCost cost(const ShardingPlan& plan) const;
@@ -63,12 +89,15 @@ class Simulator {
  private:
   /// Sum of the contributions of each device's pieces, one device's after another's.
   [[nodiscard]] std::vector<double> device_states(const ShardingPlan& plan) const;
+  /// Of replicated tables.
+  [[nodiscard]] std::vector<double> replica_state(std::span<const int> tables) const;
 
   Task task_;
   std::shared_ptr<const ComputeCostModel> compute_;
   std::shared_ptr<const CommunicationCostModel> communication_;
   std::vector<TableStatistics> statistics_;
   OperatorSettings settings_;
+  ReplicaCost fixed_{};
 };
 
 }  // namespace neuroshard

@@ -13,6 +13,7 @@ namespace {
 /// Sets PREFIX_compute_ms and so on.
 void set_costs(Json& json, const std::string& prefix, const DeviceCost& cost) {
   json.set(prefix + "_compute_ms", cost.compute_ms);
+  if (cost.all_reduce_ms != 0.0) json.set(prefix + "_all_reduce_ms", cost.all_reduce_ms);
   json.set(prefix + "_forward_comm_ms", cost.forward_comm_ms);
   json.set(prefix + "_backward_comm_ms", cost.backward_comm_ms);
   json.set(prefix + "_total_ms", cost.total_ms());

@@ -7,10 +7,13 @@
 #include <cassert>
 #include <map>
 #include <optional>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/measure_sets.h"
+#include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
@@ -67,25 +70,40 @@ struct PlanDevice {
 struct HeldPieces {
   std::span<const Table> tables;
   std::vector<Piece> pieces;  ///< sorted
+  std::int64_t batch_size = 0;
   std::vector<PlanDevice> devices;
 };
 
-/// Devices without pieces are left out: they compute nothing.
+/// Whole tables.
+std::vector<Piece> replicas(const Task& task, const ShardingPlan& plan) {
+  std::vector<Piece> pieces;
+  for (const int table : plan.replicated_tables) {
+    pieces.push_back({table, task.tables[table].embedding_dim});
+  }
+  return pieces;
+}
+
+/// Devices without pieces are left out: they compute nothing. Replicated tables are an operator of
+/// their own, the same on every device.
 std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) {
   std::vector<HeldPieces> result;
-  std::map<std::pair<const Task*, std::vector<Piece>>, std::size_t> known;
+  std::map<std::tuple<const Task*, std::int64_t, std::vector<Piece>>, std::size_t> known;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     const Task& task = plans[plan].simulator->task();
     std::vector<std::vector<Piece>> devices(task.topology.world_size);
     for (const Shard& shard : plans[plan].plan->shards) {
-      devices[shard.device].push_back({shard.table, shard.num_columns});
+      devices[shard.device].push_back(piece_of(task, shard));
     }
+    const auto add = [&](std::vector<Piece> pieces, std::int64_t batch_size, std::size_t device) {
+      if (pieces.empty()) return;
+      std::sort(pieces.begin(), pieces.end());
+      const auto [place, is_new] = known.try_emplace({&task, batch_size, pieces}, result.size());
+      if (is_new) result.push_back({task.tables, std::move(pieces), batch_size, {}});
+      result[place->second].devices.push_back({plan, device});
+    };
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      if (devices[d].empty()) continue;
-      std::sort(devices[d].begin(), devices[d].end());
-      const auto [place, is_new] = known.try_emplace({&task, devices[d]}, result.size());
-      if (is_new) result.push_back({task.tables, devices[d], {}});
-      result[place->second].devices.push_back({plan, d});
+      add(devices[d], task.batch_size, d);
+      add(replicas(task, *plans[plan].plan), replica_batch_size(task), d);
     }
   }
   return result;
@@ -153,6 +171,7 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
   std::vector<std::vector<double>> intervals = compute_ms;
   const std::vector<MeasuredItem> order = order_of_measurement(holdings.size(), controls.size());
   std::size_t next_item = 0;
+  std::unordered_map<std::int64_t, std::vector<Table>> own_tables;  // of sets in flight
   const auto next = [&]() -> std::optional<PieceSet> {
     if (next_item == order.size()) return std::nullopt;
     const MeasuredItem item = order[next_item];
@@ -165,25 +184,33 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                       random, first.batch_size, first.optimizer};
     }
     const HeldPieces& held = holdings[item.number];
-    return PieceSet{id,
-                    held.tables,
-                    held.pieces,
-                    Random::for_stream(seed, item.number),
-                    first.batch_size,
-                    first.optimizer};
+    PieceSet set{id,
+                 held.tables,
+                 held.pieces,
+                 Random::for_stream(seed, item.number),
+                 held.batch_size,
+                 first.optimizer};
+    resolve_slices(set, own_tables[id]);
+    return set;
   };
   int done = 0;
   std::vector<double> drifts;
   const auto on_done = [&](const PieceSetResult& result) {
     const MeasuredItem item = order[result.id];
+    own_tables.erase(result.id);
     if (result.measurement) {
       const double cost_ms = result.measurement->forward_ms + result.measurement->backward_ms;
       if (item.is_control) {
         drifts.push_back(cost_ms / controls[item.number].cost_ms);
       } else {
         for (const PlanDevice& where : holdings[item.number].devices) {
-          compute_ms[where.plan][where.device] = cost_ms;
-          intervals[where.plan][where.device] = result.measurement->interval;
+          double& sum_ms = compute_ms[where.plan][where.device];
+          double& interval = intervals[where.plan][where.device];
+          // Of a device with copies and pieces, two operators.
+          interval = sum_ms > 0.0 ? (interval * sum_ms + result.measurement->interval * cost_ms) /
+                                        (sum_ms + cost_ms)
+                                  : result.measurement->interval;
+          sum_ms += cost_ms;
         }
       }
     } else if (!item.is_control) {

@@ -26,28 +26,44 @@ TableIndex index_by_name(const Task& task) {
   return index;
 }
 
-Shard shard_from_json(const JsonReader& reader, const TableIndex& tables) {
-  reader.allow_fields({"table", "column_offset", "num_columns", "device"});
-  constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
-  Shard shard;
-  const JsonReader name = reader.field("table");
+int table_from_json(const JsonReader& name, const TableIndex& tables) {
   const auto table = tables.find(name.text());
   if (table == tables.end()) name.fail("the name of a table of the task");
-  shard.table = table->second;
+  return table->second;
+}
+
+Shard shard_from_json(const JsonReader& reader, const TableIndex& tables) {
+  reader.allow_fields(
+      {"table", "row_offset", "num_rows", "column_offset", "num_columns", "device"});
+  constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+  Shard shard;
+  shard.table = table_from_json(reader.field("table"), tables);
   shard.column_offset = reader.field("column_offset").integer();
   shard.num_columns = reader.field("num_columns").integer();
   shard.device = static_cast<int>(reader.field("device").integer(-kMaxInt, kMaxInt));
+  const auto row_offset = reader.optional_field("row_offset");
+  const auto num_rows = reader.optional_field("num_rows");
+  if (row_offset.has_value() != num_rows.has_value()) {
+    reader.fail("row_offset and num_rows, or neither", row_offset ? "row_offset" : "num_rows");
+  }
+  if (num_rows) {
+    shard.row_offset = row_offset->integer();
+    shard.num_rows = num_rows->integer(1, kMaxEmbeddings);
+  }
   return shard;
 }
 
 DeviceCost device_cost_from_json(const JsonReader& reader) {
-  reader.allow_fields(
-      {"compute_ms", "forward_comm_ms", "backward_comm_ms", "memory_bytes", "num_columns"});
+  reader.allow_fields({"compute_ms", "all_reduce_ms", "forward_comm_ms", "backward_comm_ms",
+                       "memory_bytes", "num_columns"});
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   DeviceCost cost;
   cost.compute_ms = time_from_json(reader.field("compute_ms"), /*zero_allowed=*/true);
   cost.forward_comm_ms = time_from_json(reader.field("forward_comm_ms"), /*zero_allowed=*/true);
   cost.backward_comm_ms = time_from_json(reader.field("backward_comm_ms"), /*zero_allowed=*/true);
+  if (const auto all_reduce = reader.optional_field("all_reduce_ms")) {
+    cost.all_reduce_ms = time_from_json(*all_reduce, /*zero_allowed=*/true);
+  }
   cost.memory_bytes = reader.field("memory_bytes").integer(0, kMax);
   cost.num_columns = reader.field("num_columns").integer(0, kMax);
   return cost;
@@ -69,13 +85,19 @@ PlanCost plan_cost_from_json(const JsonReader& reader, int world_size) {
 
 PlanDocument plan_from_json(const JsonReader& reader) {
   reader.expect_format(kPlanFormat);
-  reader.allow_fields({"format", "task", "shards", "predicted", "model", "search", "warnings"});
+  reader.allow_fields({"format", "task", "shards", "replicated_tables", "predicted", "model",
+                       "search", "warnings"});
   PlanDocument document;
   document.task = task_from_json(reader.field("task"));
   const TableIndex tables = index_by_name(document.task);
   const JsonReader shards = reader.field("shards");
   for (std::size_t i = 0; i < shards.array_size(); ++i) {
     document.plan.shards.push_back(shard_from_json(shards.element(i), tables));
+  }
+  if (const auto replicated = reader.optional_field("replicated_tables")) {
+    for (std::size_t i = 0; i < replicated->array_size(); ++i) {
+      document.plan.replicated_tables.push_back(table_from_json(replicated->element(i), tables));
+    }
   }
   if (const auto predicted = reader.optional_field("predicted")) {
     document.predicted = plan_cost_from_json(*predicted, document.task.topology.world_size);
@@ -90,16 +112,24 @@ PlanDocument plan_from_json(const JsonReader& reader) {
   return document;
 }
 
+const std::string& name_of_table(const Task& task, int table, const std::string& place) {
+  if (table < 0 || table >= static_cast<int>(task.tables.size())) {
+    throw InputError(place, fmt::format("an index below {}", task.tables.size()),
+                     fmt::to_string(table));
+  }
+  return task.tables[table].name;
+}
+
 Json shards_to_json(const PlanDocument& document) {
   Json::Array shards;
   for (const Shard& shard : document.plan.shards) {
-    if (shard.table < 0 || shard.table >= static_cast<int>(document.task.tables.size())) {
-      throw InputError(fmt::format("shards[{}].table", shards.size()),
-                       fmt::format("an index below {}", document.task.tables.size()),
-                       fmt::to_string(shard.table));
-    }
     Json json;
-    json.set("table", document.task.tables[shard.table].name);
+    json.set("table", name_of_table(document.task, shard.table,
+                                    fmt::format("shards[{}].table", shards.size())));
+    if (!shard.has_all_rows()) {
+      json.set("row_offset", shard.row_offset);
+      json.set("num_rows", shard.num_rows);
+    }
     json.set("column_offset", shard.column_offset);
     json.set("num_columns", shard.num_columns);
     json.set("device", shard.device);
@@ -108,9 +138,19 @@ Json shards_to_json(const PlanDocument& document) {
   return shards;
 }
 
+Json replicated_tables_to_json(const PlanDocument& document) {
+  Json::Array names;
+  for (const int table : document.plan.replicated_tables) {
+    names.emplace_back(
+        name_of_table(document.task, table, fmt::format("replicated_tables[{}]", names.size())));
+  }
+  return names;
+}
+
 Json to_json(const DeviceCost& cost) {
   Json json;
   json.set("compute_ms", cost.compute_ms);
+  if (cost.all_reduce_ms != 0.0) json.set("all_reduce_ms", cost.all_reduce_ms);
   json.set("forward_comm_ms", cost.forward_comm_ms);
   json.set("backward_comm_ms", cost.backward_comm_ms);
   json.set("memory_bytes", cost.memory_bytes);
@@ -160,6 +200,9 @@ std::string plan_text(const PlanDocument& document) {
   json.set("format", kPlanFormat);
   json.set("task", to_json(document.task));
   json.set("shards", shards_to_json(document));
+  if (!document.plan.replicated_tables.empty()) {
+    json.set("replicated_tables", replicated_tables_to_json(document));
+  }
   if (document.predicted) json.set("predicted", to_json(*document.predicted));
   json.set("model", document.model);
   json.set("search", document.search);

@@ -42,6 +42,7 @@ IndexDistribution index_distribution_from_json(const JsonReader& reader) {
 template <typename T>
 auto optional_integers(T& table) {
   return std::array{std::pair{"min_shard_columns", &table.min_shard_columns},
+                    std::pair{"min_shard_rows", &table.min_shard_rows},
                     std::pair{"extra_bytes_per_shard", &table.extra_bytes_per_shard},
                     std::pair{"extra_bytes_per_column", &table.extra_bytes_per_column}};
 }
@@ -49,7 +50,8 @@ auto optional_integers(T& table) {
 Table table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "embedding_dim", "pooling_factor", "data_type",
                        "reuse_histogram", "index_distribution", "min_shard_columns",
-                       "extra_bytes_per_shard", "extra_bytes_per_column", "num_features"});
+                       "min_shard_rows", "allow", "extra_bytes_per_shard", "extra_bytes_per_column",
+                       "num_features"});
   Table table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
@@ -70,6 +72,7 @@ Table table_from_json(const JsonReader& reader) {
   if (const auto features = reader.optional_field("num_features")) {
     table.num_features = features->integer();
   }
+  if (const auto allow = reader.optional_field("allow")) table.allow = cuts_from_json(*allow);
   return table;
 }
 
@@ -128,6 +131,7 @@ Json to_json(const Table& table) {
     if (*number != 0) json.set(name, *number);
   }
   if (table.num_features != 1) json.set("num_features", table.num_features);
+  if (table.allow != Cuts{}) json.set("allow", to_json(table.allow));
   return json;
 }
 
@@ -160,6 +164,27 @@ Json reuse_histogram_to_json(const ReuseHistogram& histogram) {
   return Json::Array(histogram.begin(), histogram.end());
 }
 
+Json to_json(const Cuts& cuts) {
+  Json::Array names;
+  for (const auto& [name, allowed] : kCutNames) {
+    if (cuts.*allowed) names.emplace_back(name);
+  }
+  return names;
+}
+
+Cuts cuts_from_json(const JsonReader& reader) {
+  Cuts cuts{false, false, false};
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    const JsonReader name = reader.element(i);
+    const auto cut = std::find_if(kCutNames.begin(), kCutNames.end(),
+                                  [&](const CutName& known) { return name.text() == known.name; });
+    if (cut == kCutNames.end()) name.fail("\"columns\", \"rows\" or \"replicas\"");
+    if (cuts.*cut->allowed) name.fail("each cut once", fmt::format("\"{}\" again", cut->name));
+    cuts.*cut->allowed = true;
+  }
+  return cuts;
+}
+
 DataType data_type_from_json(const JsonReader& reader) {
   const auto type = data_type_from_string(reader.text());
   if (!type) reader.fail("\"fp32\" or \"fp16\"");
@@ -174,10 +199,11 @@ Optimizer optimizer_from_json(const JsonReader& reader) {
 
 Task task_from_json(const JsonReader& reader) {
   reader.expect_format(kTaskFormat);
-  reader.allow_fields({"format", "batch_size", "optimizer", "tables", "topology"});
+  reader.allow_fields({"format", "batch_size", "optimizer", "tables", "topology", "allow"});
   Task task;
   task.batch_size = reader.field("batch_size").integer();
   task.optimizer = optimizer_from_json(reader.field("optimizer"));
+  if (const auto allow = reader.optional_field("allow")) task.allow = cuts_from_json(*allow);
   const JsonReader tables = reader.field("tables");
   for (std::size_t i = 0; i < tables.array_size(); ++i) {
     task.tables.push_back(table_from_json(tables.element(i)));
@@ -192,6 +218,7 @@ Json to_json(const Task& task) {
   json.set("format", kTaskFormat);
   json.set("batch_size", task.batch_size);
   json.set("optimizer", to_string(task.optimizer));
+  if (task.allow != Cuts{}) json.set("allow", to_json(task.allow));
   Json::Array tables;
   for (const Table& table : task.tables) tables.push_back(to_json(table));
   json.set("tables", std::move(tables));

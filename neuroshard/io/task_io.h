@@ -30,6 +30,9 @@ void write_task(const Task& task, const std::string& path);
 /// by core's `validate`.
 [[nodiscard]] ReuseHistogram reuse_histogram_from_json(const JsonReader& reader);
 [[nodiscard]] Json reuse_histogram_to_json(const ReuseHistogram& histogram);
+/// From the names of those that are allowed.
+[[nodiscard]] Cuts cuts_from_json(const JsonReader& reader);
+[[nodiscard]] Json to_json(const Cuts& cuts);
 [[nodiscard]] DataType data_type_from_json(const JsonReader& reader);
 [[nodiscard]] Optimizer optimizer_from_json(const JsonReader& reader);
 

@@ -60,7 +60,9 @@ struct PlannedTask : PricedPlan {
 
 struct PriceRequest {
   std::vector<std::string> models{};  ///< by name or file; for a kind not named, the plan's own
-  bool lower_bound = true;            ///< compute it too; some ten seconds for 100,000 tables
+  /// Compute it too, some ten seconds for 100,000 tables; not of a plan with slices of rows or
+  /// replicated tables, as it bounds plans that cut columns alone.
+  bool lower_bound = true;
 };
 
 /// Prices a plan by its own models, or those named in their place: costs, lower bound, warnings and

@@ -158,8 +158,9 @@ class Refinement {
   void add_sets(ProposedPlan& proposed, GivenPieceSets& given) {
     std::vector<std::vector<Piece>> devices(proposed.task.topology.world_size);
     for (const Shard& shard : proposed.plan.shards) {
-      const int table = table_numbers_.at(proposed.task.tables[shard.table].name);
-      devices[shard.device].push_back({table, shard.num_columns});
+      Piece piece = piece_of(proposed.task, shard);
+      piece.table = table_numbers_.at(proposed.task.tables[shard.table].name);
+      devices[shard.device].push_back(piece);
     }
     std::map<std::vector<Piece>, std::int64_t> known;
     for (std::vector<Piece>& pieces : devices) {

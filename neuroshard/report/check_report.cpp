@@ -15,10 +15,12 @@ std::string check_text(const std::string& file, const PlanDocument& document,
     return format_count(static_cast<std::int64_t>(number), noun);
   };
   if (found.empty()) {
-    return fmt::format("{}: valid: {} of {} on {}\n", file,
+    const std::size_t copies = document.plan.replicated_tables.size();
+    return fmt::format("{}: valid: {} of {} on {}{}\n", file,
                        count(document.plan.shards.size(), "shard"),
-                       count(document.task.tables.size(), "table"),
-                       count(document.task.topology.world_size, "device"));
+                       count(document.task.tables.size() - copies, "table"),
+                       count(document.task.topology.world_size, "device"),
+                       copies > 0 ? fmt::format(", {} on each", count(copies, "table")) : "");
   }
   std::string text;
   for (const std::string& violation : found) text += fmt::format("{}: {}\n", file, violation);

@@ -37,6 +37,31 @@ std::vector<std::size_t> shown_devices(const PlanCost& cost, std::size_t max_dev
   return devices;
 }
 
+/// "64 columns = 32 + 32", or with slices of rows "100 rows x 64 columns = 25 x 64 + 75 x 64".
+std::string pieces_text(const Table& table, const std::vector<const Shard*>& pieces) {
+  const bool has_slices = std::any_of(pieces.begin(), pieces.end(),
+                                      [](const Shard* piece) { return !piece->has_all_rows(); });
+  std::vector<std::string> sizes;
+  for (const Shard* piece : pieces) {
+    sizes.push_back(has_slices ? fmt::format("{} x {}", piece->rows_of(table), piece->num_columns)
+                               : fmt::format("{}", piece->num_columns));
+  }
+  return fmt::format("{}{} columns = {}",
+                     has_slices ? fmt::format("{} rows x ", table.num_embeddings) : "",
+                     table.embedding_dim, fmt::join(sizes, " + "));
+}
+
+/// A line about the tables that are on every device; empty without any.
+std::string copies_text(const Task& task, const ShardingPlan& plan, std::size_t max_tables) {
+  if (plan.replicated_tables.empty()) return "";
+  std::vector<std::string> names;
+  for (const int table : plan.replicated_tables) names.push_back(task.tables[table].name);
+  const std::size_t more = names.size() - std::min(names.size(), max_tables);
+  names.resize(names.size() - more);
+  return fmt::format("on every device: {}{}\n", fmt::join(names, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 std::string plan_table(const Task& task, const ShardingPlan& plan, const PlanCost& cost,
@@ -44,21 +69,27 @@ std::string plan_table(const Task& task, const ShardingPlan& plan, const PlanCos
   std::vector<int> pieces(cost.devices.size(), 0);
   for (const Shard& shard : plan.shards) ++pieces[shard.device];
   const std::vector<std::int64_t> bytes = device_memory(task, plan);
+  const bool has_copies = !plan.replicated_tables.empty();
   TextTable table;
-  for (const char* title : {"device", "pieces", "columns", "memory", "compute ms", "forward ms",
-                            "backward ms", "total ms"}) {
+  for (const char* title : {"device", "pieces", "columns", "memory", "compute ms"}) {
     table.add_column(title);
   }
+  if (has_copies) table.add_column("all-reduce ms");
+  for (const char* title : {"forward ms", "backward ms", "total ms"}) table.add_column(title);
   table.add_column("", TextTable::Align::left);
   const std::vector<std::size_t> shown = shown_devices(cost, max_devices);
   for (const std::size_t d : shown) {
     const DeviceCost& device = cost.devices[d];
-    table.add_row(
-        {fmt::format("{}", d), fmt::format("{}", pieces[d]), fmt::format("{}", device.num_columns),
-         memory_cell(bytes[d], task.topology.memory_bytes[d]),
-         fmt::format("{:.3f}", device.compute_ms), fmt::format("{:.3f}", device.forward_comm_ms),
-         fmt::format("{:.3f}", device.backward_comm_ms), fmt::format("{:.3f}", device.total_ms()),
-         device.total_ms() >= cost.cost_ms ? "<- slowest" : ""});
+    std::vector<std::string> cells{fmt::format("{}", d), fmt::format("{}", pieces[d]),
+                                   fmt::format("{}", device.num_columns),
+                                   memory_cell(bytes[d], task.topology.memory_bytes[d]),
+                                   fmt::format("{:.3f}", device.compute_ms)};
+    if (has_copies) cells.push_back(fmt::format("{:.3f}", device.all_reduce_ms));
+    for (const double ms : {device.forward_comm_ms, device.backward_comm_ms, device.total_ms()}) {
+      cells.push_back(fmt::format("{:.3f}", ms));
+    }
+    cells.emplace_back(device.total_ms() >= cost.cost_ms ? "<- slowest" : "");
+    table.add_row(std::move(cells));
   }
   std::string text = table.to_string();
   if (shown.size() < cost.devices.size()) {
@@ -69,21 +100,21 @@ std::string plan_table(const Task& task, const ShardingPlan& plan, const PlanCos
 }
 
 std::string cuts_text(const Task& task, const ShardingPlan& plan, std::size_t max_tables) {
-  std::vector<std::vector<std::int64_t>> widths(task.tables.size());
-  for (const Shard& shard : plan.shards) widths[shard.table].push_back(shard.num_columns);
+  std::vector<std::vector<const Shard*>> pieces(task.tables.size());
+  for (const Shard& shard : plan.shards) pieces[shard.table].push_back(&shard);
   std::string text;
   std::size_t cut = 0;
-  for (std::size_t t = 0; t < widths.size(); ++t) {
-    if (widths[t].size() < 2 || ++cut > max_tables) continue;
-    text += fmt::format("  {}: {} columns = {}\n", task.tables[t].name,
-                        task.tables[t].embedding_dim, fmt::join(widths[t], " + "));
+  for (std::size_t t = 0; t < pieces.size(); ++t) {
+    if (pieces[t].size() < 2 || ++cut > max_tables) continue;
+    text += fmt::format("  {}: {}\n", task.tables[t].name, pieces_text(task.tables[t], pieces[t]));
   }
-  if (cut == 0) return "no table is cut\n";
+  const std::string copies = copies_text(task, plan, max_tables);
+  if (cut == 0) return "no table is cut\n" + copies;
   if (cut > max_tables) text += fmt::format("  ... and {} more\n", cut - max_tables);
   return fmt::format("{} of {} {} cut:\n", cut,
                      format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
                      cut == 1 ? "is" : "are") +
-         text;
+         text + copies;
 }
 
 std::string disagreement_text(int num_members, const std::vector<MemberRange>& ranges) {

@@ -26,9 +26,10 @@ class LeastContributions {
   /// its own from.
   LeastContributions(const Simulator& simulator, int table, std::int64_t& divisions_left)
       : size_(simulator.compute().state_size()) {
-    const std::int64_t dim = simulator.task().tables[table].embedding_dim;
+    const Table& of = simulator.task().tables[table];
+    const std::int64_t dim = of.embedding_dim;
     if (dim > kWidestDivided) return;
-    const std::int64_t quantum = can_cut(dim) ? kColumnGranularity : dim;
+    const std::int64_t quantum = of.allow.columns && can_cut(dim) ? kColumnGranularity : dim;
     const std::int64_t divisions = (dim / quantum) * (dim / quantum + 1) / 2;
     if (divisions > divisions_left) return;
     divisions_left -= divisions;

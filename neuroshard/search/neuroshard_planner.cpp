@@ -9,6 +9,8 @@
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
+#include "neuroshard/search/replica_choice.h"
+#include "neuroshard/search/sliced_task.h"
 
 namespace neuroshard {
 
@@ -61,20 +63,63 @@ LocalSearchBudget improvement_budget(const PlannerOptions& options, int world_si
   return budget;
 }
 
-PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
+namespace {
+
+void add(const SearchStats& more, SearchStats& stats) {
+  stats.plans_priced += more.plans_priced;
+  stats.head_evaluations += more.head_evaluations;
+  stats.pieces_encoded += more.pieces_encoded;
+  stats.states_expanded += more.states_expanded;
+}
+
+/// The cheaper of the beam search's plans with columns alone, and with all cuts.
+PlanningResult searched(const Simulator& simulator, BeamSearchOptions beam,
+                        const PlannerOptions& options) {
+  PlanningResult columns = BeamSearchPlanner(beam).plan(simulator, options);
+  if (!options.cuts.rows && !options.cuts.replicas) return columns;
+  beam.rows = options.cuts.rows;
+  PlanningResult all = plan_with_replicas(simulator, beam, options);
+  const bool is_better = all.predicted.cost_ms < columns.predicted.cost_ms;
+  PlanningResult& best = is_better ? all : columns;
+  add(is_better ? columns.stats : all.stats, best.stats);
+  return std::move(best);
+}
+
+/// The plan improved within its slices of rows and its replicated tables.
+PlanningResult improved_within_slices(const Simulator& simulator, const ShardingPlan& plan,
+                                      const LocalSearchOptions& improvement,
+                                      const LocalSearchBudget& budget, ThreadPool& pool) {
+  const bool has_slices = std::any_of(plan.shards.begin(), plan.shards.end(),
+                                      [](const Shard& shard) { return !shard.has_all_rows(); });
+  if (!has_slices && plan.replicated_tables.empty()) {
+    return improve_plan(simulator, plan, improvement, budget, pool);
+  }
+  const SlicedTask sliced(simulator, plan);
+  PlanningResult result =
+      improve_plan(sliced.simulator(), sliced.plan(), improvement, budget, pool);
+  result.plan = sliced.original(result.plan);
+  return result;
+}
+
+}  // namespace
+
+PlanningResult NeuroShardPlanner::plan(const Simulator& given,
                                        const PlannerOptions& options) const {
   using Clock = std::chrono::steady_clock;
   validate(options);
   const Clock::time_point start = Clock::now();
-  PlanningResult result = BeamSearchPlanner(options_.beam).plan(simulator, options);
+  const std::optional<Simulator> restricted =
+      options.cuts.columns ? std::nullopt : std::optional(given.with_cuts(options.cuts));
+  const Simulator& simulator = restricted ? *restricted : given;
+  PlanningResult result = searched(simulator, options_.beam, options);
   LocalSearchBudget budget = improvement_budget(options, simulator.task().topology.world_size,
                                                 result.stats.head_evaluations);
   budget.deadline = deadline_of(options, start);
   const LocalSearchOptions improvement =
       options_.improvement.value_or(local_search_options(options.improvement));
   ThreadPool pool(options.num_threads);
-  PlanningResult improved =
-      improve_plan(pessimist(simulator, options.pessimism), result.plan, improvement, budget, pool);
+  PlanningResult improved = improved_within_slices(pessimist(simulator, options.pessimism),
+                                                   result.plan, improvement, budget, pool);
   result.stats.stopped_by_clock = budget.deadline && Clock::now() >= *budget.deadline;
   improved.predicted = simulator.cost(improved.plan);
   const double least_gain_ms = options.least_gain * longest_compute_ms(result.predicted);

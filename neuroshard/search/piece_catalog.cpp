@@ -22,20 +22,29 @@ PieceCatalog::PieceCatalog(const Simulator& simulator)
       contributions_(simulator.compute().state_size()),
       types_(simulator.task().tables.size()) {}
 
-PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
-  assert(num_columns % kColumnGranularity == 0 ||
-         num_columns == simulator_.task().tables[table].embedding_dim);
+PieceType& PieceCatalog::place_of(int table, std::int64_t num_columns, int num_slices) {
+  if (num_slices > 1) {
+    return slice_types_.try_emplace({table, num_columns, num_slices}, kUnknown).first->second;
+  }
   std::vector<PieceType>& types = types_[table];
   const auto quanta =
       static_cast<std::size_t>((num_columns + kColumnGranularity - 1) / kColumnGranularity);
   if (quanta >= types.size()) types.resize(quanta + 1, kUnknown);
-  if (types[quanta] != kUnknown) return types[quanta];
+  return types[quanta];
+}
+
+PieceType PieceCatalog::add(int table, std::int64_t num_columns, int num_slices) {
+  const Task& task = simulator_.task();
+  const Table& whole = task.tables[table];
+  assert(num_columns % kColumnGranularity == 0 || num_columns == whole.embedding_dim);
+  assert(num_slices >= 1 && num_slices <= whole.num_embeddings);
+  PieceType& place = place_of(table, num_columns, num_slices);
+  if (place != kUnknown) return place;
   const auto type = static_cast<PieceType>(facts_.size());
-  types[quanta] = type;
+  place = type;
   contributions_.resize(facts_.size() + 1);
   const std::span<double> contribution = contributions_[static_cast<std::size_t>(type)];
-  simulator_.encode(table, num_columns, contribution);
-  const Task& task = simulator_.task();
+  simulator_.encode(Piece{table, num_columns, 1.0 / num_slices}, contribution);
   const double single_cost = simulator_.compute().cost(contribution);
   const bool finite = std::all_of(contribution.begin(), contribution.end(),
                                   [](double value) { return std::isfinite(value); });
@@ -45,8 +54,9 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns) {
         fmt::format("{} columns of table \"{}\"", num_columns, task.tables[table].name),
         finite ? single_cost : std::numeric_limits<double>::quiet_NaN());
   }
-  facts_.push_back({table, num_columns, neuroshard::pooled_columns(task.tables[table], num_columns),
-                    shard_bytes(task.tables[table], num_columns, task.optimizer), single_cost});
+  const std::int64_t most_rows = (whole.num_embeddings + num_slices - 1) / num_slices;
+  facts_.push_back({table, num_slices, num_columns, neuroshard::pooled_columns(whole, num_columns),
+                    shard_bytes(whole, num_columns, task.optimizer, most_rows), single_cost});
   return type;
 }
 
@@ -60,15 +70,30 @@ std::pair<PieceType, PieceType> PieceCatalog::halves(PieceType type) {
   const Facts facts = facts_[type];
   const std::int64_t quanta = facts.num_columns / kColumnGranularity;
   const std::int64_t narrow = quanta / 2 * kColumnGranularity;
-  return {add(facts.table, facts.num_columns - narrow), add(facts.table, narrow)};
+  return {add(facts.table, facts.num_columns - narrow, facts.num_slices),
+          add(facts.table, narrow, facts.num_slices)};
+}
+
+bool PieceCatalog::can_halve_rows(PieceType type) const {
+  const Facts& facts = facts_[type];
+  const Task& task = simulator_.task();
+  const Table& table = task.tables[facts.table];
+  const std::int64_t slices = 2 * static_cast<std::int64_t>(facts.num_slices);
+  return table.allow.rows && slices <= task.topology.world_size &&
+         table.num_embeddings / slices >= std::max<std::int64_t>(table.min_shard_rows, 1);
+}
+
+PieceType PieceCatalog::row_half(PieceType type) {
+  const Facts facts = facts_[type];
+  return add(facts.table, facts.num_columns, 2 * facts.num_slices);
 }
 
 bool PieceCatalog::goes_first(PieceType a, PieceType b) const {
   const Facts& fa = facts_[a];
   const Facts& fb = facts_[b];
   // Costs compare falling, so the sides are exchanged for them.
-  return std::tie(fb.single_cost, fa.table, fb.num_columns) <
-         std::tie(fa.single_cost, fb.table, fa.num_columns);
+  return std::tie(fb.single_cost, fa.table, fb.num_columns, fa.num_slices) <
+         std::tie(fa.single_cost, fb.table, fa.num_columns, fb.num_slices);
 }
 
 }  // namespace neuroshard

@@ -1,8 +1,10 @@
-// The distinct pieces (table, columns) that a search meets, each encoded once.
+// The distinct pieces (table, columns, slices of rows) that a search meets, each encoded once.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,7 +13,7 @@
 
 namespace neuroshard {
 
-/// A distinct (table, columns); many placed pieces may share it.
+/// A distinct (table, columns, slices); many placed pieces may share it.
 using PieceType = int;
 
 /// Grows as cuts are made; references into it are by PieceType. Growing is not thread-safe, reading
@@ -20,12 +22,15 @@ class PieceCatalog {
  public:
   explicit PieceCatalog(const Simulator& simulator);
 
-  /// The piece's type, encoded now if it is new. `num_columns` is a multiple of 4 or the whole
-  /// table's. Throws InputError, which names model and table, if the model gives no finite cost.
-  PieceType add(int table, std::int64_t num_columns);
+  /// The piece's type, encoded now if it is new: one of `num_slices` equal slices of the rows.
+  /// `num_columns` is a multiple of 4 or the whole table's. Throws InputError, which names model
+  /// and table, if the model gives no finite cost.
+  PieceType add(int table, std::int64_t num_columns, int num_slices = 1);
 
   [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }
   [[nodiscard]] std::int64_t num_columns(PieceType type) const { return facts_[type].num_columns; }
+  /// Slices that the rows of its columns are cut into, of which it is one.
+  [[nodiscard]] int num_slices(PieceType type) const { return facts_[type].num_slices; }
   /// Of its pooled output.
   [[nodiscard]] std::int64_t pooled_columns(PieceType type) const {
     return facts_[type].pooled_columns;
@@ -45,12 +50,21 @@ class PieceCatalog {
   /// The wider and the narrower half (equal if the columns allow), added if new.
   std::pair<PieceType, PieceType> halves(PieceType type);
 
+  /// True if there may be twice as many slices as the piece is one of.
+  [[nodiscard]] bool can_halve_rows(PieceType type) const;
+  /// A slice of half its rows, added if new.
+  PieceType row_half(PieceType type);
+
   /// Order of placement: falling single-piece cost, then the order of the task's tables.
   [[nodiscard]] bool goes_first(PieceType a, PieceType b) const;
 
  private:
+  /// Where the type of a piece is kept: a negative one if there is none yet.
+  PieceType& place_of(int table, std::int64_t num_columns, int num_slices);
+
   struct Facts {
     int table;
+    int num_slices;
     std::int64_t num_columns;
     std::int64_t pooled_columns;
     std::int64_t bytes;
@@ -62,6 +76,8 @@ class PieceCatalog {
   StateRows contributions_;  ///< by type
   /// [table][columns in units of 4, rounded up]: only a whole table is no multiple of 4 columns.
   std::vector<std::vector<PieceType>> types_;
+  /// Of slices: by table, columns and number of slices.
+  std::map<std::tuple<int, std::int64_t, int>, PieceType> slice_types_;
 };
 
 }  // namespace neuroshard

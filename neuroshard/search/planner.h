@@ -34,6 +34,9 @@ struct PlannerOptions {
   /// a single shorter one. 0: a number that follows from the time limit and the task alone, where
   /// the machine is fast enough for it.
   std::int64_t steps = 0;
+  /// Those that plans may have, as far as task and table allow them too. The baselines and the
+  /// paper's search cut columns alone.
+  Cuts cuts{.columns = true, .rows = false, .replicas = false};
   ImprovementSchedule improvement = ImprovementSchedule::thorough;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
   double pessimism = 0.5;

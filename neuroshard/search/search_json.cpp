@@ -13,6 +13,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/io/task_io.h"
 
 namespace neuroshard {
 
@@ -94,13 +95,14 @@ Json to_json(const PlannerOptions& options) {
                       {"improvement", to_string(options.improvement)},
                       {"pessimism", options.pessimism},
                       {"least_gain", options.least_gain},
+                      {"cuts", to_json(options.cuts)},
                       {"seed", options.seed},
                       {"threads", options.num_threads}};
 }
 
 PlannerOptions planner_options_from_json(const JsonReader& reader) {
   reader.allow_fields(
-      {"steps", "time_limit", "improvement", "pessimism", "least_gain", "seed", "threads"});
+      {"steps", "time_limit", "improvement", "pessimism", "least_gain", "cuts", "seed", "threads"});
   PlannerOptions options;
   const auto read = [&](const char* name, const auto& take) {
     if (const auto field = reader.optional_field(name)) take(*field);
@@ -112,6 +114,7 @@ PlannerOptions planner_options_from_json(const JsonReader& reader) {
        [&](const JsonReader& field) { options.improvement = schedule_from_json(field); });
   read("pessimism", [&](const JsonReader& field) { options.pessimism = field.number(); });
   read("least_gain", [&](const JsonReader& field) { options.least_gain = field.number(); });
+  read("cuts", [&](const JsonReader& field) { options.cuts = cuts_from_json(field); });
   read("seed", [&](const JsonReader& field) { options.seed = seed_from_json(field); });
   read("threads", [&](const JsonReader& field) {
     options.num_threads = static_cast<int>(

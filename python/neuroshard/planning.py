@@ -39,6 +39,7 @@ def _options(
     improvement: str,
     pessimism: float,
     least_gain: float,
+    cuts: str | Sequence[str],
 ) -> dict[str, Any]:
     """The options of a search, by their long names on the command line."""
     seconds = seconds_of(time_limit_seconds, "time_limit_seconds")
@@ -50,6 +51,7 @@ def _options(
         "improvement": improvement,
         "pessimism": pessimism,
         "least_gain": least_gain,
+        "cuts": names_of(cuts, "cuts"),
     }
 
 
@@ -65,6 +67,7 @@ def plan(
     improvement: str = "thorough",
     pessimism: float = 0.5,
     least_gain: float = 0.01,
+    cuts: str | Sequence[str] = ("columns",),
     lower_bound: bool = True,
     baselines: bool = False,
 ) -> Plan:
@@ -76,7 +79,8 @@ def plan(
     the improvement tries; 0: a number that follows from the time limit. `improvement` is "thorough"
     or "brief". `pessimism`, from 0 to 1, improves by the mean to the highest of the model's
     networks; the improved plan is taken if it gains at least `least_gain` of the longest
-    computation. With `baselines`, `plan.search["baselines"]` has the result of every baseline.
+    computation. `cuts` are those that the plan may have: "columns", "rows" (slices of rows) and
+    "replicas" (whole tables on every device). With `baselines`, `plan.search["baselines"]` has the result of every baseline.
     Raises InfeasibleError, which says what memory or devices would do, if no plan fits into memory;
     InputError for an invalid task; and warns (ExtrapolationWarning) where a model is used outside
     of its range.
@@ -90,7 +94,14 @@ def plan(
         "models": names_of(models, "models"),
         "algorithm": algorithm,
         "options": _options(
-            seed, num_threads, time_limit_seconds, steps, improvement, pessimism, least_gain
+            seed,
+            num_threads,
+            time_limit_seconds,
+            steps,
+            improvement,
+            pessimism,
+            least_gain,
+            cuts,
         ),
         "lower_bound": lower_bound,
         "baselines": baselines,
@@ -200,6 +211,7 @@ def compare(
     improvement: str = "thorough",
     pessimism: float = 0.5,
     least_gain: float = 0.01,
+    cuts: str | Sequence[str] = ("columns",),
     reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
@@ -232,7 +244,14 @@ def compare(
         names_of(algorithms, "algorithms"),
         to_text(
             _options(
-                seed, num_threads, time_limit_seconds, steps, improvement, pessimism, least_gain
+                seed,
+                num_threads,
+                time_limit_seconds,
+                steps,
+                improvement,
+                pessimism,
+                least_gain,
+                cuts,
             ),
             "compare",
         ),

@@ -15,6 +15,10 @@ from .errors import InputError
 #: Bins of a reuse histogram: rows hit once, twice, 3-4, 5-8, ..., above 32,768 times by a batch.
 REUSE_BINS = 17
 
+#: Ways to place a table other than whole on one device: pieces of its columns, slices of its rows,
+#: and whole on every device.
+CUTS = ("columns", "rows", "replicas")
+
 
 @dataclass
 class Table:
@@ -31,6 +35,9 @@ class Table:
     #: {"zipf_exponent": 1.1} or {"access_classes": [[rows, share of the lookups], ...]}
     index_distribution: Mapping[str, Any] | None = None
     min_shard_columns: int = 0
+    min_shard_rows: int = 0
+    #: Cuts that the table may have, as far as the task allows them too.
+    allow: Sequence[str] = CUTS
     extra_bytes_per_shard: int = 0
     extra_bytes_per_column: int = 0
     #: Features that look up in the table, each with a pooled output; `pooling_factor` is of all.
@@ -129,6 +136,8 @@ class Task:
     batch_size: int
     #: "sgd" or "rowwise_adagrad"
     optimizer: str = "sgd"
+    #: Cuts that tables may have.
+    allow: Sequence[str] = CUTS
 
     def to_dict(self) -> dict[str, Any]:
         """The task as in a task file."""
@@ -139,6 +148,7 @@ class Task:
                 "optimizer": self.optimizer,
                 "tables": self.tables,
                 "topology": self.topology,
+                "allow": self.allow,
             }
         )
 
@@ -173,6 +183,7 @@ def _task(content: Mapping[str, Any]) -> Task:
         topology=Topology(**content["topology"]),
         batch_size=content["batch_size"],
         optimizer=content["optimizer"],
+        allow=content.get("allow", CUTS),
     )
 
 
@@ -224,12 +235,19 @@ def tasks_of(tasks: Mapping[str, TaskLike] | Iterable[TaskLike] | TaskLike) -> d
 
 @dataclass(frozen=True)
 class Shard:
-    """A range of a table's columns on a device."""
+    """A range of a table's columns on a device, of all its rows or of a range of them."""
 
     table: str
     column_offset: int
     num_columns: int
     device: int
+    #: Both or neither: without them, all rows.
+    row_offset: int | None = None
+    num_rows: int | None = None
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={value!r}" for name, value in _content(self).items()]
+        return f"Shard({', '.join(shown)})"
 
 
 @dataclass(frozen=True)
@@ -241,11 +259,14 @@ class DeviceCost:
     backward_comm_ms: float
     memory_bytes: int
     num_columns: int
+    #: Of the gradients of replicated tables.
+    all_reduce_ms: float = 0.0
 
     @property
     def total_ms(self) -> float:
-        """Computation and both all-to-alls."""
-        return self.compute_ms + self.forward_comm_ms + self.backward_comm_ms
+        """Computation, the all-reduce and both all-to-alls."""
+        before_forward_ms = self.compute_ms + self.all_reduce_ms
+        return before_forward_ms + self.forward_comm_ms + self.backward_comm_ms
 
 
 @dataclass(frozen=True)
@@ -293,6 +314,8 @@ class Plan:
     search: Mapping[str, Any] = field(default_factory=dict)
     #: Reasons to trust the prediction less, a sentence each.
     warnings: Sequence[str] = ()
+    #: Names of the tables that are whole on every device and have no shard.
+    replicated_tables: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as in a plan file."""
@@ -301,6 +324,8 @@ class Plan:
             "task": one_of(Task, self.task, "task"),
             "shards": [_content(shard) for shard in list_of(Shard, self.shards, "shards")],
         }
+        if self.replicated_tables:
+            content["replicated_tables"] = list(self.replicated_tables)
         predicted: Any = self.predicted
         if isinstance(predicted, PlanCost):
             devices = list_of(DeviceCost, predicted.devices, "predicted.devices")
@@ -335,6 +360,7 @@ class Plan:
             model=content.get("model", {}),
             search=content.get("search", {}),
             warnings=content.get("warnings", []),
+            replicated_tables=content.get("replicated_tables", []),
         )
 
     @staticmethod
@@ -367,8 +393,9 @@ def plan_text(plan: PlanLike) -> str:
 
 
 def _content(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, or of a dict that stands for one."""
-    return dict(value if isinstance(value, Mapping) else value.__dict__)
+    """The fields of a dataclass, or of a dict that stands for one, but those that are None."""
+    content = value if isinstance(value, Mapping) else value.__dict__
+    return {name: each for name, each in content.items() if each is not None}
 
 
 def _part(value: Any, name: str) -> Any:

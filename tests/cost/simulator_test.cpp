@@ -64,6 +64,7 @@ class ScriptedCommunication : public CommunicationCostModel {
                 std::span<double> backward_ms) const override {
     std::copy(backward_ms_.begin(), backward_ms_.end(), backward_ms.begin());
   }
+  double all_reduce_ms(const Topology&, double bytes) const override { return bytes * 1e-3; }
   std::vector<std::string> outside_range(const Task&) const override { return {}; }
 
   mutable std::vector<double> seen_columns;
@@ -149,6 +150,50 @@ TEST(Simulator, TakesMeasuredComputationCosts) {
   EXPECT_EQ(cost.devices[0].total_ms(), 11.5);
   EXPECT_EQ(cost.cost_ms, 21.25);
   EXPECT_EQ(cost.devices[1].memory_bytes, 100 * 20);
+}
+
+TEST(Simulator, SlicesSendAllTheirColumnsAndHaveTheirShareOfTheLookups) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{0.0, 0.0}, std::vector{0.0, 0.0});
+  const Simulator simulator(two_tables(2), std::make_shared<FusingCompute>(), communication);
+  const PlanCost cost = simulator.cost({{{0, 0, 8, 0}, {1, 0, 4, 0, 0, 25}, {1, 0, 4, 1, 25, 75}}});
+  EXPECT_EQ(cost.devices[0].num_columns, 12);
+  EXPECT_EQ(cost.devices[1].num_columns, 4);
+  EXPECT_EQ(cost.devices[0].memory_bytes, 10 * (8 * 4 + 4) + 25 * (4 * 4 + 4));
+  EXPECT_EQ(cost.devices[1].memory_bytes, 75 * (4 * 4 + 4));
+
+  // Twice the batch in a slice of half the rows: as many lookups, in half as many rows.
+  Task task = two_tables(2);
+  const PlanCost whole = analytic(task).cost({{{0, 0, 8, 0}, {1, 0, 4, 1}}});
+  const PlanCost halves =
+      analytic(task).cost({{{0, 0, 8, 0}, {1, 0, 4, 1, 0, 50}, {1, 0, 4, 0, 50, 50}}});
+  EXPECT_LT(halves.devices[1].compute_ms, whole.devices[1].compute_ms);
+  EXPECT_GT(halves.devices[0].compute_ms, whole.devices[0].compute_ms);
+}
+
+TEST(Simulator, ReplicatedTablesCostEveryDeviceItsShareOfTheBatchAndTheAllReduce) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{1.0, 2.0}, std::vector{0.5, 0.25});
+  const Simulator simulator(two_tables(2), std::make_shared<FusingCompute>(), communication);
+  const PlanCost cost = simulator.cost({{{0, 0, 8, 0}}, {1}});
+  // 100 rows of 4 columns in fp32, at a microsecond a byte.
+  EXPECT_DOUBLE_EQ(cost.devices[0].all_reduce_ms, 1.6);
+  EXPECT_DOUBLE_EQ(cost.devices[1].all_reduce_ms, 1.6);
+  EXPECT_EQ(cost.devices[0].compute_ms, 12.0);  // two operators
+  EXPECT_EQ(cost.devices[1].compute_ms, 4.0);
+  EXPECT_EQ(cost.devices[0].num_columns, 8);
+  EXPECT_EQ(cost.devices[1].num_columns, 0);
+  EXPECT_DOUBLE_EQ(cost.devices[0].total_ms(), 12.0 + 1.6 + 1.0 + 0.5);
+  EXPECT_THAT(communication->seen_start_ms, testing::ElementsAre(7.0, 0.0));
+  EXPECT_EQ(cost.devices[1].memory_bytes, 100 * (4 * 4 + 4));
+
+  // Half of the batch each: half the lookups.
+  const Task task = two_tables(2);
+  const double alone = analytic(task).cost({{{0, 0, 8, 0}, {1, 0, 4, 1}}}).devices[1].compute_ms;
+  const double copy = analytic(task).replica_cost(std::vector{1}).compute_ms;
+  EXPECT_LT(copy, alone);
+  EXPECT_EQ(analytic(task).replica_cost({}).compute_ms, 0.0);
+  EXPECT_EQ(replica_batch_size(task), 32);
 }
 
 /// Two members, of which the second finds everything half as expensive again.

@@ -39,6 +39,10 @@ inline IndexDistribution arbitrary_distribution(std::int64_t num_embeddings) {
   return distribution;
 }
 
+inline Cuts arbitrary_cuts() {
+  return {*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()};
+}
+
 inline Table arbitrary_table(std::string name) {
   Table table;
   table.name = std::move(name);
@@ -58,6 +62,8 @@ inline Table arbitrary_table(std::string name) {
   }
   if (*rc::gen::arbitrary<bool>()) {
     table.min_shard_columns = *rc::gen::inRange<std::int64_t>(0, kMaxEmbeddingDim + 1);
+    table.min_shard_rows = *rc::gen::inRange<std::int64_t>(0, kMaxEmbeddings + 1);
+    table.allow = arbitrary_cuts();
     table.extra_bytes_per_shard = *rc::gen::inRange<std::int64_t>(0, kMaxExtraBytes + 1);
     table.extra_bytes_per_column = *rc::gen::inRange<std::int64_t>(0, kMaxExtraBytes + 1);
     table.num_features = *rc::gen::inRange<std::int64_t>(1, kMaxFeatures + 1);
@@ -87,6 +93,7 @@ inline Task arbitrary_task() {
     task.tables.push_back(arbitrary_table(fmt::format("t{}{}", i, suffix)));
   }
   task.topology = arbitrary_topology();
+  if (*rc::gen::arbitrary<bool>()) task.allow = arbitrary_cuts();
   return task;
 }
 
@@ -118,6 +125,8 @@ inline void expect_same(const Table& a, const Table& b) {
   ASSERT_EQ(a.index_distribution.has_value(), b.index_distribution.has_value());
   if (a.index_distribution) expect_same(*a.index_distribution, *b.index_distribution);
   EXPECT_EQ(a.min_shard_columns, b.min_shard_columns);
+  EXPECT_EQ(a.min_shard_rows, b.min_shard_rows);
+  EXPECT_EQ(a.allow, b.allow);
   EXPECT_EQ(a.extra_bytes_per_shard, b.extra_bytes_per_shard);
   EXPECT_EQ(a.extra_bytes_per_column, b.extra_bytes_per_column);
   EXPECT_EQ(a.num_features, b.num_features);
@@ -128,6 +137,7 @@ inline void expect_same(const Task& a, const Task& b) {
   EXPECT_EQ(a.optimizer, b.optimizer);
   ASSERT_EQ(a.tables.size(), b.tables.size());
   for (std::size_t i = 0; i < a.tables.size(); ++i) expect_same(a.tables[i], b.tables[i]);
+  EXPECT_EQ(a.allow, b.allow);
   EXPECT_EQ(a.topology.world_size, b.topology.world_size);
   EXPECT_EQ(a.topology.local_world_size, b.topology.local_world_size);
   EXPECT_EQ(a.topology.memory_bytes, b.topology.memory_bytes);
@@ -139,6 +149,7 @@ inline void expect_same(const PlanCost& a, const PlanCost& b) {
   ASSERT_EQ(a.devices.size(), b.devices.size());
   for (std::size_t i = 0; i < a.devices.size(); ++i) {
     expect_same_bits(a.devices[i].compute_ms, b.devices[i].compute_ms);
+    expect_same_bits(a.devices[i].all_reduce_ms, b.devices[i].all_reduce_ms);
     expect_same_bits(a.devices[i].forward_comm_ms, b.devices[i].forward_comm_ms);
     expect_same_bits(a.devices[i].backward_comm_ms, b.devices[i].backward_comm_ms);
     EXPECT_EQ(a.devices[i].memory_bytes, b.devices[i].memory_bytes);

@@ -30,6 +30,7 @@ PlanDocument golden_plan() {
 void expect_same(const PlanDocument& a, const PlanDocument& b) {
   expect_same(a.task, b.task);
   EXPECT_EQ(a.plan.shards, b.plan.shards);
+  EXPECT_EQ(a.plan.replicated_tables, b.plan.replicated_tables);
   ASSERT_EQ(a.predicted.has_value(), b.predicted.has_value());
   if (a.predicted) expect_same(*a.predicted, *b.predicted);
   EXPECT_EQ(a.model, b.model);
@@ -63,6 +64,10 @@ TEST(PlanIo, RefusesToWriteShardsOfUnknownTables) {
   document.plan.shards[1].table = 2;
   EXPECT_EQ(input_error([&] { (void)plan_text(document); }),
             "shards[1].table: expected an index below 2, got 2");
+  document = golden_plan();
+  document.plan.replicated_tables = {0, -1};
+  EXPECT_EQ(input_error([&] { (void)plan_text(document); }),
+            "replicated_tables[1]: expected an index below 2, got -1");
 }
 
 RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
@@ -73,13 +78,21 @@ RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
     document.plan.shards.push_back(
         {*rc::gen::inRange(0, num_tables), *rc::gen::arbitrary<std::int64_t>(),
          *rc::gen::arbitrary<std::int64_t>(), *rc::gen::inRange(-5, 100'000)});
+    if (*rc::gen::arbitrary<bool>()) {
+      document.plan.shards.back().row_offset = *rc::gen::arbitrary<std::int64_t>();
+      document.plan.shards.back().num_rows = *rc::gen::inRange<std::int64_t>(1, kMaxEmbeddings + 1);
+    }
+  }
+  for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+    document.plan.replicated_tables.push_back(*rc::gen::inRange(0, num_tables));
   }
   if (*rc::gen::arbitrary<bool>()) {
     document.predicted.emplace();
     document.predicted->cost_ms = arbitrary_share();
     for (int device = 0; device < document.task.topology.world_size; ++device) {
       document.predicted->devices.push_back({arbitrary_share(), 1e300 * arbitrary_share(), 0.0,
-                                             *rc::gen::inRange<std::int64_t>(0, 1L << 60), device});
+                                             *rc::gen::inRange<std::int64_t>(0, 1L << 60), device,
+                                             *rc::gen::element(0.0, arbitrary_share())});
     }
   }
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
@@ -115,8 +128,8 @@ const Malformed kMalformed[] = {
     {"\"embedding_dim\": 8", "\"embedding_dim\": \"8\"",
      "f: task.tables[0].embedding_dim: expected an integer, got \"8\""},
     {"\"model\": {", "\"models\": {},\n\"model\": {",
-     "f: expected no fields but format, task, shards, predicted, model, search, warnings, got "
-     "\"models\""},
+     "f: expected no fields but format, task, shards, replicated_tables, predicted, model, search, "
+     "warnings, got \"models\""},
     {"\"table\": \"a\", \"column_offset\": 4", "\"table\": \"b\", \"column_offset\": 4",
      "f: shards[1].table: expected the name of a table of the task, got \"b\""},
     {"\"table\": \"a\", \"column_offset\": 4", "\"table\": 0, \"column_offset\": 4",
@@ -127,8 +140,20 @@ const Malformed kMalformed[] = {
     {"\"column_offset\": 4, ", "",
      "f: shards[1].column_offset: expected this required field, got nothing"},
     {"\"device\": 1", "\"device\": 1, \"row_offset\": 0",
-     "f: shards[1]: expected no fields but table, column_offset, num_columns, device, got "
-     "\"row_offset\""},
+     "f: shards[1]: expected row_offset and num_rows, or neither, got row_offset"},
+    {"\"device\": 1", "\"device\": 1, \"num_rows\": 2",
+     "f: shards[1]: expected row_offset and num_rows, or neither, got num_rows"},
+    {"\"device\": 1", "\"device\": 1, \"row_offset\": 0, \"num_rows\": 0",
+     "f: shards[1].num_rows: expected an integer between 1 and 4398046511104, got 0"},
+    {"\"device\": 1", "\"device\": 1, \"rows\": 0",
+     "f: shards[1]: expected no fields but table, row_offset, num_rows, column_offset, "
+     "num_columns, device, got \"rows\""},
+    {"\"model\": {", "\"replicated_tables\": [\"a\", \"c\"],\n\"model\": {",
+     "f: replicated_tables[1]: expected the name of a table of the task, got \"c\""},
+    {"\"compute_ms\": 1, \"forward_comm_ms\": 1",
+     "\"all_reduce_ms\": -1, \"compute_ms\": 1, "
+     "\"forward_comm_ms\": 1",
+     "f: predicted.devices[1].all_reduce_ms: expected milliseconds of at least 0, got -1"},
     {"\"device\": 1", "\"device\": 4294967296",
      "f: shards[1].device: expected an integer between -2147483647 and 2147483647, got "
      "4294967296"},
@@ -157,6 +182,18 @@ TEST(PlanIo, RefusesMalformedFiles) {
     const std::string text = replaced(kValid, variant.from, variant.to);
     EXPECT_EQ(input_error([&] { (void)parse_plan(text, "f"); }), variant.message);
   }
+}
+
+TEST(PlanIo, RectanglesAndReplicatedTables) {
+  const std::string text = replaced(
+      replaced(kValid, "\"table\": \"a\", \"column_offset\": 4",
+               "\"table\": \"a\", \"row_offset\": 3, \"num_rows\": 7, \"column_offset\": 4"),
+      "\"model\": {", "\"replicated_tables\": [\"a\"],\n\"model\": {");
+  const PlanDocument document = parse_plan(text, "f");
+  EXPECT_EQ(document.plan.shards[0], (Shard{0, 0, 4, 0}));
+  EXPECT_EQ(document.plan.shards[1], (Shard{0, 4, 5, 1, 3, 7}));
+  EXPECT_EQ(document.plan.replicated_tables, std::vector<int>{0});
+  EXPECT_EQ(document.predicted->devices[0].all_reduce_ms, 0.0);
 }
 
 TEST(PlanIo, PredictionModelAndSearchAreOptional) {

@@ -103,22 +103,30 @@ const Malformed kMalformed[] = {
     {"\"batch_size\": 64", "\"batch_size\": 64, \"batch_size\": 65",
      "f: batch_size: expected this field once, got it more than once"},
     {"\"batch_size\": 64", "\"batch_size\": 64, \"batchsize\": 65",
-     "f: expected no fields but format, batch_size, optimizer, tables, topology, got "
+     "f: expected no fields but format, batch_size, optimizer, tables, topology, allow, got "
      "\"batchsize\""},
     {"\"sgd\"", "\"adam\"", "f: optimizer: expected \"sgd\" or \"rowwise_adagrad\", got \"adam\""},
     {"\"tables\"", "\"tablets\"",
-     "f: expected no fields but format, batch_size, optimizer, tables, topology, got \"tablets\""},
+     "f: expected no fields but format, batch_size, optimizer, tables, topology, allow, got "
+     "\"tablets\""},
     {"\"name\": \"a\"", "\"name\": \"b\"",
      "f: tables[1].name: expected a name not used before, got \"b\", also the name of tables[0]"},
     {"\"name\": \"a\"", "\"name\": \"\"",
      "f: tables[0].name: expected a name that is not empty, got \"\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"allow\": [\"rows\", \"pages\"]",
+     "f: tables[1].allow[1]: expected \"columns\", \"rows\" or \"replicas\", got \"pages\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"allow\": [\"rows\", \"rows\"]",
+     "f: tables[1].allow[1]: expected each cut once, got \"rows\" again"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"min_shard_rows\": -1",
+     "f: tables[1].min_shard_rows: expected an integer between 0 and 4398046511104, got -1"},
     {"\"name\": \"a\"", "\"name\": null", "f: tables[0].name: expected a string, got null"},
     {"\"embedding_dim\": 16, ", "",
      "f: tables[1].embedding_dim: expected this required field, got nothing"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"dim\": 16",
      "f: tables[1]: expected no fields but name, num_embeddings, embedding_dim, pooling_factor, "
      "data_type, reuse_histogram, index_distribution, min_shard_columns, "
-     "extra_bytes_per_shard, extra_bytes_per_column, num_features, got \"dim\""},
+     "min_shard_rows, allow, extra_bytes_per_shard, extra_bytes_per_column, num_features, got "
+     "\"dim\""},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"num_features\": 0",
      "f: tables[1].num_features: expected an integer between 1 and 1024, got 0"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 65537",
@@ -192,7 +200,7 @@ const Malformed kMalformed[] = {
     {"[1, 2, 3, 4]", "1, \"interconnect\": 5",
      "f: topology.interconnect: expected a string, got 5"},
     {"\"topology\": {", "\"topology\": [], \"x\": {",
-     "f: expected no fields but format, batch_size, optimizer, tables, topology, got \"x\""},
+     "f: expected no fields but format, batch_size, optimizer, tables, topology, allow, got \"x\""},
 };
 
 TEST(TaskIo, RefusesMalformedFiles) {

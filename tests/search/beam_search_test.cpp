@@ -142,6 +142,9 @@ class Unbounded final : public CommunicationCostModel {
                 std::span<double> backward_ms) const override {
     model_.backward(topology, batch_size, columns, backward_ms);
   }
+  double all_reduce_ms(const Topology& topology, double bytes) const override {
+    return model_.all_reduce_ms(topology, bytes);
+  }
   double floor_ms(const Topology&, std::int64_t, double) const override { return -kInfinity; }
   double least_cost_ms(const Topology&, std::int64_t, std::span<const double>,
                        std::span<const double>) const override {
@@ -314,6 +317,7 @@ class ConstantCommunication : public CommunicationCostModel {
                 std::span<double> backward_ms) const override {
     std::fill(backward_ms.begin(), backward_ms.end(), ms_);
   }
+  double all_reduce_ms(const Topology&, double) const override { return ms_; }
   double floor_ms(const Topology&, std::int64_t, double) const override { return 2.0 * ms_; }
   std::vector<std::string> outside_range(const Task&) const override { return {}; }
 

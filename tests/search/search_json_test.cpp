@@ -55,7 +55,8 @@ TEST(SearchJson, LimitsOfSeedAndTimeAreReadBackExactly) {
 TEST(SearchJson, OptionsGoByTheirLongNames) {
   EXPECT_EQ(to_line(to_json(PlannerOptions{})),
             R"({"steps": 0, "time_limit": "1s", "improvement": "thorough", )"
-            R"("pessimism": 0.5, "least_gain": 0.01, "seed": 0, "threads": 0})");
+            R"("pessimism": 0.5, "least_gain": 0.01, "cuts": ["columns"], "seed": 0, )"
+            R"("threads": 0})");
 }
 
 /// The message about the default options with one field set to another value.
@@ -74,6 +75,10 @@ std::string refusal(const char* field, const Json& value) {
 
 TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("steps", 7), "read");
+  EXPECT_EQ(refusal("cuts", Json::Array{}), "read");
+  EXPECT_EQ(refusal("cuts", Json::Array{"rows", "pages"}),
+            "plan.json: options.cuts[1]: expected \"columns\", \"rows\" or \"replicas\", got "
+            "\"pages\"");
   EXPECT_EQ(refusal("steps", -1), "plan.json: options.steps: expected 0 or more, got -1");
   EXPECT_EQ(refusal("steps", 1.5),
             "plan.json: options.steps: expected an integer (no fraction, no exponent, at most 64 "

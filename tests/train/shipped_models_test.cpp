@@ -66,6 +66,7 @@ TEST_P(ShippedModels, HaveTheHashOfTheirData) {
 
 INSTANTIATE_TEST_SUITE_P(Models, ShippedModels,
                          testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
+                                         ShippedModel{"cpu-epyc-2core", {"compute/cpu-epyc-2core"}},
                                          ShippedModel{"fbgemm-cpu-xeon",
                                                       {"compute/fbgemm-cpu-xeon"}},
                                          ShippedModel{"all-to-all", {"communication/simulated"}}),

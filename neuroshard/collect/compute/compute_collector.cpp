@@ -16,12 +16,12 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/measure_sets.h"
+#include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
-#include "neuroshard/workload/reuse/row_slice.h"
 
 namespace neuroshard {
 
@@ -206,7 +206,7 @@ class OpenSamples {
                  random_for_batches(collection.seed, sample.id),
                  collection.batch_size,
                  collection.optimizer};
-    resolve_slices(sample, set);
+    resolve_slices(set, sample.tables);
     return set;
   }
 
@@ -214,19 +214,6 @@ class OpenSamples {
   Sample take(std::int64_t set_id) { return std::move(in_flight_.extract(set_id).mapped()); }
 
  private:
-  /// Backends know whole tables only.
-  static void resolve_slices(Sample& sample, PieceSet& set) {
-    const auto is_slice = [](const Piece& piece) { return piece.row_share < 1.0; };
-    if (std::none_of(set.pieces.begin(), set.pieces.end(), is_slice)) return;
-    for (Piece& piece : set.pieces) {
-      const Table& table = set.table_of(piece);
-      sample.tables.push_back(row_slice(table, set.batch_size, piece.row_share));
-      piece = {static_cast<int>(sample.tables.size()) - 1, piece.num_columns};
-    }
-    set.tables = sample.tables;
-    set.has_own_tables = true;
-  }
-
   static constexpr int kFileShift = 40;  ///< beyond any number of samples
 
   std::span<const std::unique_ptr<OpenFile>> files_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neuroshard/cost/communication/link_schedule.h"
+#include "neuroshard/cost/communication/ring_all_reduce.h"
 
 namespace neuroshard {
 
@@ -31,6 +32,10 @@ void AnalyticCommunicationModel::backward(const Topology& topology, std::int64_t
   static thread_local std::vector<double> together;
   together.assign(columns.size(), 0.0);
   thread_link_schedule(interconnect_, topology, batch_size).ends(columns, together, backward_ms);
+}
+
+double AnalyticCommunicationModel::all_reduce_ms(const Topology& topology, double bytes) const {
+  return ring_all_reduce_ms(interconnect_, topology, bytes);
 }
 
 double AnalyticCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,

@@ -28,6 +28,7 @@ class AnalyticCommunicationModel : public CommunicationCostModel {
                std::span<const double> start_ms, std::span<double> forward_ms) const override;
   void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                 std::span<double> backward_ms) const override;
+  [[nodiscard]] double all_reduce_ms(const Topology& topology, double bytes) const override;
   /// Twice the time that the device's own messages take on its links.
   [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
                                 double columns) const override;

@@ -37,6 +37,10 @@ class CommunicationCostModel {
   virtual void backward(const Topology& topology, std::int64_t batch_size,
                         std::span<const double> columns, std::span<double> backward_ms) const = 0;
 
+  /// All-reduce of `bytes` on each device, which all enter at the same time [ms]: the gradients of
+  /// replicated tables.
+  [[nodiscard]] virtual double all_reduce_ms(const Topology& topology, double bytes) const = 0;
+
   /// Lower bound on the cost of forward and backward together of a device with `columns` columns
   /// [ms], whatever the others hold and whenever they start: convex in `columns` and never falling.
   /// 0 if the model gives no such bound.

@@ -7,6 +7,7 @@
 #include <cassert>
 
 #include "neuroshard/cost/communication/link_schedule.h"
+#include "neuroshard/cost/communication/ring_all_reduce.h"
 #include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
@@ -112,6 +113,10 @@ void NeuralCommunicationModel::backward(const Topology& topology, std::int64_t b
   const double rest = is_known(topology) ? mixed(ends, weights(topology, AllToAll::backward))
                                          : ends.rests_ms.front();
   for (std::size_t d = 0; d < columns.size(); ++d) backward_ms[d] = ends.shares[d] * rest;
+}
+
+double NeuralCommunicationModel::all_reduce_ms(const Topology& topology, double bytes) const {
+  return ring_all_reduce_ms(cluster().interconnect, topology, bytes);
 }
 
 double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,

@@ -10,17 +10,21 @@
 
 namespace neuroshard {
 
+TableStatistics table_statistics(const Table& table, std::int64_t batch_size) {
+  return {.num_embeddings = table.num_embeddings,
+          .pooling_factor = table.pooling_factor,
+          .data_type = table.data_type,
+          .reuse_histogram = reuse_histogram(table, batch_size),
+          .num_features = table.num_features,
+          .distinct_rows = reuse_statistics(table, batch_size).distinct_rows,
+          .hottest_row_share = hottest_row_share(table, batch_size)};
+}
+
 std::vector<TableStatistics> table_statistics(const Task& task) {
   std::vector<TableStatistics> statistics;
   statistics.reserve(task.tables.size());
   for (const Table& table : task.tables) {
-    statistics.push_back({.num_embeddings = table.num_embeddings,
-                          .pooling_factor = table.pooling_factor,
-                          .data_type = table.data_type,
-                          .reuse_histogram = reuse_histogram(table, task.batch_size),
-                          .num_features = table.num_features,
-                          .distinct_rows = reuse_statistics(table, task.batch_size).distinct_rows,
-                          .hottest_row_share = hottest_row_share(table, task.batch_size)});
+    statistics.push_back(table_statistics(table, task.batch_size));
   }
   return statistics;
 }

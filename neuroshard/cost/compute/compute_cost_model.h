@@ -41,7 +41,11 @@ struct OperatorSettings {
   double grid = kStateGrid;
 };
 
-/// Statistics of every table of the task (closed form where a distribution is given).
+/// Statistics of a table, in closed form where a distribution is given. A reuse histogram is taken
+/// as it is, whatever batch size it was measured for.
+[[nodiscard]] TableStatistics table_statistics(const Table& table, std::int64_t batch_size);
+
+/// Statistics of every table of the task.
 [[nodiscard]] std::vector<TableStatistics> table_statistics(const Task& task);
 
 /// Every model is a function of a **sum**: each piece is encoded once into a contribution, a

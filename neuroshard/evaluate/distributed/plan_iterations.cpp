@@ -101,6 +101,14 @@ PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
                                fmt::format("{} processes, one per device of the plan", world_size),
                                fmt::format("{}", transport.size()));
   }
+  const auto slices = std::count_if(plan.shards.begin(), plan.shards.end(),
+                                    [](const Shard& shard) { return !shard.has_all_rows(); });
+  if (slices > 0 || !plan.replicated_tables.empty()) {
+    throw CollectiveInputError(
+        "plan", "a plan that cuts columns alone, as processes do not add partial sums",
+        fmt::format("{} slices of rows and {} replicated tables", slices,
+                    plan.replicated_tables.size()));
+  }
   Device device(task, plan, backend, seed, transport);
   RepeatedTiming slowest(repetitions);
   History history;

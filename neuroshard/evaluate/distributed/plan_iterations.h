@@ -16,7 +16,8 @@ namespace neuroshard {
 /// An iteration begins after a barrier, when the gradients leave for the tables' devices, and ends
 /// when the next batch's pooled embeddings have arrived: the order in which the cost is defined.
 /// The messages have the right size and arbitrary content. Process 0 gets the result; that of the
-/// others is empty. Throws InputError unless there are as many processes as devices.
+/// others is empty. Throws InputError unless there are as many processes as devices, and for a plan
+/// with slices of rows or replicated tables.
 [[nodiscard]] PlanIterations run_plan_iterations(
     const Task& task, const ShardingPlan& plan, ComputeBackend& backend,
     const RepetitionOptions& repetitions, std::uint64_t seed, Transport& transport,

@@ -1,4 +1,4 @@
-// Beam search over column cuts.
+// Beam search over cuts of columns and rows.
 #include "neuroshard/search/beam/beam_search.h"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/random.h"
@@ -156,11 +157,12 @@ class Search {
   struct Candidate {
     PieceList pieces;
     const BeamState* parent = nullptr;
+    bool same_columns = true;  ///< in all, as the parent
   };
 
   /// Where the parent's search placed the first pieces, which both lists share.
   static std::span<const int> known_of(const Candidate& candidate) {
-    if (candidate.parent == nullptr) return {};
+    if (candidate.parent == nullptr || !candidate.same_columns) return {};
     const PieceList& theirs = candidate.parent->pieces;
     const auto common = std::mismatch(candidate.pieces.begin(), candidate.pieces.end(),
                                       theirs.begin(), theirs.end())
@@ -194,12 +196,18 @@ class Search {
     return states;
   }
 
+  bool can_halve_rows(PieceType piece) const {
+    return options_.rows && catalog_.can_halve_rows(piece);
+  }
+
   /// Positions of the pieces to halve: the N largest and the N costliest, one of equal pieces.
   std::vector<std::size_t> candidates(const PieceList& pieces) const {
     std::vector<std::size_t> distinct;
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const bool repeated = i > 0 && pieces[i] == pieces[i - 1];
-      if (!repeated && catalog_.can_halve(pieces[i])) distinct.push_back(i);
+      if (repeated) continue;
+      if (catalog_.can_halve(pieces[i]) || can_halve_rows(pieces[i]))
+        distinct.push_back(i);
     }
     const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
     // The list is in the order of falling cost already.
@@ -215,16 +223,21 @@ class Search {
     return chosen;
   }
 
-  PieceList with_halves(const PieceList& pieces, std::size_t position) {
-    const auto [wide, narrow] = catalog_.halves(pieces[position]);
+  /// The list with a piece and, of a slice, the others of its columns replaced by twice as many.
+  PieceList with_halves(const PieceList& pieces, std::size_t position,
+                        std::pair<PieceType, PieceType> halves) const {
+    const int slices = catalog_.num_slices(pieces[position]);
     PieceList result;
-    result.reserve(pieces.size() + 1);
+    result.reserve(pieces.size() + static_cast<std::size_t>(slices));
     const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
+    // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
+    const std::size_t end = position + static_cast<std::size_t>(slices);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (i != position) result.push_back(pieces[i]);
+      if (i < position || i >= end) result.push_back(pieces[i]);
     }
-    for (const PieceType half : {wide, narrow}) {
-      result.insert(std::upper_bound(result.begin(), result.end(), half, first), half);
+    for (const PieceType half : {halves.first, halves.second}) {
+      result.insert(std::upper_bound(result.begin(), result.end(), half, first),
+                    static_cast<std::size_t>(slices), half);
     }
     return result;
   }
@@ -233,7 +246,14 @@ class Search {
     std::vector<Candidate> lists;
     for (const BeamState& state : beam) {
       for (const std::size_t position : candidates(state.pieces)) {
-        lists.push_back({with_halves(state.pieces, position), &state});
+        const PieceType piece = state.pieces[position];
+        if (catalog_.can_halve(piece)) {
+          lists.push_back({with_halves(state.pieces, position, catalog_.halves(piece)), &state});
+        }
+        if (can_halve_rows(piece)) {
+          const PieceType half = catalog_.row_half(piece);
+          lists.push_back({with_halves(state.pieces, position, {half, half}), &state, false});
+        }
       }
     }
     return placed(std::move(lists));
@@ -291,19 +311,52 @@ class Search {
     return result;
   }
 
-  /// Gives the pieces of each table their columns, one after the other.
+  /// Gives the pieces of each table their columns, one after the other; the slices of the same
+  /// columns their rows likewise.
   ShardingPlan to_plan(const BeamState& state) const {
     std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
     ShardingPlan plan;
-    for (std::size_t i = 0; i < state.pieces.size(); ++i) {
+    for (std::size_t i = 0; i < state.pieces.size();) {
       const PieceType piece = state.pieces[i];
+      const int table = catalog_.table(piece);
       const std::int64_t columns = catalog_.num_columns(piece);
-      std::int64_t& offset = next_column[catalog_.table(piece)];
-      plan.shards.push_back({catalog_.table(piece), offset, columns, state.placement.devices[i]});
-      offset += columns;
+      const auto slices = static_cast<std::size_t>(catalog_.num_slices(piece));
+      std::vector<int> devices(
+          state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i),
+          state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i + slices));
+      add_strip(table, next_column[table], columns, std::move(devices), plan);
+      next_column[table] += columns;
+      i += slices;
     }
     sort_shards(plan);
     return plan;
+  }
+
+  /// Columns of a table, of which each of `devices` has an equal slice of rows; those of one device
+  /// are one shard.
+  void add_strip(int table, std::int64_t column_offset, std::int64_t num_columns,
+                 std::vector<int> devices, ShardingPlan& plan) const {
+    if (devices.size() == 1) {
+      plan.shards.push_back({table, column_offset, num_columns, devices.front()});
+      return;
+    }
+    const auto slices = static_cast<std::int64_t>(devices.size());
+    const std::int64_t rows = simulator_.task().tables[table].num_embeddings;
+    const auto first_row = [&](std::int64_t slice) {
+      return slice * (rows / slices) + std::min(slice, rows % slices);
+    };
+    std::sort(devices.begin(), devices.end());
+    for (std::int64_t slice = 0; slice < slices;) {
+      std::int64_t end = slice + 1;
+      while (end < slices && devices[end] == devices[slice]) ++end;
+      Shard shard{table, column_offset, num_columns, devices[slice]};
+      if (end - slice < slices) {
+        shard.row_offset = first_row(slice);
+        shard.num_rows = first_row(end) - first_row(slice);
+      }
+      plan.shards.push_back(shard);
+      slice = end;
+    }
   }
 
   const Simulator& simulator_;

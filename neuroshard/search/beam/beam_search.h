@@ -14,6 +14,7 @@ struct BeamSearchOptions {
   int num_candidates = 10;  ///< largest and costliest pieces that are halved, each; the paper's N
   int beam_width = 3;       ///< lists of cuts kept from level to level; K
   int num_levels = 10;      ///< most cuts beyond those that memory demands; L
+  bool rows = false;        ///< also halve slices of rows, where tables allow it
   /// Most pieces placed, summed over all lists of all levels: once it is reached, no further level
   /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
   /// below the limit.

@@ -1,0 +1,22 @@
+// Slices of rows resolved.
+#include "neuroshard/collect/compute/resolved_set.h"
+
+#include <algorithm>
+
+#include "neuroshard/workload/reuse/row_slice.h"
+
+namespace neuroshard {
+
+void resolve_slices(PieceSet& set, std::vector<Table>& own_tables) {
+  const auto is_slice = [](const Piece& piece) { return piece.row_share < 1.0; };
+  if (std::none_of(set.pieces.begin(), set.pieces.end(), is_slice)) return;
+  own_tables.clear();
+  for (Piece& piece : set.pieces) {
+    own_tables.push_back(row_slice(set.table_of(piece), set.batch_size, piece.row_share));
+    piece = {static_cast<int>(own_tables.size()) - 1, piece.num_columns};
+  }
+  set.tables = own_tables;
+  set.has_own_tables = true;
+}
+
+}  // namespace neuroshard

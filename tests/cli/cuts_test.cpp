@@ -1,0 +1,97 @@
+// Plans of rectangles and copies from end to end: planned, checked, priced, made again, measured.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "neuroshard/io/json/json_reader.h"
+#include "neuroshard/io/plan_io.h"
+#include "tests/cli/run_cli.h"
+
+namespace neuroshard {
+namespace {
+
+using namespace testing_cli;
+using testing::HasSubstr;
+using testing::Not;
+
+const Arguments kAnalytic{"--model", "analytic-cpu", "--model", "analytic-ethernet-25g"};
+
+/// A table with most of the lookups, and a tiny one.
+const std::string kLopsided = R"({"format": "neuroshard/task/1", "batch_size": 4096,
+"optimizer": "rowwise_adagrad", "tables": [
+  {"name": "hot", "num_embeddings": 100000, "embedding_dim": 32, "pooling_factor": 40},
+  {"name": "tiny", "num_embeddings": 4, "embedding_dim": 32, "pooling_factor": 1}],
+"topology": {"world_size": 4, "local_world_size": 1, "memory_bytes": 1073741824}})";
+
+TEST(Cuts, PlansOfRowsAndCopiesAreCheckedPricedMadeAgainAndMeasured) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  const std::string path = folder.file("plan.json");
+  (void)expect_success(
+      Arguments{"plan", task, "--cuts", "columns,rows,replicas", "--steps", "1000", "-o", path} +
+      kAnalytic);
+  const PlanDocument document = read_plan(path);
+  EXPECT_TRUE(std::any_of(document.plan.shards.begin(), document.plan.shards.end(),
+                          [](const Shard& shard) { return !shard.has_all_rows(); }));
+  EXPECT_EQ(*document.search.find("options")->find("cuts"),
+            Json(Json::Array{"columns", "rows", "replicas"}));
+  EXPECT_EQ(document.search.find("lower_bound_ms"), nullptr);
+  EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
+
+  const std::string priced = expect_success({"price", path});
+  EXPECT_THAT(priced, HasSubstr("100000 rows x 32 columns = "));
+  EXPECT_THAT(priced, Not(HasSubstr("lower bound")));
+  const std::string again = folder.file("again.json");
+  (void)expect_success({"plan", "--like", path, "-o", again});
+  EXPECT_EQ(read_plan(again).plan.shards, document.plan.shards);
+  EXPECT_EQ(read_plan(again).predicted->cost_ms, document.predicted->cost_ms);
+  EXPECT_THAT(expect_success({"evaluate", path, "--arena", "16MiB"}), HasSubstr("measured"));
+}
+
+TEST(Cuts, ReplicatedTablesAreShownAndMeasured) {
+  const CliFolder folder;
+  const std::string plan = folder.write(
+      "plan.json", R"({"format": "neuroshard/plan/1", "task": )" + kLopsided +
+                       R"(, "shards": [{"table": "hot", "column_offset": 0, "num_columns": 32,
+"device": 2}], "replicated_tables": ["tiny"]})");
+  EXPECT_THAT(expect_success({"check", plan}),
+              HasSubstr("valid: 1 shard of 1 table on 4 devices, 1 table on each"));
+  const std::string priced = expect_success(Arguments{"price", plan} + kAnalytic);
+  EXPECT_THAT(priced, HasSubstr("all-reduce ms"));
+  EXPECT_THAT(priced, HasSubstr("on every device: tiny"));
+  const Json measured = parse_json(
+      expect_success(Arguments{"evaluate", plan, "--arena", "16MiB", "--json"} + kAnalytic),
+      "stdout");
+  const JsonReader whole(measured, "stdout");
+  const JsonReader devices = whole.field("devices");
+  ASSERT_EQ(devices.array_size(), 4u);
+  for (std::size_t d = 0; d < 4; ++d) {
+    const JsonReader device = devices.element(d);
+    const JsonReader compute = device.field("measured_compute_ms");
+    const JsonReader all_reduce = device.field("measured_all_reduce_ms");
+    EXPECT_GT(compute.number(), 0.0);
+    EXPECT_GT(all_reduce.number(), 0.0);
+  }
+}
+
+TEST(Cuts, WhatIsWrongIsSaidInALine) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  EXPECT_THAT(run_cli({"plan", task, "--cuts", "rows,pages"}).err,
+              HasSubstr("--cuts: expected none, or some of columns, rows and replicas, got "
+                        "\"pages\""));
+  const std::string gap = folder.write(
+      "gap.json", R"({"format": "neuroshard/plan/1", "task": )" + kLopsided +
+                      R"(, "shards": [{"table": "hot", "row_offset": 0, "num_rows": 99999,
+"column_offset": 0, "num_columns": 32, "device": 2},
+{"table": "tiny", "column_offset": 0, "num_columns": 32, "device": 0}]})");
+  const CommandResult checked = run_cli({"check", gap});
+  EXPECT_EQ(checked.exit_code, 1);
+  EXPECT_THAT(checked.out + checked.err,
+              HasSubstr("table \"hot\": rows 99999 to 99999, columns 0 to 31 are on no device"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,100 @@
+// Plans with slices of rows and replicated tables: valid, never predicted to be dearer than those
+// of columns alone, and only where they are allowed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/search/neuroshard_planner.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::IsEmpty;
+using testing_tasks::arbitrary_compute;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+using testing_tasks::task_of_any_tightness;
+
+constexpr Cuts kAll{};
+constexpr Cuts kColumns{.columns = true, .rows = false, .replicas = false};
+
+PlannerOptions options_with(const Cuts& cuts) {
+  PlannerOptions options;
+  options.cuts = cuts;
+  options.steps = 2'000;
+  return options;
+}
+
+PlanningResult planned(const Simulator& simulator, const Cuts& cuts) {
+  return NeuroShardPlanner().plan(simulator, options_with(cuts));
+}
+
+bool has_slices(const ShardingPlan& plan) {
+  return std::any_of(plan.shards.begin(), plan.shards.end(),
+                     [](const Shard& shard) { return !shard.has_all_rows(); });
+}
+
+TEST(RowsAndReplicas, ATableWithMostOfTheLookupsIsCutIntoSlices) {
+  Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("b", 1'000, 64)},
+                            4, std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  const Simulator simulator = make_simulator(task);
+  const PlanningResult columns = planned(simulator, kColumns);
+  const PlanningResult rows =
+      planned(simulator, {.columns = true, .rows = true, .replicas = false});
+  EXPECT_FALSE(has_slices(columns.plan));
+  EXPECT_TRUE(has_slices(rows.plan));
+  EXPECT_THAT(violations(simulator.task(), rows.plan), IsEmpty());
+  EXPECT_LT(rows.predicted.cost_ms, columns.predicted.cost_ms);
+  EXPECT_EQ(simulator.cost(rows.plan).cost_ms, rows.predicted.cost_ms);
+}
+
+TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
+  Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("tiny", 4, 64)}, 4,
+                            std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  for (const bool by_table : {false, true}) {
+    Task restricted = task;
+    if (by_table) {
+      for (Table& table : restricted.tables) table.allow = kColumns;
+    } else {
+      restricted.allow = kColumns;
+    }
+    const PlanningResult result = planned(make_simulator(restricted), kAll);
+    EXPECT_FALSE(has_slices(result.plan));
+    EXPECT_THAT(result.plan.replicated_tables, IsEmpty());
+    EXPECT_EQ(result.plan.shards, planned(make_simulator(task), kColumns).plan.shards);
+  }
+  const ShardingPlan whole = planned(make_simulator(task), {false, false, false}).plan;
+  EXPECT_EQ(whole.shards.size(), 2u);
+}
+
+RC_GTEST_PROP(RowsAndReplicasProperty, PlansAreValidAndNoDearer, ()) {
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  std::optional<PlanningResult> columns;
+  try {
+    columns = planned(simulator, kColumns);
+  } catch (const InfeasibleError&) {
+  }
+  RC_PRE(columns.has_value());
+  const PlanningResult all = planned(simulator, kAll);
+  RC_ASSERT(violations(simulator.task(), all.plan).empty());
+  RC_ASSERT(simulator.cost(all.plan).cost_ms == all.predicted.cost_ms);
+  // The beam search's plan may be better, and improve less.
+  RC_ASSERT(all.predicted.cost_ms <= columns->predicted.cost_ms * 1.25);
+  PlannerOptions two_threads = options_with(kAll);
+  two_threads.num_threads = 2;
+  PlannerOptions one_thread = options_with(kAll);
+  one_thread.num_threads = 1;
+  RC_ASSERT(NeuroShardPlanner().plan(simulator, two_threads).plan.shards ==
+            NeuroShardPlanner().plan(simulator, one_thread).plan.shards);
+}
+
+}  // namespace
+}  // namespace neuroshard
