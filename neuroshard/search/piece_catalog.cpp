@@ -74,13 +74,15 @@ std::pair<PieceType, PieceType> PieceCatalog::halves(PieceType type) {
           add(facts.table, narrow, facts.num_slices)};
 }
 
-bool PieceCatalog::can_halve_rows(PieceType type) const {
-  const Facts& facts = facts_[type];
+bool PieceCatalog::can_slice(int table, int num_slices) const {
   const Task& task = simulator_.task();
-  const Table& table = task.tables[facts.table];
-  const std::int64_t slices = 2 * static_cast<std::int64_t>(facts.num_slices);
-  return table.allow.rows && slices <= task.topology.world_size &&
-         table.num_embeddings / slices >= std::max<std::int64_t>(table.min_shard_rows, 1);
+  const Table& of = task.tables[table];
+  return of.allow.rows && num_slices <= task.topology.world_size &&
+         of.num_embeddings / num_slices >= std::max<std::int64_t>(of.min_shard_rows, 1);
+}
+
+bool PieceCatalog::can_halve_rows(PieceType type) const {
+  return can_slice(facts_[type].table, 2 * facts_[type].num_slices);
 }
 
 PieceType PieceCatalog::row_half(PieceType type) {

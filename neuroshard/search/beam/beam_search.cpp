@@ -2,6 +2,7 @@
 #include "neuroshard/search/beam/beam_search.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <limits>
 #include <memory>
@@ -99,10 +100,19 @@ class Search {
  private:
   static constexpr std::size_t kTablesWorthThreads = 24;
   static constexpr int kSmallestShareOfDevice = 16;
+  static constexpr int kMostFirstSlices = 16;
+  static constexpr std::array<std::size_t, 8> kFirstSlicedTables{1, 2, 3, 5, 8, 13, 20, 40};
   /// States placed between updates of the costs that the beam keeps: few, as states that it will
   /// not keep need not be priced, but enough for the threads. Which states are priced does not
   /// depend on the number of threads.
   static constexpr std::size_t kStatesBetweenLooks = 16;
+
+  /// A list of pieces, and the one that it was made of by a cut, if any.
+  struct Candidate {
+    PieceList pieces;
+    const BeamState* parent = nullptr;
+    bool same_columns = true;  ///< in all, as the parent
+  };
 
   PieceList sorted(PieceList pieces) const {
     std::sort(pieces.begin(), pieces.end(),
@@ -110,12 +120,14 @@ class Search {
     return pieces;
   }
 
-  /// The tables, halved until no piece is larger than `most_bytes` (or cannot be halved).
-  PieceList halved_to(std::int64_t most_bytes) {
+  /// The tables, in `slices` of rows each (one without it), their columns halved until no piece is
+  /// larger than `most_bytes` (or cannot be halved).
+  PieceList halved_to(std::int64_t most_bytes, const std::vector<int>& slices = {}) {
     PieceList waiting;
     for (std::size_t table = 0; table < simulator_.task().tables.size(); ++table) {
-      waiting.push_back(
-          catalog_.add(static_cast<int>(table), simulator_.task().tables[table].embedding_dim));
+      waiting.push_back(catalog_.add(static_cast<int>(table),
+                                     simulator_.task().tables[table].embedding_dim,
+                                     slices.empty() ? 1 : slices[table]));
     }
     PieceList pieces;
     while (!waiting.empty()) {
@@ -125,10 +137,35 @@ class Search {
         const auto [wide, narrow] = catalog_.halves(piece);
         waiting.insert(waiting.end(), {narrow, wide});
       } else {
-        pieces.push_back(piece);
+        pieces.insert(pieces.end(), static_cast<std::size_t>(catalog_.num_slices(piece)), piece);
       }
     }
     return sorted(std::move(pieces));
+  }
+
+  /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
+  /// most of the lookups may gain nothing before the next ones.
+  std::vector<Candidate> sliced_lists(std::int64_t largest) {
+    const std::vector<Table>& tables = simulator_.task().tables;
+    PieceList whole;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
+    }
+    whole = sorted(std::move(whole));
+    const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
+    std::vector<Candidate> lists;
+    for (int num_slices = 2; num_slices <= most_slices; num_slices *= 2) {
+      std::vector<int> slices(tables.size(), 1);
+      std::size_t ranks = 0;
+      for (const std::size_t count : kFirstSlicedTables) {
+        for (; ranks < std::min(count, whole.size()); ++ranks) {
+          const int table = catalog_.table(whole[ranks]);
+          if (catalog_.can_slice(table, num_slices)) slices[table] = num_slices;
+        }
+        for (const int parts : {1, 4}) lists.push_back({halved_to(largest / parts, slices)});
+      }
+    }
+    return lists;
   }
 
   /// The tables with the cuts only that memory makes necessary. Where the greedy algorithm finds no
@@ -139,6 +176,9 @@ class Search {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
     std::vector<BeamState> states = placed({{halved_to(largest)}});
+    if (options_.rows) {
+      for (BeamState& state : placed(sliced_lists(largest))) states.push_back(std::move(state));
+    }
     if (states.front().placement.feasible()) return states;
     std::vector<Candidate> lists;
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
@@ -152,13 +192,6 @@ class Search {
     for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
     return states;
   }
-
-  /// A list of pieces, and the one that it was made of by a cut, if any.
-  struct Candidate {
-    PieceList pieces;
-    const BeamState* parent = nullptr;
-    bool same_columns = true;  ///< in all, as the parent
-  };
 
   /// Where the parent's search placed the first pieces, which both lists share.
   static std::span<const int> known_of(const Candidate& candidate) {
@@ -206,8 +239,7 @@ class Search {
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const bool repeated = i > 0 && pieces[i] == pieces[i - 1];
       if (repeated) continue;
-      if (catalog_.can_halve(pieces[i]) || can_halve_rows(pieces[i]))
-        distinct.push_back(i);
+      if (catalog_.can_halve(pieces[i]) || can_halve_rows(pieces[i])) distinct.push_back(i);
     }
     const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
     // The list is in the order of falling cost already.
