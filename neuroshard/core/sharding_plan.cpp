@@ -122,7 +122,7 @@ std::vector<std::string> shard_violations(const Task& task, const Shard& shard, 
   }
   for (const std::string& text :
        {column_violation(task, table, shard), row_violation(task, table, shard)}) {
-    if (!text.empty()) found.push_back(place + ": " + text);
+    if (!text.empty()) found.push_back(fmt::format("{}: {}", place, text));
   }
   return found;
 }

@@ -103,25 +103,25 @@ PlanningResult improved_within_slices(const Simulator& simulator, const Sharding
 
 }  // namespace
 
-PlanningResult NeuroShardPlanner::plan(const Simulator& given,
+PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   using Clock = std::chrono::steady_clock;
   validate(options);
   const Clock::time_point start = Clock::now();
   const std::optional<Simulator> restricted =
-      options.cuts.columns ? std::nullopt : std::optional(given.with_cuts(options.cuts));
-  const Simulator& simulator = restricted ? *restricted : given;
-  PlanningResult result = searched(simulator, options_.beam, options);
-  LocalSearchBudget budget = improvement_budget(options, simulator.task().topology.world_size,
+      options.cuts.columns ? std::nullopt : std::optional(simulator.with_cuts(options.cuts));
+  const Simulator& allowed = restricted ? *restricted : simulator;
+  PlanningResult result = searched(allowed, options_.beam, options);
+  LocalSearchBudget budget = improvement_budget(options, allowed.task().topology.world_size,
                                                 result.stats.head_evaluations);
   budget.deadline = deadline_of(options, start);
   const LocalSearchOptions improvement =
       options_.improvement.value_or(local_search_options(options.improvement));
   ThreadPool pool(options.num_threads);
-  PlanningResult improved = improved_within_slices(pessimist(simulator, options.pessimism),
+  PlanningResult improved = improved_within_slices(pessimist(allowed, options.pessimism),
                                                    result.plan, improvement, budget, pool);
   result.stats.stopped_by_clock = budget.deadline && Clock::now() >= *budget.deadline;
-  improved.predicted = simulator.cost(improved.plan);
+  improved.predicted = allowed.cost(improved.plan);
   const double least_gain_ms = options.least_gain * longest_compute_ms(result.predicted);
   if (improved.predicted.cost_ms < result.predicted.cost_ms - least_gain_ms) {
     result.plan = std::move(improved.plan);
