@@ -9,8 +9,8 @@
 # `frontier` twice, into two folders, with time between: the pairs tell the noise.
 #
 # The files of a part are measured together, hundreds of samples at a time: other users of the
-# machine's memory slow it by up to a third for a minute or two, and so all files, and every
-# repetition of a sample, see many such moments.
+# machine's memory slow it for seconds up to minutes, and so all files, and every repetition of a
+# sample, see many such moments.
 set -euo pipefail
 executable=$1
 folder=$2

@@ -1,5 +1,5 @@
-// Plans with slices of rows and replicated tables: valid, never predicted to be dearer than those
-// of columns alone, and only where they are allowed.
+// Plans with slices of rows and replicated tables: valid, never predicted to be dearer than the
+// beam search's of columns alone, and only where they are allowed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -79,15 +79,14 @@ RC_GTEST_PROP(RowsAndReplicasProperty, PlansAreValidAndNoDearer, ()) {
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
   std::optional<PlanningResult> columns;
   try {
-    columns = planned(simulator, kColumns);
+    columns = BeamSearchPlanner().plan(simulator, {});
   } catch (const InfeasibleError&) {
   }
   RC_PRE(columns.has_value());
   const PlanningResult all = planned(simulator, kAll);
   RC_ASSERT(violations(simulator.task(), all.plan).empty());
   RC_ASSERT(simulator.cost(all.plan).cost_ms == all.predicted.cost_ms);
-  // The beam search's plan may be better, and improve less.
-  RC_ASSERT(all.predicted.cost_ms <= columns->predicted.cost_ms * 1.25);
+  RC_ASSERT(all.predicted.cost_ms <= columns->predicted.cost_ms);
   PlannerOptions two_threads = options_with(kAll);
   two_threads.num_threads = 2;
   PlannerOptions one_thread = options_with(kAll);
