@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
@@ -76,9 +77,7 @@ std::pair<PieceType, PieceType> PieceCatalog::halves(PieceType type) {
 
 bool PieceCatalog::can_slice(int table, int num_slices) const {
   const Task& task = simulator_.task();
-  const Table& of = task.tables[table];
-  return of.allow.rows && num_slices <= task.topology.world_size &&
-         of.num_embeddings / num_slices >= std::max<std::int64_t>(of.min_shard_rows, 1);
+  return neuroshard::can_slice(task, task.tables[table], num_slices);
 }
 
 bool PieceCatalog::can_halve_rows(PieceType type) const {

@@ -4,20 +4,52 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
 #include <tuple>
 #include <utility>
 
+#include "neuroshard/search/row_slices.h"
+
 namespace neuroshard {
 
+namespace {
+
+/// Slices that rows are cut into, as far as there are devices.
+constexpr std::array<int, 8> kNumSlices{1, 2, 3, 4, 6, 8, 12, 16};
+
+/// The tables whose rows may be cut that cost most on a device of their own.
+std::vector<int> costliest_tables(const Simulator& simulator, int count) {
+  std::vector<std::pair<double, int>> costs;
+  std::vector<double> contribution(simulator.compute().state_size());
+  const std::vector<Table>& tables = simulator.task().tables;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (!tables[t].allow.rows || tables[t].num_embeddings < 2) continue;
+    simulator.encode(static_cast<int>(t), tables[t].embedding_dim, contribution);
+    costs.emplace_back(-simulator.compute().cost(contribution), static_cast<int>(t));
+  }
+  const std::size_t kept = std::min(costs.size(), static_cast<std::size_t>(count));
+  std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(kept), costs.end());
+  std::vector<int> result;
+  for (std::size_t i = 0; i < kept; ++i) result.push_back(costs[i].second);
+  return result;
+}
+
+}  // namespace
+
 SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan)
-    : slices_(slices_of(plan)),
+    : SlicedTask(simulator, plan, 0) {}
+
+SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices)
+    : slices_(with_choices(slices_of(plan), simulator, num_choices, slicings_)),
       replicated_tables_(plan.replicated_tables),
       simulator_(simulator_of(simulator, plan, slices_)) {
   std::map<std::tuple<int, std::int64_t, std::int64_t>, int> numbers;
   for (std::size_t s = 0; s < slices_.size(); ++s) {
     const Slice& slice = slices_[s];
-    numbers[{slice.table, slice.row_offset, slice.num_rows}] = static_cast<int>(s);
+    // The plan's come first; another way's may be the same rows.
+    numbers.try_emplace({slice.table, slice.row_offset, slice.num_rows}, static_cast<int>(s));
   }
   for (const Shard& shard : plan.shards) {
     const int number = numbers.at({shard.table, shard.row_offset, shard.num_rows});
@@ -42,6 +74,37 @@ std::vector<SlicedTask::Slice> SlicedTask::slices_of(const ShardingPlan& plan) {
     std::sort(of_slice.begin(), of_slice.end(),
               [](const Columns& a, const Columns& b) { return a.offset < b.offset; });
     slices.push_back({table, row_offset, num_rows, std::move(of_slice)});
+  }
+  return slices;
+}
+
+std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slices,
+                                                        const Simulator& simulator, int num_choices,
+                                                        Slicings& slicings) {
+  if (num_choices == 0) return slices;
+  const Task& task = simulator.task();
+  std::vector<Slicing> planned(task.tables.size());  // of each table; empty if it is replicated
+  for (std::size_t s = 0; s < slices.size(); ++s) {
+    planned[slices[s].table].push_back(static_cast<int>(s));
+  }
+  for (const int t : costliest_tables(simulator, num_choices)) {
+    if (planned[t].empty()) continue;
+    const Table& table = task.tables[t];
+    std::vector<Slicing> ways{planned[t]};
+    for (const int num_slices : kNumSlices) {
+      if (!can_slice(task, table, num_slices)) break;
+      const bool is_planned = planned[t].size() == 1 && num_slices == 1;
+      if (is_planned) continue;
+      Slicing way;
+      for (int i = 0; i < num_slices; ++i) {
+        const std::int64_t first = first_row_of_slice(table.num_embeddings, num_slices, i);
+        const std::int64_t end = first_row_of_slice(table.num_embeddings, num_slices, i + 1);
+        way.push_back(static_cast<int>(slices.size()));
+        slices.push_back({t, first, num_slices == 1 ? 0 : end - first, {{0, table.embedding_dim}}});
+      }
+      ways.push_back(std::move(way));
+    }
+    if (ways.size() > 1) slicings.add(std::move(ways));
   }
   return slices;
 }

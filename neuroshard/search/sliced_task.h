@@ -1,11 +1,12 @@
 // The tables that a plan leaves to the search within columns: slices of rows as tables of their
-// own, without those that are on every device.
+// own, without those that are on every device, and other ways of cutting rows.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/improve/slicings.h"
 
 namespace neuroshard {
 
@@ -19,10 +20,17 @@ class SlicedTask {
   /// Keeps what it needs of both. The plan must be valid.
   SlicedTask(const Simulator& simulator, const ShardingPlan& plan);
 
+  /// Likewise; and the rows of the `num_choices` costliest tables that may be cut in rows, in 1, 2,
+  /// 3, 4, 6, ... equal slices, are further tables, of which the given plan has no columns:
+  /// `slicings` says which take the place of which.
+  SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices);
+
   [[nodiscard]] const Simulator& simulator() const { return simulator_; }
+  [[nodiscard]] const Slicings& slicings() const { return slicings_; }
   /// The given plan, in this task.
   [[nodiscard]] const ShardingPlan& plan() const { return plan_; }
-  /// A plan of this task in the original one, in canonical order.
+  /// A plan of this task, with one way of each of the slicings, in the original one, in canonical
+  /// order.
   [[nodiscard]] ShardingPlan original(const ShardingPlan& plan) const;
 
  private:
@@ -38,9 +46,13 @@ class SlicedTask {
   };
 
   static std::vector<Slice> slices_of(const ShardingPlan& plan);
+  /// Adds the slices of other ways of cutting the tables, and to `slicings` which they are.
+  static std::vector<Slice> with_choices(std::vector<Slice> slices, const Simulator& simulator,
+                                         int num_choices, Slicings& slicings);
   [[nodiscard]] static Simulator simulator_of(const Simulator& original, const ShardingPlan& plan,
                                               const std::vector<Slice>& slices);
 
+  Slicings slicings_;
   std::vector<Slice> slices_;
   std::vector<int> replicated_tables_;
   Simulator simulator_;

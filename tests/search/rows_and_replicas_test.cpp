@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "neuroshard/core/error.h"
@@ -35,11 +34,6 @@ PlanningResult planned(const Simulator& simulator, const Cuts& cuts) {
   return NeuroShardPlanner().plan(simulator, options_with(cuts));
 }
 
-bool has_slices(const ShardingPlan& plan) {
-  return std::any_of(plan.shards.begin(), plan.shards.end(),
-                     [](const Shard& shard) { return !shard.has_all_rows(); });
-}
-
 TEST(RowsAndReplicas, ATableWithMostOfTheLookupsIsCutIntoSlices) {
   Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("b", 1'000, 64)},
                             4, std::int64_t{1} << 34);
@@ -48,11 +42,21 @@ TEST(RowsAndReplicas, ATableWithMostOfTheLookupsIsCutIntoSlices) {
   const PlanningResult columns = planned(simulator, kColumns);
   const PlanningResult rows =
       planned(simulator, {.columns = true, .rows = true, .replicas = false});
-  EXPECT_FALSE(has_slices(columns.plan));
-  EXPECT_TRUE(has_slices(rows.plan));
+  EXPECT_FALSE(columns.plan.has_row_slices());
+  EXPECT_TRUE(rows.plan.has_row_slices());
   EXPECT_THAT(violations(simulator.task(), rows.plan), IsEmpty());
   EXPECT_LT(rows.predicted.cost_ms, columns.predicted.cost_ms);
   EXPECT_EQ(simulator.cost(rows.plan).cost_ms, rows.predicted.cost_ms);
+}
+
+TEST(RowsAndReplicas, TheImprovementFindsNumbersOfSlicesThatHalvingDoesNot) {
+  Task task = one_host_task({make_table("hot", 900'000, 64, 100.0)}, 3, std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  const Simulator simulator = make_simulator(task);
+  const PlanningResult result =
+      planned(simulator, {.columns = true, .rows = true, .replicas = false});
+  EXPECT_THAT(violations(simulator.task(), result.plan), IsEmpty());
+  EXPECT_EQ(result.plan.num_row_slices(), 3);
 }
 
 TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
@@ -67,7 +71,7 @@ TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
       restricted.allow = kColumns;
     }
     const PlanningResult result = planned(make_simulator(restricted), kAll);
-    EXPECT_FALSE(has_slices(result.plan));
+    EXPECT_FALSE(result.plan.has_row_slices());
     EXPECT_THAT(result.plan.replicated_tables, IsEmpty());
     EXPECT_EQ(result.plan.shards, planned(make_simulator(task), kColumns).plan.shards);
   }

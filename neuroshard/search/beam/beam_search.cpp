@@ -14,6 +14,7 @@
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
@@ -74,8 +75,9 @@ class Search {
   }
 
   PlanningResult run() {
-    const MemoryFit fit = fit_memory(simulator_.task());
-    if (!fit.feasible) throw explain_infeasible(simulator_.task());
+    const MemoryFit fit = fit_memory(simulator_.task(), options_.rows);
+    if (!fit.feasible) throw explain_infeasible(simulator_.task(), options_.rows);
+    const bool needs_rows = fit.plan.has_row_slices();
     std::vector<BeamState> beam = first_states(fit);
     record_level(beam);
     BeamState best = *best_of(beam);
@@ -89,8 +91,8 @@ class Search {
       if (children.front().rank() < best.rank()) best = children.front();
       beam = std::move(children);
       // A level without a feasible state is one more cut for memory, not for cost; halving ends by
-      // itself.
-      if (beam.front().placement.feasible()) --levels_left;
+      // itself. It need not lead anywhere where columns alone cannot.
+      if (needs_rows || beam.front().placement.feasible()) --levels_left;
     }
     PlanningResult result = finish(best, fit);
     result.stats = std::move(stats_);
@@ -143,6 +145,23 @@ class Search {
     return sorted(std::move(pieces));
   }
 
+  /// The fewest slices of each table's rows that are no larger than `most_bytes`, as far as there
+  /// may be that many.
+  [[nodiscard]] std::vector<int> slices_to(std::int64_t most_bytes) const {
+    const Task& task = simulator_.task();
+    std::vector<int> slices;
+    for (const Table& table : task.tables) {
+      int count = 1;
+      const auto bytes = [&] {
+        return shard_bytes(table, table.embedding_dim, task.optimizer,
+                           first_row_of_slice(table.num_embeddings, count, 1));
+      };
+      while (bytes() > most_bytes && can_slice(task, table, count + 1)) ++count;
+      slices.push_back(count);
+    }
+    return slices;
+  }
+
   /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
   /// most of the lookups may gain nothing before the next ones.
   std::vector<Candidate> sliced_lists(std::int64_t largest) {
@@ -165,6 +184,9 @@ class Search {
         for (const int parts : {1, 4}) lists.push_back({halved_to(largest / parts, slices)});
       }
     }
+    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
+      lists.push_back({halved_to(largest, slices_to(largest / parts))});
+    }
     return lists;
   }
 
@@ -184,11 +206,13 @@ class Search {
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
       lists.push_back({halved_to(largest / parts)});
     }
-    PieceList fitting;
-    for (const Shard& shard : fit.plan.shards) {
-      fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+    if (!fit.plan.has_row_slices()) {
+      PieceList fitting;
+      for (const Shard& shard : fit.plan.shards) {
+        fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+      }
+      lists.push_back({sorted(std::move(fitting))});
     }
-    lists.push_back({sorted(std::move(fitting))});
     for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
     return states;
   }
@@ -375,7 +399,7 @@ class Search {
     const auto slices = static_cast<std::int64_t>(devices.size());
     const std::int64_t rows = simulator_.task().tables[table].num_embeddings;
     const auto first_row = [&](std::int64_t slice) {
-      return slice * (rows / slices) + std::min(slice, rows % slices);
+      return first_row_of_slice(rows, slices, slice);
     };
     std::sort(devices.begin(), devices.end());
     for (std::int64_t slice = 0; slice < slices;) {

@@ -10,6 +10,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/improve/local_search.h"
+#include "neuroshard/search/improve/slicings.h"
 
 namespace neuroshard {
 
@@ -20,6 +21,7 @@ struct ChainSettings {
   double nominal_ms;   ///< nominal time [ms]
   std::uint64_t seed;
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  const Slicings& slicings;
 };
 
 /// One chain of a round. Its length is counted in nominal work, not by the clock, so that where it

@@ -16,12 +16,21 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/search/memory/exact_memory_fit.h"
+#include "neuroshard/search/memory/row_fit.h"
 
 namespace neuroshard {
 
 namespace {
 
 constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
+
+/// The fewest rows that a table's largest slice can have.
+std::int64_t fewest_rows(const Table& table, bool rows) {
+  if (!rows || !table.allow.rows) return table.num_embeddings;
+  const std::int64_t least = std::max<std::int64_t>(table.min_shard_rows, 1);
+  const std::int64_t slices = std::max<std::int64_t>(table.num_embeddings / least, 1);
+  return (table.num_embeddings + slices - 1) / slices;
+}
 
 /// How narrow a table's widest piece can be: 4 columns, unless pieces have to be wider. Of 20
 /// columns in pieces of 8 or more, it has 12.
@@ -259,7 +268,7 @@ std::int64_t uncut_bytes(const Task& task) {
 }
 
 /// The part of the needs that is known without a search.
-MemoryNeeds sizes(const Task& task) {
+MemoryNeeds sizes(const Task& task, bool rows) {
   MemoryNeeds needs;
   for (const std::int64_t bytes : task.topology.memory_bytes) {
     needs.available = add_saturated(needs.available, bytes);
@@ -267,7 +276,9 @@ MemoryNeeds sizes(const Task& task) {
   }
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t pieces = least_pieces(task, table, needs.largest_device);
+    const std::int64_t least_rows = fewest_rows(table, rows);
+    const bool in_rows = least_rows < table.num_embeddings;
+    const std::int64_t pieces = in_rows ? 1 : least_pieces(task, table, needs.largest_device);
     const std::int64_t per_piece = shard_bytes(table, 0, task.optimizer);
     needs.necessary_cuts += pieces - 1;
     needs.optimizer_state =
@@ -275,8 +286,9 @@ MemoryNeeds sizes(const Task& task) {
     const std::int64_t columns =
         shard_bytes(table, table.embedding_dim, task.optimizer) - per_piece;
     needs.needed = add_saturated(needs.needed, columns + pieces * per_piece);
-    const std::int64_t bytes = narrowest_bytes(task, table);
+    const std::int64_t bytes = shard_bytes(table, narrowest(table), task.optimizer, least_rows);
     if (bytes > needs.largest_piece) {
+      needs.largest_piece_rows = least_rows;
       needs.largest_piece = bytes;
       needs.largest_piece_columns = narrowest(table);
       needs.largest_piece_table = static_cast<int>(t);
@@ -291,11 +303,13 @@ bool certainly_infeasible(const MemoryNeeds& needs) {
 
 /// Whether a plan is found on this number of devices of this memory. Changes the topology of
 /// `task`, which is scratch; its tables are used.
-bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows) {
   task.topology.world_size = num_devices;
   task.topology.local_world_size = 1;
   task.topology.memory_bytes.assign(num_devices, memory_bytes);
-  if (certainly_infeasible(sizes(task))) return false;
+  if (certainly_infeasible(sizes(task, rows))) return false;
+  if (rows && !fit_with_rows(task).empty()) return true;
+  if (certainly_infeasible(sizes(task, false))) return false;
   return std::any_of(kStrategies.begin(), kStrategies.end(),
                      [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); }) ||
          !fill_stubbornly(task).empty();
@@ -325,22 +339,22 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-void search_memory(Task& scratch, int num_devices, MemoryNeeds& needs) {
+void search_memory(Task& scratch, int num_devices, bool rows, MemoryNeeds& needs) {
   const std::int64_t least =
       std::max((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
   needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
   if (least > kMaxDeviceBytes) return;
-  needs.sufficient_memory =
-      smallest_accepted(rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
-                        [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes); });
+  needs.sufficient_memory = smallest_accepted(
+      rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
+      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows); });
 }
 
-void search_devices(Task& scratch, MemoryNeeds& needs) {
+void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
   if (needs.largest_piece > needs.largest_device) return;
   const std::int64_t least = (needs.needed - 1) / needs.largest_device + 1;
   if (least > kMaxWorldSize) return;
   const auto accept = [&](std::int64_t devices) {
-    return fits(scratch, static_cast<int>(devices), needs.largest_device);
+    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows);
   };
   const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
   if (devices) needs.sufficient_devices = static_cast<int>(*devices);
@@ -362,10 +376,14 @@ std::string count_of_devices(std::int64_t count) {
 std::string reason(const Task& task, const MemoryNeeds& needs) {
   if (needs.largest_piece > needs.largest_device) {
     const Table& table = task.tables[needs.largest_piece_table];
+    const std::string of_rows = needs.largest_piece_rows == table.num_embeddings
+                                    ? ""
+                                    : fmt::format(" of {} rows", needs.largest_piece_rows);
     return fmt::format(
-        "table \"{}\" cannot be cut {} {} columns, which need {}, and the largest device has {}",
+        "table \"{}\" cannot be cut {} {} columns{}, which need {}, and the largest device has {}",
         table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
-        needs.largest_piece_columns, readable(needs.largest_piece), readable(needs.largest_device));
+        needs.largest_piece_columns, of_rows, readable(needs.largest_piece),
+        readable(needs.largest_device));
   }
   std::string text = fmt::format("the tables need {}", readable(needs.needed));
   if (needs.optimizer_state > 0) {
@@ -399,8 +417,16 @@ std::string remedy(const Task& task, const MemoryNeeds& needs) {
 
 }  // namespace
 
-MemoryFit fit_memory(const Task& task) {
-  const MemoryNeeds needs = sizes(task);
+MemoryFit fit_memory(const Task& task, bool rows) {
+  if (rows) {
+    MemoryFit fit = fit_memory(task);
+    if (fit.feasible) return fit;
+    fit.plan.shards = fit_with_rows(task);
+    fit.feasible = !fit.plan.shards.empty();
+    if (fit.feasible) fit.num_cuts = static_cast<int>(fit.plan.shards.size() - task.tables.size());
+    return fit;
+  }
+  const MemoryNeeds needs = sizes(task, false);
   if (certainly_infeasible(needs)) return {};
   MemoryFit best;
   const auto keep_if_better = [&](std::vector<Shard> shards) {
@@ -418,18 +444,20 @@ MemoryFit fit_memory(const Task& task) {
   return best;
 }
 
-MemoryNeeds memory_needs(const Task& task) {
-  MemoryNeeds needs = sizes(task);
+MemoryNeeds memory_needs(const Task& task, bool rows) {
+  MemoryNeeds needs = sizes(task, rows);
   Task scratch = task;
-  search_memory(scratch, task.topology.world_size, needs);
-  search_devices(scratch, needs);
+  search_memory(scratch, task.topology.world_size, rows, needs);
+  search_devices(scratch, rows, needs);
   return needs;
 }
 
-InfeasibleError explain_infeasible(const Task& task) {
-  const MemoryNeeds needs = memory_needs(task);
-  return InfeasibleError(
-      fmt::format("no plan fits into memory: {}; {}", reason(task, needs), remedy(task, needs)));
+InfeasibleError explain_infeasible(const Task& task, bool rows) {
+  const MemoryNeeds needs = memory_needs(task, rows);
+  std::string text =
+      fmt::format("no plan fits into memory: {}; {}", reason(task, needs), remedy(task, needs));
+  if (!rows && !fit_with_rows(task).empty()) text += "; with rows cut too, the tables fit";
+  return InfeasibleError(text);
 }
 
 }  // namespace neuroshard

@@ -1,0 +1,183 @@
+// Single moves of tables between one device and all.
+#include "neuroshard/search/replica_moves.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/search/state_rows.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Tables that are tried, those of the fewest rows: an all-reduce sends a gradient for each row.
+constexpr std::size_t kMostTried = 64;
+constexpr int kMostMoves = 32;
+/// What rounding in the last digits of a cost may amount to.
+constexpr double kRounding = 1e-9;
+
+/// A plan, the state of its devices and its price.
+class ReplicaMoves {
+ public:
+  ReplicaMoves(const Simulator& simulator, ShardingPlan plan, SearchStats& stats)
+      : simulator_(simulator),
+        stats_(stats),
+        plan_(std::move(plan)),
+        contribution_(simulator.compute().state_size()) {
+    const std::vector<Table>& tables = simulator.task().tables;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      if (tables[t].allow.replicas) tried_.push_back(static_cast<int>(t));
+    }
+    std::stable_sort(tried_.begin(), tried_.end(), [&](int a, int b) {
+      return tables[a].num_embeddings < tables[b].num_embeddings;
+    });
+    if (tried_.size() > kMostTried) tried_.resize(kMostTried);
+  }
+
+  ShardingPlan run() {
+    double least = simulator_.cost(plan_).cost_ms;
+    for (int moves = 0; moves < kMostMoves; ++moves) {
+      sum_up();
+      std::optional<ShardingPlan> best;
+      for (const int table : tried_) {
+        const bool is_replicated = std::binary_search(plan_.replicated_tables.begin(),
+                                                      plan_.replicated_tables.end(), table);
+        if (!is_replicated && !has_room(table)) continue;
+        const Move move = is_replicated ? to_one_device(table) : to_every_device(table);
+        if (move.cost_ms >= least * (1.0 - kRounding)) continue;
+        least = move.cost_ms;
+        best = after(table, move);
+      }
+      if (!best) break;
+      plan_ = std::move(*best);
+    }
+    sort_shards(plan_);
+    return plan_;
+  }
+
+ private:
+  /// A table's move and the cost of the plan that results.
+  struct Move {
+    int device = -1;  ///< negative: every one
+    double cost_ms = std::numeric_limits<double>::infinity();
+  };
+
+  [[nodiscard]] int num_devices() const { return simulator_.task().topology.world_size; }
+
+  /// Adds a shard to the sums of its device, or takes it from them.
+  void count(const Shard& shard, double sign) {
+    const Task& task = simulator_.task();
+    simulator_.encode(piece_of(task, shard), contribution_);
+    const std::span<double> state = states_[static_cast<std::size_t>(shard.device)];
+    for (std::size_t i = 0; i < state.size(); ++i) state[i] += sign * contribution_[i];
+    columns_[shard.device] +=
+        sign * static_cast<double>(pooled_columns(task.tables[shard.table], shard.num_columns));
+    compute_ms_[shard.device] = simulator_.compute().cost(state);
+    ++stats_.head_evaluations;
+  }
+
+  void sum_up() {
+    const auto devices = static_cast<std::size_t>(num_devices());
+    states_ = StateRows(contribution_.size(), devices);
+    columns_.assign(devices, 0.0);
+    compute_ms_.assign(devices, 0.0);
+    for (const Shard& shard : plan_.shards) count(shard, 1.0);
+    bytes_ = device_memory(simulator_.task(), plan_);
+  }
+
+  [[nodiscard]] std::int64_t whole_bytes(int table) const {
+    const Table& of = simulator_.task().tables[table];
+    return shard_bytes(of, of.embedding_dim, simulator_.task().optimizer);
+  }
+
+  /// On every device, next to the table's shards there, which is more than there will be.
+  [[nodiscard]] bool has_room(int table) const {
+    const auto& capacity = simulator_.task().topology.memory_bytes;
+    const std::int64_t bytes = whole_bytes(table);
+    for (std::size_t d = 0; d < capacity.size(); ++d) {
+      if (add_saturated(bytes_[d], bytes) > capacity[d]) return false;
+    }
+    return true;
+  }
+
+  /// Of the states as they are, with these tables on every device.
+  double cost_with(const std::vector<int>& replicated) {
+    const Simulator::ReplicaCost replicas = simulator_.replica_cost(replicated);
+    std::vector<double> compute_ms = compute_ms_;
+    for (double& ms : compute_ms) ms += replicas.compute_ms;
+    ++stats_.plans_priced;
+    return simulator_.combine(compute_ms, columns_, replicas.all_reduce_ms).cost_ms;
+  }
+
+  [[nodiscard]] std::vector<int> toggled(int table) const {
+    std::vector<int> replicated = plan_.replicated_tables;
+    const auto place = std::lower_bound(replicated.begin(), replicated.end(), table);
+    if (place != replicated.end() && *place == table) {
+      replicated.erase(place);
+    } else {
+      replicated.insert(place, table);
+    }
+    return replicated;
+  }
+
+  Move to_every_device(int table) {
+    const auto count_all = [&](double sign) {
+      for (const Shard& shard : plan_.shards) {
+        if (shard.table == table) count(shard, sign);
+      }
+    };
+    count_all(-1.0);
+    const double cost_ms = cost_with(toggled(table));
+    count_all(1.0);
+    return {-1, cost_ms};
+  }
+
+  Move to_one_device(int table) {
+    const Task& task = simulator_.task();
+    const std::vector<int> replicated = toggled(table);
+    Move best;
+    Shard shard{table, 0, task.tables[table].embedding_dim, 0};
+    for (int device = 0; device < num_devices(); ++device) {  // it has room wherever it was
+      shard.device = device;
+      count(shard, 1.0);
+      const double cost_ms = cost_with(replicated);
+      if (cost_ms < best.cost_ms) best = {device, cost_ms};
+      count(shard, -1.0);
+    }
+    return best;
+  }
+
+  [[nodiscard]] ShardingPlan after(int table, const Move& move) const {
+    ShardingPlan plan = plan_;
+    plan.replicated_tables = toggled(table);
+    std::erase_if(plan.shards, [&](const Shard& shard) { return shard.table == table; });
+    if (move.device >= 0) {
+      plan.shards.push_back({table, 0, simulator_.task().tables[table].embedding_dim, move.device});
+    }
+    return plan;
+  }
+
+  const Simulator& simulator_;
+  SearchStats& stats_;
+  ShardingPlan plan_;
+  std::vector<int> tried_;
+  std::vector<double> contribution_;  ///< scratch
+  StateRows states_{0};               ///< by device, without replicas
+  std::vector<double> columns_;
+  std::vector<double> compute_ms_;
+  std::vector<std::int64_t> bytes_;
+};
+
+}  // namespace
+
+ShardingPlan with_replica_moves(const Simulator& simulator, const ShardingPlan& plan,
+                                SearchStats& stats) {
+  return ReplicaMoves(simulator, plan, stats).run();
+}
+
+}  // namespace neuroshard

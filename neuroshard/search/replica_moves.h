@@ -1,0 +1,15 @@
+// A plan with single tables put on every device, or taken back to one.
+#pragma once
+
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/search_stats.h"
+
+namespace neuroshard {
+
+/// The plan after the moves that each lower its predicted cost most, as long as one does: a table
+/// of few rows goes to every device, where there is memory, or a replicated one whole to the device
+/// that it delays least. The plan must be valid; the result is. `stats` counts the work.
+[[nodiscard]] ShardingPlan with_replica_moves(const Simulator& simulator, const ShardingPlan& plan,
+                                              SearchStats& stats);
+
+}  // namespace neuroshard
