@@ -109,7 +109,7 @@ Searched searched(const Simulator& simulator, BeamSearchOptions beam,
 void move_replicas(const Simulator& simulator, const PlannerOptions& options,
                    PlanningResult& result) {
   if (!options.cuts.replicas || simulator.task().topology.world_size == 1) return;
-  result.plan = with_replica_moves(simulator, result.plan, result.stats);
+  result.plan = with_replica_moves(simulator, result.plan, options.cuts.rows, result.stats);
   result.predicted = simulator.cost(result.plan);
 }
 
@@ -121,6 +121,7 @@ constexpr int kResliced = 32;
 PlanningResult improved(const Simulator& simulator, const ShardingPlan& plan, const Cuts& cuts,
                         const LocalSearchOptions& improvement, const LocalSearchBudget& budget,
                         ThreadPool& pool) {
+  if (plan.shards.empty()) return {plan};  // every table is on every device
   if (!cuts.rows && plan.replicated_tables.empty()) {
     return improve_plan(simulator, plan, improvement, budget, pool);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/core/byte_sum.h"
+#include "neuroshard/search/row_slices.h"
 #include "neuroshard/search/state_rows.h"
 
 namespace neuroshard {
@@ -24,8 +25,9 @@ constexpr double kRounding = 1e-9;
 /// A plan, the state of its devices and its price.
 class ReplicaMoves {
  public:
-  ReplicaMoves(const Simulator& simulator, ShardingPlan plan, SearchStats& stats)
+  ReplicaMoves(const Simulator& simulator, ShardingPlan plan, bool may_slice, SearchStats& stats)
       : simulator_(simulator),
+        may_slice_(may_slice),
         stats_(stats),
         plan_(std::move(plan)),
         contribution_(simulator.compute().state_size()) {
@@ -48,7 +50,7 @@ class ReplicaMoves {
         const bool is_replicated = std::binary_search(plan_.replicated_tables.begin(),
                                                       plan_.replicated_tables.end(), table);
         if (!is_replicated && !has_room(table)) continue;
-        const Move move = is_replicated ? to_one_device(table) : to_every_device(table);
+        const Move move = is_replicated ? from_every_device(table) : to_every_device(table);
         if (move.cost_ms >= least * (1.0 - kRounding)) continue;
         least = move.cost_ms;
         best = after(table, move);
@@ -63,7 +65,7 @@ class ReplicaMoves {
  private:
   /// A table's move and the cost of the plan that results.
   struct Move {
-    int device = -1;  ///< negative: every one
+    std::vector<Shard> shards;  ///< none: to every device
     double cost_ms = std::numeric_limits<double>::infinity();
   };
 
@@ -134,20 +136,36 @@ class ReplicaMoves {
     count_all(-1.0);
     const double cost_ms = cost_with(toggled(table));
     count_all(1.0);
-    return {-1, cost_ms};
+    return {{}, cost_ms};
   }
 
-  Move to_one_device(int table) {
+  /// With the table in these shards instead of on every device.
+  Move instead(int table, std::vector<Shard> shards) {
+    for (const Shard& shard : shards) count(shard, 1.0);
+    const double cost_ms = cost_with(toggled(table));
+    for (const Shard& shard : shards) count(shard, -1.0);
+    return {std::move(shards), cost_ms};
+  }
+
+  /// Whole on one device, or in a slice of rows on each; it has room wherever it was.
+  Move from_every_device(int table) {
     const Task& task = simulator_.task();
-    const std::vector<int> replicated = toggled(table);
+    const Table& of = task.tables[table];
     Move best;
-    Shard shard{table, 0, task.tables[table].embedding_dim, 0};
-    for (int device = 0; device < num_devices(); ++device) {  // it has room wherever it was
-      shard.device = device;
-      count(shard, 1.0);
-      const double cost_ms = cost_with(replicated);
-      if (cost_ms < best.cost_ms) best = {device, cost_ms};
-      count(shard, -1.0);
+    const auto keep_if_better = [&](Move move) {
+      if (move.cost_ms < best.cost_ms) best = std::move(move);
+    };
+    for (int device = 0; device < num_devices(); ++device) {
+      keep_if_better(instead(table, {{table, 0, of.embedding_dim, device}}));
+    }
+    if (may_slice_ && can_slice(task, of, num_devices())) {
+      std::vector<Shard> slices;
+      for (int device = 0; device < num_devices(); ++device) {
+        const std::int64_t first = first_row_of_slice(of.num_embeddings, num_devices(), device);
+        const std::int64_t end = first_row_of_slice(of.num_embeddings, num_devices(), device + 1);
+        slices.push_back({table, 0, of.embedding_dim, device, first, end - first});
+      }
+      keep_if_better(instead(table, std::move(slices)));
     }
     return best;
   }
@@ -156,13 +174,12 @@ class ReplicaMoves {
     ShardingPlan plan = plan_;
     plan.replicated_tables = toggled(table);
     std::erase_if(plan.shards, [&](const Shard& shard) { return shard.table == table; });
-    if (move.device >= 0) {
-      plan.shards.push_back({table, 0, simulator_.task().tables[table].embedding_dim, move.device});
-    }
+    plan.shards.insert(plan.shards.end(), move.shards.begin(), move.shards.end());
     return plan;
   }
 
   const Simulator& simulator_;
+  bool may_slice_;
   SearchStats& stats_;
   ShardingPlan plan_;
   std::vector<int> tried_;
@@ -176,8 +193,8 @@ class ReplicaMoves {
 }  // namespace
 
 ShardingPlan with_replica_moves(const Simulator& simulator, const ShardingPlan& plan,
-                                SearchStats& stats) {
-  return ReplicaMoves(simulator, plan, stats).run();
+                                bool may_slice, SearchStats& stats) {
+  return ReplicaMoves(simulator, plan, may_slice, stats).run();
 }
 
 }  // namespace neuroshard

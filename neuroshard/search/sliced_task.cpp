@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -16,8 +17,16 @@ namespace neuroshard {
 
 namespace {
 
-/// Slices that rows are cut into, as far as there are devices.
-constexpr std::array<int, 8> kNumSlices{1, 2, 3, 4, 6, 8, 12, 16};
+/// A way of cutting rows: in so many equal slices, of which the first ones are joined.
+struct Cutting {
+  int num_slices = 1;
+  int joined = 1;
+};
+
+/// In rising number of slices, as far as there are devices. Joined ones are for few devices, on
+/// which equal slices cannot even out the load.
+constexpr std::array<Cutting, 11> kCuttings{
+    {{1}, {2}, {3, 2}, {3}, {4, 3}, {4, 2}, {4}, {6}, {8}, {12}, {16}}};
 
 /// The tables whose rows may be cut that cost most on a device of their own.
 std::vector<int> costliest_tables(const Simulator& simulator, int count) {
@@ -91,17 +100,21 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
     if (planned[t].empty()) continue;
     const Table& table = task.tables[t];
     std::vector<Slicing> ways{planned[t]};
-    for (const int num_slices : kNumSlices) {
+    for (const auto [num_slices, joined] : kCuttings) {
       if (!can_slice(task, table, num_slices)) break;
-      const bool is_planned = planned[t].size() == 1 && num_slices == 1;
-      if (is_planned) continue;
-      Slicing way;
-      for (int i = 0; i < num_slices; ++i) {
+      std::vector<Slice> cut;
+      for (int i = 0, next = joined; i < num_slices; i = next++) {
         const std::int64_t first = first_row_of_slice(table.num_embeddings, num_slices, i);
-        const std::int64_t end = first_row_of_slice(table.num_embeddings, num_slices, i + 1);
-        way.push_back(static_cast<int>(slices.size()));
-        slices.push_back({t, first, num_slices == 1 ? 0 : end - first, {{0, table.embedding_dim}}});
+        const std::int64_t end = first_row_of_slice(table.num_embeddings, num_slices, next);
+        cut.push_back({t, first, num_slices == 1 ? 0 : end - first, {{0, table.embedding_dim}}});
       }
+      const bool is_planned = std::equal(
+          cut.begin(), cut.end(), planned[t].begin(), planned[t].end(),
+          [&](const Slice& slice, int number) { return slice.has_rows_of(slices[number]); });
+      if (is_planned) continue;
+      Slicing way(cut.size());
+      std::iota(way.begin(), way.end(), static_cast<int>(slices.size()));
+      slices.insert(slices.end(), cut.begin(), cut.end());
       ways.push_back(std::move(way));
     }
     if (ways.size() > 1) slicings.add(std::move(ways));

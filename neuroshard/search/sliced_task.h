@@ -21,8 +21,8 @@ class SlicedTask {
   SlicedTask(const Simulator& simulator, const ShardingPlan& plan);
 
   /// Likewise; and the rows of the `num_choices` costliest tables that may be cut in rows, in 1, 2,
-  /// 3, 4, 6, ... equal slices, are further tables, of which the given plan has no columns:
-  /// `slicings` says which take the place of which.
+  /// 3, 4, 6, ... equal slices and in some unequal ones, are further tables, of which the given
+  /// plan has no columns: `slicings` says which take the place of which.
   SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices);
 
   [[nodiscard]] const Simulator& simulator() const { return simulator_; }
@@ -43,6 +43,10 @@ class SlicedTask {
     std::int64_t row_offset = 0;
     std::int64_t num_rows = 0;       ///< 0: all
     std::vector<Columns> columns{};  ///< those that the plan has of these rows, rising
+
+    [[nodiscard]] bool has_rows_of(const Slice& other) const {
+      return table == other.table && row_offset == other.row_offset && num_rows == other.num_rows;
+    }
   };
 
   static std::vector<Slice> slices_of(const ShardingPlan& plan);

@@ -20,13 +20,13 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
-/// A way of having a table: on every device, or in slices of these numbers of rows.
+/// A way of cutting rows: slices of these numbers of rows.
 using Way = std::vector<std::int64_t>;
 
 /// All ways with up to as many equal slices as devices; equal slices on one device may be one.
 std::vector<Way> ways_of(const Table& table, int num_devices) {
   const std::int64_t rows = table.num_embeddings;  // a multiple of 6
-  std::vector<Way> ways{{}, {rows}, {rows / 2, rows / 2}};
+  std::vector<Way> ways{{rows}, {rows / 2, rows / 2}};
   if (num_devices == 3) {
     ways.push_back({rows / 3, rows / 3, rows / 3});
     ways.push_back({rows / 3 * 2, rows / 3});
@@ -57,11 +57,17 @@ class BruteForce {
 
   void place_table(std::size_t number) {
     if (number == simulator_.task().tables.size()) return price();
-    for (const Way& way : ways_of(table(number), world_size_)) {
-      if (way.empty()) {
-        replicate(number);
-      } else {
-        place_slice(number, way, 0, table(number).embedding_dim);
+    replicate(number);
+    place_strips(number, table(number).embedding_dim);
+  }
+
+  /// Places the first `columns` columns of a table in strips, each with its own way of cutting the
+  /// rows, then all later tables.
+  void place_strips(std::size_t number, std::int64_t columns) {
+    if (columns == 0) return place_table(number + 1);
+    for (std::int64_t width = kColumnGranularity; width <= columns; width += kColumnGranularity) {
+      for (const Way& way : ways_of(table(number), world_size_)) {
+        place_slice({number, columns - width, width, way}, 0, width);
       }
     }
   }
@@ -78,22 +84,31 @@ class BruteForce {
     for (std::int64_t& on_device : bytes_) on_device -= bytes;
   }
 
-  /// Places the first `columns` columns of a slice, then all later slices and tables.
-  void place_slice(std::size_t number, const Way& way, std::size_t slice, std::int64_t columns) {
+  /// Columns of a table, with a way of cutting their rows.
+  struct Strip {
+    std::size_t table;
+    std::int64_t columns_left;  ///< of the table, for later strips
+    std::int64_t width;
+    const Way& way;
+  };
+
+  /// Places the first `columns` columns of a slice of the strip, then all later slices and strips.
+  void place_slice(const Strip& strip, std::size_t slice, std::int64_t columns) {
     if (columns == 0) {
-      if (++slice == way.size()) return place_table(number + 1);
-      return place_slice(number, way, slice, table(number).embedding_dim);
+      if (++slice == strip.way.size()) return place_strips(strip.table, strip.columns_left);
+      return place_slice(strip, slice, strip.width);
     }
     for (std::int64_t width = kColumnGranularity; width <= columns; width += kColumnGranularity) {
+      const std::int64_t rows = strip.way[slice];
       const Piece piece{
-          static_cast<int>(number), width,
-          static_cast<double>(way[slice]) / static_cast<double>(table(number).num_embeddings)};
+          static_cast<int>(strip.table), width,
+          static_cast<double>(rows) / static_cast<double>(table(strip.table).num_embeddings)};
       std::vector<double> contribution(simulator_.compute().state_size());
       simulator_.encode(piece, contribution);
       for (int device = 0; device < world_size_; ++device) {
-        add(piece, contribution, way[slice], device, 1);
-        if (fits()) place_slice(number, way, slice, columns - width);
-        add(piece, contribution, way[slice], device, -1);
+        add(piece, contribution, rows, device, 1);
+        if (fits()) place_slice(strip, slice, columns - width);
+        add(piece, contribution, rows, device, -1);
       }
     }
   }
@@ -153,14 +168,15 @@ Task small_task(Random& random) {
                        static_cast<std::int64_t>(slack * static_cast<double>(bytes) / devices));
 }
 
-/// The plan's cost relative to the best; infinite if none was found though one fits.
+/// The plan's cost relative to the best; infinite if none was found though one fits. Below 1 where
+/// slices that fill memory to the last row are better than equal ones.
 double ratio_to_best(const Simulator& simulator, double best) {
   PlannerOptions options;
   options.cuts = {};
+  options.least_gain = 0.0;  // smaller gains are left as they may not be any, measured
   try {
     const PlanningResult found = NeuroShardPlanner().plan(simulator, options);
     EXPECT_EQ(violations(simulator.task(), found.plan), std::vector<std::string>{});
-    EXPECT_GE(found.predicted.cost_ms, best * (1.0 - 1e-9));
     return found.predicted.cost_ms / best;
   } catch (const InfeasibleError&) {
     return std::numeric_limits<double>::infinity();

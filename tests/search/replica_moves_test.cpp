@@ -22,13 +22,13 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
-ShardingPlan moved(const Simulator& simulator, const ShardingPlan& plan) {
+ShardingPlan moved(const Simulator& simulator, const ShardingPlan& plan, bool may_slice = false) {
   SearchStats stats;
-  return with_replica_moves(simulator, plan, stats);
+  return with_replica_moves(simulator, plan, may_slice, stats);
 }
 
 Task tiny_and_large() {
-  Task task = one_host_task({make_table("tiny", 3, 128), make_table("large", 1'000'000, 128, 20.0)},
+  Task task = one_host_task({make_table("tiny", 3, 256), make_table("large", 1'000'000, 128, 20.0)},
                             2, std::int64_t{1} << 40);
   task.batch_size = 65'536;
   return task;
@@ -48,6 +48,9 @@ TEST(ReplicaMoves, ALargeOneComesBack) {
   const ShardingPlan plan = moved(simulator, {{{0, 0, 128, 0}}, {1}});
   EXPECT_THAT(plan.replicated_tables, IsEmpty());
   EXPECT_THAT(plan.shards, ElementsAre(Shard{0, 0, 128, 0}, Shard{1, 0, 128, 1}));
+  EXPECT_THAT(moved(simulator, {{{0, 0, 128, 0}}, {1}}, true).shards,
+              ElementsAre(Shard{0, 0, 128, 0}, Shard{1, 0, 128, 0, 0, 500'000},
+                          Shard{1, 0, 128, 1, 500'000, 500'000}));
 }
 
 TEST(ReplicaMoves, NotWhereThereIsNoMemory) {

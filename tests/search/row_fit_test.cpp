@@ -65,7 +65,9 @@ TEST(RowFit, TablesThatKeepTheirRowsAreCutInColumns) {
   const std::vector<Shard> shards = fit_with_rows(task);
   EXPECT_THAT(violations(task, {shards, {}}), IsEmpty());
   for (const Shard& shard : shards) {
-    if (shard.table == 1) EXPECT_TRUE(shard.has_all_rows());
+    if (shard.table == 1) {
+      EXPECT_TRUE(shard.has_all_rows());
+    }
   }
 }
 

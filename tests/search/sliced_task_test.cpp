@@ -141,9 +141,10 @@ TEST(SlicedTask, OtherWaysOfCuttingRowsAreTablesThatThePlanHasNothingOf) {
   ASSERT_EQ(group_of(2), 1);
   EXPECT_EQ(group_of(3), -1);  // "c" keeps its rows together,
   EXPECT_EQ(group_of(4), -1);  // "d" has one
-  // The plan's, whole, and in 2, 3 and 4; "b" has 3 rows and is whole in the plan.
-  EXPECT_EQ(slicings.ways(0).size(), 5u);
-  EXPECT_EQ(slicings.ways(1).size(), 3u);
+  // The plan's 2, whole, 2/3 and 1/3, in 3, 3/4 and 1/4, 1/2 and 1/4 twice, in 4; "b" has 3 rows
+  // and is whole in the plan.
+  EXPECT_EQ(slicings.ways(0).size(), 7u);
+  EXPECT_EQ(slicings.ways(1).size(), 4u);
   // "a" in three slices: 34, 33 and 33 rows.
   ShardingPlan other = sliced.plan();
   std::erase_if(other.shards, [](const Shard& shard) { return shard.table < 2; });

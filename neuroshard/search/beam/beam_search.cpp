@@ -173,7 +173,12 @@ class Search {
     whole = sorted(std::move(whole));
     const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
     std::vector<Candidate> lists;
-    for (int num_slices = 2; num_slices <= most_slices; num_slices *= 2) {
+    std::vector<int> numbers;
+    for (int num_slices = 2; num_slices < most_slices; num_slices *= 2) {
+      numbers.push_back(num_slices);
+    }
+    if (most_slices > 1) numbers.push_back(most_slices);
+    for (const int num_slices : numbers) {
       std::vector<int> slices(tables.size(), 1);
       std::size_t ranks = 0;
       for (const std::size_t count : kFirstSlicedTables) {
