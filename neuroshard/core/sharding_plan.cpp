@@ -12,6 +12,11 @@
 
 namespace neuroshard {
 
+std::int64_t ShardingPlan::num_row_slices() const {
+  return std::count_if(shards.begin(), shards.end(),
+                       [](const Shard& shard) { return !shard.has_all_rows(); });
+}
+
 Piece piece_of(const Task& task, const Shard& shard) {
   Piece piece{shard.table, shard.num_columns};
   if (!shard.has_all_rows()) {

@@ -52,6 +52,10 @@ struct ShardingPlan {
   std::vector<Shard> shards{};
   /// Tables that are whole on every device and have no shard: rising indices into Task::tables.
   std::vector<int> replicated_tables{};
+
+  /// Shards that do not have all rows of their table.
+  [[nodiscard]] std::int64_t num_row_slices() const;
+  [[nodiscard]] bool has_row_slices() const { return num_row_slices() > 0; }
 };
 
 /// The shard as a piece of its table, where ids are hashes.

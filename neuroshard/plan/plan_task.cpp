@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -167,17 +166,6 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
   return planned;
 }
 
-namespace {
-
-/// Lower bounds are those of plans that cut columns alone.
-bool cuts_columns_alone(const ShardingPlan& plan) {
-  return plan.replicated_tables.empty() &&
-         std::all_of(plan.shards.begin(), plan.shards.end(),
-                     [](const Shard& shard) { return shard.has_all_rows(); });
-}
-
-}  // namespace
-
 PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                       const std::string& file) {
   require_valid(document, file);
@@ -187,7 +175,9 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   priced.notes = std::move(found.notes);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
   priced.warnings = prediction_warnings(priced.models, simulator, document.plan);
-  const bool has_bound = request.lower_bound && cuts_columns_alone(document.plan);
+  // Lower bounds are those of plans that cut columns alone.
+  const bool has_bound = request.lower_bound && !document.plan.has_row_slices() &&
+                         document.plan.replicated_tables.empty();
   if (has_bound) priced.lower_bound_ms = lower_bound_ms(simulator);
   priced.member_ranges = simulator.member_ranges(document.plan);
   priced.document = document;

@@ -101,12 +101,10 @@ PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
                                fmt::format("{} processes, one per device of the plan", world_size),
                                fmt::format("{}", transport.size()));
   }
-  const auto slices = std::count_if(plan.shards.begin(), plan.shards.end(),
-                                    [](const Shard& shard) { return !shard.has_all_rows(); });
-  if (slices > 0 || !plan.replicated_tables.empty()) {
+  if (plan.has_row_slices() || !plan.replicated_tables.empty()) {
     throw CollectiveInputError(
         "plan", "a plan that cuts columns alone, as processes do not add partial sums",
-        fmt::format("{} slices of rows and {} replicated tables", slices,
+        fmt::format("{} slices of rows and {} replicated tables", plan.num_row_slices(),
                     plan.replicated_tables.size()));
   }
   Device device(task, plan, backend, seed, transport);
