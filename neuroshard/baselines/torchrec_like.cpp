@@ -181,7 +181,27 @@ TorchRecLikePlanner::TorchRecLikePlanner(const TorchRecLikeOptions& options)
       hardware_(find_compute_hardware(options.hardware)),
       interconnect_(find_interconnect(options.interconnect)) {}
 
-PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator, const PlannerOptions&) const {
+PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator,
+                                         const PlannerOptions& options) const {
+  const Simulator allowed = simulator.with_cuts(options.cuts);
+  const std::vector<Table>& tables = allowed.task().tables;
+  const bool columns_alone = std::none_of(tables.begin(), tables.end(), [](const Table& table) {
+    return table.allow.rows || table.allow.replicas;
+  });
+  return columns_alone ? plan_columns(allowed) : plan_types(allowed);
+}
+
+PlanningResult TorchRecLikePlanner::plan_types(const Simulator& simulator) const {
+  const auto start = std::chrono::steady_clock::now();
+  torchrec::ShardingTypesOptions options;
+  options.min_partition = options_.min_shard_columns;
+  torchrec::ShardingTypesPlan found = torchrec::plan_sharding_types(simulator, options);
+  PlanningResult result = priced(simulator, std::move(found.plan), start);
+  result.stats.states_expanded = found.num_proposals;
+  return result;
+}
+
+PlanningResult TorchRecLikePlanner::plan_columns(const Simulator& simulator) const {
   const auto start = std::chrono::steady_clock::now();
   const Task& task = simulator.task();
   const Rating rating(task, hardware_, interconnect_);

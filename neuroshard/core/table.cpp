@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -29,6 +30,32 @@ std::optional<Optimizer> optimizer_from_string(std::string_view name) {
     if (name == to_string(optimizer)) return optimizer;
   }
   return std::nullopt;
+}
+
+std::string to_string(const Cuts& cuts) {
+  std::string text;
+  for (const CutName& cut : kCutNames) {
+    if (!(cuts.*cut.allowed)) continue;
+    if (!text.empty()) text += '+';
+    text += cut.name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::optional<Cuts> cuts_from_string(std::string_view text) {
+  Cuts cuts{false, false, false};
+  if (text == "none") return cuts;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t end = text.find('+');
+    const std::string_view name = text.substr(0, end);
+    const auto* cut = std::find_if(kCutNames.begin(), kCutNames.end(),
+                                   [&](const CutName& known) { return known.name == name; });
+    if (cut == kCutNames.end() || cuts.*cut->allowed) return std::nullopt;
+    cuts.*cut->allowed = true;
+    is_last = end == std::string_view::npos;
+    text.remove_prefix(is_last ? text.size() : end + 1);
+  }
+  return cuts;
 }
 
 int reuse_bin(std::int64_t count) {

@@ -61,9 +61,19 @@ struct CutName {
 inline constexpr std::array<CutName, 3> kCutNames{
     {{"columns", &Cuts::columns}, {"rows", &Cuts::rows}, {"replicas", &Cuts::replicas}}};
 
+/// "columns+rows", "none".
+[[nodiscard]] std::string to_string(const Cuts& cuts);
+/// Reads what `to_string` writes, in any order; nullopt for anything else.
+[[nodiscard]] std::optional<Cuts> cuts_from_string(std::string_view text);
+
 /// What both allow.
 [[nodiscard]] constexpr Cuts operator&(const Cuts& a, const Cuts& b) {
   return {a.columns && b.columns, a.rows && b.rows, a.replicas && b.replicas};
+}
+
+/// What either allows.
+[[nodiscard]] constexpr Cuts operator|(const Cuts& a, const Cuts& b) {
+  return {a.columns || b.columns, a.rows || b.rows, a.replicas || b.replicas};
 }
 
 /// One embedding table. Its use is `reuse_histogram` (valid for the task's batch size) or

@@ -76,6 +76,78 @@ TEST(Cuts, ReplicatedTablesAreShownAndMeasured) {
   }
 }
 
+TEST(Cuts, AComparisonOfCutsSaysWhichAnAlgorithmHas) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  const std::string journal = folder.file("journal.jsonl");
+  const Arguments compare =
+      Arguments{"compare",
+                task,
+                "--algorithms",
+                "neuroshard:columns,neuroshard:columns+rows,neuroshard,torchrec-like,greedy-size",
+                "--cuts",
+                "columns,rows,replicas",
+                "--steps",
+                "100",
+                "--relative-to",
+                "neuroshard:columns",
+                "--journal",
+                journal} +
+      kAnalytic;
+  const std::string text = expect_success(compare);
+  EXPECT_THAT(text, HasSubstr("\nneuroshard:columns+rows "));
+  EXPECT_THAT(text, HasSubstr("\ncuts: columns of neuroshard:columns; columns+rows of "
+                              "neuroshard:columns+rows; columns+rows+replicas of neuroshard, "
+                              "torchrec-like; none of greedy-size\n"));
+  EXPECT_THAT(text, HasSubstr("ratio: predicted cost to that of neuroshard:columns, "));
+  const Json document = parse_json(expect_success(compare + Arguments{"--json"}), "stdout");
+  const JsonReader root(document, "stdout");
+  const JsonReader summary = root.field("summary");
+  ASSERT_EQ(summary.array_size(), 5u);
+  std::vector<double> costs;
+  for (std::size_t i = 0; i < summary.array_size(); ++i) {
+    const JsonReader line = summary.element(i);
+    costs.push_back(line.field("mean_predicted_ms").number());
+  }
+  EXPECT_LE(costs[1], costs[0]);
+  EXPECT_LE(costs[2], costs[0]);
+  EXPECT_LT(costs[3], costs[4]);  // TorchRec cuts the rows of the hot table too
+  const JsonReader entries = root.field("entries");
+  EXPECT_EQ(*entries.element(1).object().find("cuts"), Json(Json::Array{"columns", "rows"}));
+  // With the paper's cuts alone, nothing is said of them.
+  EXPECT_THAT(expect_success(Arguments{"compare", task, "--algorithms", "torchrec-like,random"} +
+                             kAnalytic),
+              Not(HasSubstr("cuts:")));
+}
+
+TEST(Cuts, EveryTaskOfAComparisonIsPricedByItsOwnInterconnect) {
+  const CliFolder folder;
+  std::string named = kLopsided;
+  named.insert(named.rfind('}', named.size() - 2), R"(, "interconnect": "ethernet-10g")");
+  const Arguments algorithm{"--algorithms", "greedy-size", "--model", "analytic-cpu"};
+  const auto compared = [&](const Arguments& tasks) {
+    return parse_json(
+        expect_success(Arguments{"compare"} + tasks + algorithm + Arguments{"--json"}), "stdout");
+  };
+  const std::string one = folder.write("one.json", kLopsided);
+  const std::string other = folder.write("other.json", named);
+  const auto cost = [](const Json& document, std::size_t entry) {
+    const JsonReader root(document, "stdout");
+    const JsonReader entries = root.field("entries");
+    const JsonReader of_task = entries.element(entry);
+    return of_task.field("predicted_ms").number();
+  };
+  const Json both = compared({one, other});
+  EXPECT_EQ(cost(both, 0), cost(compared({one}), 0));
+  EXPECT_EQ(cost(both, 1), cost(compared({other}), 0));
+  EXPECT_NE(cost(both, 0), cost(both, 1));
+  EXPECT_EQ(*both.find("communication_models"), Json(Json::Array{"ethernet-25g", "ethernet-10g"}));
+  EXPECT_EQ(compared({one, one}).find("communication_models"), nullptr);
+  EXPECT_THAT(expect_success(Arguments{"compare", one, other} + algorithm),
+              HasSubstr("communication model: ethernet-25g, pre-trained (simulated); "
+                        "ethernet-10g, pre-trained (simulated)\n"));
+}
+
 TEST(Cuts, WhatIsWrongIsSaidInALine) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kLopsided);
