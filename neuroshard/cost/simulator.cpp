@@ -92,15 +92,19 @@ void Simulator::encode(const Piece& piece, std::span<double> contribution) const
                    contribution);
 }
 
-std::vector<double> Simulator::replica_state(std::span<const int> tables) const {
+void Simulator::encode_replica(int table, std::span<double> contribution) const {
   OperatorSettings settings = settings_;
   settings.batch_size = replica_batch_size(task_);
+  const Table& of = task_.tables[table];
+  compute_->encode(table_statistics(of, settings.batch_size), of.embedding_dim, settings,
+                   contribution);
+}
+
+std::vector<double> Simulator::replica_state(std::span<const int> tables) const {
   std::vector<double> state(compute_->state_size(), 0.0);
   std::vector<double> contribution(state.size());
-  for (const int index : tables) {
-    const Table& table = task_.tables[index];
-    compute_->encode(table_statistics(table, settings.batch_size), table.embedding_dim, settings,
-                     contribution);
+  for (const int table : tables) {
+    encode_replica(table, contribution);
     for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
   }
   return state;

@@ -53,6 +53,10 @@ class Simulator {
   /// The same, of a slice of rows too.
   void encode(const Piece& piece, std::span<double> contribution) const;
 
+  /// Contribution of a replicated table, of which each device looks up its share of the batch, to
+  /// the state of the operator of replicated tables.
+  void encode_replica(int table, std::span<double> contribution) const;
+
   /// What replicated tables cost each device [ms]. They are an operator of their own, as each
   /// device looks up its share of the batch alone.
   struct ReplicaCost {

@@ -130,6 +130,13 @@ bool may_be_replicated(const Simulator& simulator, int number, double known_ms) 
          simulator.replica_cost({{number}}).all_reduce_ms < known_ms;
 }
 
+/// A table that may be on every device, and what it adds to the mean device if it is not.
+struct Replicable {
+  int number = 0;
+  std::vector<double> share;
+  double columns = 0.0;
+};
+
 /// Least cost of a device that holds at least 1/D of a table.
 double cheapest_share(const Simulator& simulator, const Table& table,
                       const LeastContributions& least) {
@@ -169,19 +176,35 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
   double mean_columns = 0.0;
   double largest = 0.0;  // the second part: of the tables one by one
   WorkLeft left;
+  std::vector<Replicable> replicable;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const int number = static_cast<int>(t);
     const Table& table = task.tables[t];
-    if (cuts.replicas && may_be_replicated(simulator, number, known_ms)) continue;
-    mean_columns += static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
+    const double columns =
+        static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
+    const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms);
+    mean_columns += columns;
     const LeastContributions least(simulator, number, cuts.rows, left);
-    if (!least.known()) continue;
-    const auto whole = least.of(least.num_quanta());
-    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += whole[i] / world_size;
-    largest = std::max(largest, cheapest_share(simulator, table, least));
+    std::vector<double> share(mean.size(), 0.0);
+    if (least.known()) {
+      const auto whole = least.of(least.num_quanta());
+      for (std::size_t i = 0; i < mean.size(); ++i) share[i] = whole[i] / world_size;
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += share[i];
+      if (!replicas) largest = std::max(largest, cheapest_share(simulator, table, least));
+    }
+    if (replicas) replicable.push_back({number, std::move(share), columns});
   }
-  const double bound =
-      std::min(std::max(compute.cost(mean) + floor_ms(mean_columns), largest), known_ms);
+  double of_mean = compute.cost(mean) + floor_ms(mean_columns);
+  double saved = 0.0;
+  std::vector<double> more(mean.size());
+  for (const Replicable& table : replicable) {
+    for (std::size_t i = 0; i < mean.size(); ++i) more[i] = mean[i] + table.share[i];
+    const double gain_ms = compute.cost(more) + floor_ms(mean_columns + table.columns) - of_mean;
+    simulator.encode_replica(table.number, more);
+    saved += std::max(gain_ms - compute.least_rise_ms(more), 0.0);
+  }
+  of_mean = std::max(of_mean - saved, 0.0);
+  const double bound = std::min(std::max(of_mean, largest), known_ms);
   if (!is_cost(bound)) throw not_a_cost(compute.name(), "any plan at least", bound);
   return bound * (1.0 - kRounding);
 }

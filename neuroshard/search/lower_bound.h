@@ -22,10 +22,13 @@ namespace neuroshard {
 ///   equal slices and of any power of two, as far as there are devices, neighbours on a device
 ///   joined: plans with slices of other sizes, which only memory makes necessary, are not looked
 ///   at.
-/// - With **copies**, a table adds nothing to the states if it is on every device. That every
-///   device's memory has room for it, and that its all-reduce alone costs less than `known_ms`, the
-///   cost of a plan, are necessary for a better plan; of a table for which both hold, nothing is
-///   counted.
+/// - With **copies**, a table on every device takes its t from T and its c from C, and adds a
+///   contribution r to the operator of copies, which then costs at least the sum of their linear
+///   parts (least_rise_ms). By convexity f(T / D) falls by no more than the sum of
+///   f((T + t) / D) - f(T / D) over these tables, and g likewise. So for each table that may be on
+///   every device the excess of these differences over the linear part of r is subtracted, if there
+///   is one: those are the tables that memory has room for on each device, and whose all-reduce
+///   alone costs less than `known_ms`, the cost of a plan.
 /// - The devices that hold anything, m <= D of them, cost f(S_d) + g(C_d) at least. The largest of
 ///   m values is no less than their mean, that by convexity no less than f + g of the mean device,
 ///   and that, as both increase, no less than **f(T / D) + g(C / D)**.

@@ -97,6 +97,12 @@ class ComputeCostModel {
   /// when an element rises (except for element 0, the number of pieces). Lower bounds rely on this.
   [[nodiscard]] virtual bool is_convex_increasing() const { return false; }
 
+  /// What a piece adds to the cost of any device with other pieces, at least [ms]; linear in the
+  /// contribution. Lower bounds rely on this too.
+  [[nodiscard]] virtual double least_rise_ms(std::span<const double> /*piece*/) const {
+    return 0.0;
+  }
+
   /// The hardware that the model was measured on, a JSON object; empty for an estimate.
   [[nodiscard]] virtual std::string hardware() const { return ""; }
 
