@@ -54,7 +54,8 @@ struct ShardingPlan {
   std::vector<int> replicated_tables{};
 };
 
-/// The shard as a piece of its table, where ids are hashes.
+/// The shard as a piece of its table: of a slice, its rows, where the table has a row order, and
+/// otherwise its share of them.
 [[nodiscard]] Piece piece_of(const Task& task, const Shard& shard);
 
 /// Samples of which each device looks up the rows of replicated tables: the largest share of a
