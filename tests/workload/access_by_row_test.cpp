@@ -127,6 +127,14 @@ TEST(AccessByRow, MeasuredAccessesOfATableOfWhichNoMoreIsKnown) {
   EXPECT_NEAR(accesses.range(50, 100).share, 0.35, 1e-12);
   EXPECT_NEAR(accesses.range(100, 400).share, 0.0, 1e-12);
   EXPECT_NEAR(accesses.range(0, 750).share, 0.85, 1e-12);
+  // Of the whole table too.
+  const ReuseStatistics whole = reuse_statistics(table, kBatch);
+  double distinct = 0.0;
+  for (const std::int64_t first : {0, 250, 500, 750}) {
+    distinct += accesses.range(first, 250).reuse.distinct_rows;
+  }
+  EXPECT_NEAR(distinct, whole.distinct_rows, 1e-6 * distinct);
+  EXPECT_NEAR(hottest_row_share(table, kBatch), 0.007, 1e-12);
   // Uniform within a segment.
   EXPECT_NEAR(accesses.range(10, 20).hottest_row_hits, 2.0 * kBatch * 0.007, 1e-9);
 }
