@@ -81,9 +81,9 @@ Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> s
       fixed_(fixed) {
   assert(slices.size() == task_.tables.size());
   for (const Piece& slice : slices) {
-    const bool has_all_rows = slice.row_share >= 1.0;
+    const bool has_order = has_row_order(task_.tables[statistics_.size()]);
     statistics_.push_back(other.statistics_of(slice));
-    accesses_.push_back(has_all_rows ? other.accesses_[slice.table] : nullptr);
+    accesses_.push_back(has_order ? other.accesses_[slice.table] : nullptr);
   }
   settings_ = operator_settings(task_, *compute_, statistics_);
 }

@@ -73,7 +73,8 @@ class Simulator {
   [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
 
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
-  /// one of `slices` for each, of whatever columns; every device costs `fixed` more. Throws
+  /// one of `slices` for each, of whatever columns (slices have no row order of their own); every
+  /// device costs `fixed` more. Throws
   /// InputError if the task is not valid.
   Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
             const ReplicaCost& fixed);
