@@ -19,9 +19,12 @@ std::int64_t ShardingPlan::num_row_slices() const {
 
 Piece piece_of(const Task& task, const Shard& shard) {
   Piece piece{shard.table, shard.num_columns};
-  if (!shard.has_all_rows()) {
-    piece.row_share = static_cast<double>(shard.num_rows) /
-                      static_cast<double>(task.tables[shard.table].num_embeddings);
+  const Table& table = task.tables[shard.table];
+  if (shard.rows_of(table) == table.num_embeddings) return piece;
+  piece.row_share = static_cast<double>(shard.num_rows) / static_cast<double>(table.num_embeddings);
+  if (has_row_order(table)) {
+    piece.row_offset = shard.row_offset;
+    piece.num_rows = shard.num_rows;
   }
   return piece;
 }

@@ -58,7 +58,8 @@ struct ShardingPlan {
   [[nodiscard]] bool has_row_slices() const { return num_row_slices() > 0; }
 };
 
-/// The shard as a piece of its table, where ids are hashes.
+/// The shard as a piece of its table: of a slice, its rows, where the table has a row order, and
+/// otherwise its share of them.
 [[nodiscard]] Piece piece_of(const Task& task, const Shard& shard);
 
 /// Samples of which each device looks up the rows of replicated tables: the largest share of a

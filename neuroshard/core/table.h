@@ -13,14 +13,22 @@ namespace neuroshard {
 enum class DataType { fp32, fp16 };
 enum class Optimizer { sgd, rowwise_adagrad };
 
+/// Where a table's hot rows are.
+enum class RowOrder {
+  hashed,        ///< anywhere: a range of rows has accesses in proportion to its rows
+  by_frequency,  ///< row 0 is the hottest, and none is hotter than the one before it
+};
+
 [[nodiscard]] constexpr std::int64_t element_bytes(DataType type) {
   return type == DataType::fp32 ? 4 : 2;
 }
 [[nodiscard]] std::string_view to_string(DataType type);
 [[nodiscard]] std::string_view to_string(Optimizer optimizer);
+[[nodiscard]] std::string_view to_string(RowOrder order);
 /// nullopt for a name that is not one of the enumerators'.
 [[nodiscard]] std::optional<DataType> data_type_from_string(std::string_view name);
 [[nodiscard]] std::optional<Optimizer> optimizer_from_string(std::string_view name);
+[[nodiscard]] std::optional<RowOrder> row_order_from_string(std::string_view name);
 
 /// Number of bins of a reuse histogram. Bin 0: rows hit exactly once; bin i: rows hit
 /// (2^(i-1), 2^i] times; the last bin: more than 32,768 times.
@@ -42,6 +50,12 @@ struct AccessClass {
 struct IndexDistribution {
   double zipf_exponent = 0.0;                 ///< row of rank r has weight r^-exponent; 0 = uniform
   std::vector<AccessClass> access_classes{};  ///< if not empty: piecewise uniform, shares sum to 1
+};
+
+/// A point of the curve of a table's accesses over its rows, both as shares of all.
+struct RowAccessPoint {
+  double row_share = 0.0;     ///< of the rows, from row 0 on
+  double access_share = 0.0;  ///< of the accesses: what hits these rows
 };
 
 /// Ways to place a table other than whole on one device.
@@ -86,6 +100,10 @@ struct Table {
   DataType data_type = DataType::fp32;
   std::optional<ReuseHistogram> reuse_histogram{};
   std::optional<IndexDistribution> index_distribution{};
+  RowOrder row_order = RowOrder::hashed;
+  /// Measured instead of `row_order`: rises from [0, 0], which is left out, to [1, 1], linear in
+  /// between. Empty: not measured.
+  std::vector<RowAccessPoint> row_access{};
   /// No piece of the table is narrower; a table of fewer than twice as many columns stays whole. 0:
   /// any width that cuts at multiples of 4 columns leave.
   std::int64_t min_shard_columns = 0;
@@ -100,6 +118,9 @@ struct Table {
   std::int64_t num_features = 1;
 };
 
+/// True if ranges of the table's rows may have other shares of the accesses than of the rows.
+[[nodiscard]] bool has_row_order(const Table& table);
+
 /// Throws InputError ("place.field: expected ..., got ...") unless every number is in range.
 void validate(const Table& table, const std::string& place);
 
@@ -108,6 +129,7 @@ inline constexpr std::int64_t kMaxEmbeddings = std::int64_t{1} << 42;
 inline constexpr std::int64_t kMaxEmbeddingDim = 65'536;
 inline constexpr double kMaxPoolingFactor = 1e6;
 inline constexpr std::int64_t kMaxFeatures = 1024;
+inline constexpr std::size_t kMaxRowAccessPoints = 1024;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxExtraBytes = std::int64_t{1} << 44;
 

@@ -28,6 +28,16 @@ std::shared_ptr<const Model> present(std::shared_ptr<const Model> model, const c
   return model;
 }
 
+std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_of(const Task& task) {
+  std::vector<std::shared_ptr<const LazyAccessByRow>> accesses;
+  for (const Table& table : task.tables) {
+    accesses.push_back(has_row_order(table)
+                           ? std::make_shared<const LazyAccessByRow>(table, task.batch_size)
+                           : nullptr);
+  }
+  return accesses;
+}
+
 std::vector<double> column_sums(const Task& task, const ShardingPlan& plan) {
   std::vector<double> columns(task.topology.world_size, 0.0);
   for (const Shard& shard : plan.shards) {
@@ -54,6 +64,7 @@ Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
       compute_(present(std::move(compute), "a computation cost model")),
       communication_(present(std::move(communication), "a communication cost model")),
       statistics_(table_statistics(task_)),
+      accesses_(accesses_of(task_)),
       settings_(operator_settings(task_, *compute_, statistics_)) {}
 
 // NOLINTNEXTLINE(modernize-pass-by-value): the copy is made by the constructor that is called
@@ -62,15 +73,17 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
   compute_ = present(std::move(compute), "a computation cost model");
 }
 
-Simulator::Simulator(const Simulator& other, Task task, std::span<const TableSlice> slices,
+Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
                      const ReplicaCost& fixed)
     : task_(validated(std::move(task))),
       compute_(other.compute_),
       communication_(other.communication_),
       fixed_(fixed) {
   assert(slices.size() == task_.tables.size());
-  for (const TableSlice& slice : slices) {
-    statistics_.push_back(other.statistics_[slice.table].slice(slice.row_share));
+  for (const Piece& slice : slices) {
+    const bool has_order = has_row_order(task_.tables[statistics_.size()]);
+    statistics_.push_back(other.statistics_of(slice));
+    accesses_.push_back(has_order ? other.accesses_[slice.table] : nullptr);
   }
   settings_ = operator_settings(task_, *compute_, statistics_);
 }
@@ -88,8 +101,34 @@ void Simulator::encode(int table, std::int64_t num_columns, std::span<double> co
 
 void Simulator::encode(const Piece& piece, std::span<double> contribution) const {
   if (piece.row_share >= 1.0) return encode(piece.table, piece.num_columns, contribution);
-  compute_->encode(statistics_[piece.table].slice(piece.row_share), piece.num_columns, settings_,
-                   contribution);
+  encode(statistics_of(piece), piece.num_columns, contribution);
+}
+
+void Simulator::encode(const TableStatistics& rows, std::int64_t num_columns,
+                       std::span<double> contribution) const {
+  compute_->encode(rows, num_columns, settings_, contribution);
+}
+
+TableStatistics Simulator::statistics_of(const Piece& piece) const {
+  const TableStatistics& whole = statistics_[piece.table];
+  const auto& accesses = accesses_[piece.table];
+  if (piece.num_rows == 0 || !accesses) return whole.slice(piece.row_share);
+  return whole.slice(accesses->get().range(piece.row_offset, piece.num_rows));
+}
+
+std::vector<std::int64_t> Simulator::slice_ends(int table, int num_slices) const {
+  const Table& of = task_.tables[table];
+  if (const auto& accesses = accesses_[table]) {
+    const std::int64_t least = std::max<std::int64_t>(of.min_shard_rows, 1);
+    return accesses->get().equal_access_ends(num_slices, least);
+  }
+  const std::int64_t rows = of.num_embeddings / num_slices;
+  const std::int64_t longer = of.num_embeddings % num_slices;
+  std::vector<std::int64_t> ends;
+  for (std::int64_t slice = 0; slice <= num_slices; ++slice) {
+    ends.push_back(slice * rows + std::min(slice, longer));
+  }
+  return ends;
 }
 
 void Simulator::encode_replica(int table, std::span<double> contribution) const {

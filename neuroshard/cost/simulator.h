@@ -65,14 +65,22 @@ class Simulator {
   };
   [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
 
-  /// A slice of a table, where ids are hashes.
-  struct TableSlice {
-    int table = 0;
-    double row_share = 1.0;
-  };
-  /// The same models on a task whose tables are slices of the other's, one of `slices` for each;
-  /// every device costs `fixed` more. Throws InputError if the task is not valid.
-  Simulator(const Simulator& other, Task task, std::span<const TableSlice> slices,
+  /// How the rows of a slice (or of a whole table) are used.
+  [[nodiscard]] TableStatistics statistics_of(const Piece& piece) const;
+  /// Contribution of `num_columns` columns of such rows.
+  void encode(const TableStatistics& rows, std::int64_t num_columns,
+              std::span<double> contribution) const;
+
+  /// Where to cut a table's rows into slices with shares of the accesses as equal as its rows and
+  /// `min_shard_rows` permit, which must permit so many: `num_slices` + 1 rows, the first 0, the
+  /// last the number of rows. Of hashed ids, slices of as many rows.
+  [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
+
+  /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
+  /// one of `slices` for each, of whatever columns (slices have no row order of their own); every
+  /// device costs `fixed` more. Throws
+  /// InputError if the task is not valid.
+  Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
             const ReplicaCost& fixed);
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
@@ -100,6 +108,8 @@ class Simulator {
   std::shared_ptr<const ComputeCostModel> compute_;
   std::shared_ptr<const CommunicationCostModel> communication_;
   std::vector<TableStatistics> statistics_;
+  /// Of tables with a row order; none for others.
+  std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_;
   OperatorSettings settings_;
   ReplicaCost fixed_{};
 };

@@ -58,6 +58,8 @@ class LeastContributions {
     const Table& of = simulator.task().tables[table];
     const std::int64_t dim = of.embedding_dim;
     if (dim > kWidestDivided) return;
+    // Which rows a slice has decides what it costs there, not only how many.
+    if (rows && of.allow.rows && has_row_order(of)) return;
     const std::int64_t quantum = of.allow.columns && can_cut(dim) ? kColumnGranularity : dim;
     const std::int64_t divisions = (dim / quantum) * (dim / quantum + 1) / 2;
     const std::vector<double> shares =

@@ -22,15 +22,27 @@ class PieceCatalog {
  public:
   explicit PieceCatalog(const Simulator& simulator);
 
-  /// The piece's type, encoded now if it is new: one of `num_slices` equal slices of the rows.
-  /// `num_columns` is a multiple of 4 or the whole table's. Throws InputError, which names model
-  /// and table, if the model gives no finite cost.
+  /// The piece's type, encoded now if it is new: one of `num_slices` slices of the rows with equal
+  /// shares of the accesses (`Simulator::slice_ends`). Where ids are hashes, they are all alike,
+  /// and of one type; those of a table with a row order are of one type each, and this is the
+  /// first's. `num_columns` is a multiple of 4 or the whole table's. Throws InputError, which names
+  /// model and table, if the model gives no finite cost.
   PieceType add(int table, std::int64_t num_columns, int num_slices = 1);
 
   [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }
   [[nodiscard]] std::int64_t num_columns(PieceType type) const { return facts_[type].num_columns; }
   /// Slices that the rows of its columns are cut into, of which it is one.
   [[nodiscard]] int num_slices(PieceType type) const { return facts_[type].num_slices; }
+  /// True if all these slices are of its type.
+  [[nodiscard]] bool has_equal_slices(PieceType type) const {
+    return facts_[type].num_slices == 1 || !has_row_order(simulator_.task().tables[table(type)]);
+  }
+  /// Which of the slices it is; 0 of equal ones.
+  [[nodiscard]] int slice(PieceType type) const { return facts_[type].slice; }
+  /// The type of the first of these slices.
+  [[nodiscard]] PieceType first_slice(PieceType type) const { return type - slice(type); }
+  /// Of the largest of these slices.
+  [[nodiscard]] std::int64_t largest_bytes(PieceType type) const;
   /// Of its pooled output.
   [[nodiscard]] std::int64_t pooled_columns(PieceType type) const {
     return facts_[type].pooled_columns;
@@ -63,10 +75,16 @@ class PieceCatalog {
  private:
   /// Where the type of a piece is kept: a negative one if there is none yet.
   PieceType& place_of(int table, std::int64_t num_columns, int num_slices);
+  /// Throws InputError as `add`.
+  void add_slice(int table, std::int64_t num_columns, int num_slices, int slice,
+                 std::int64_t num_rows, const TableStatistics& rows);
+  /// Of all slices of a table with a row order, in their order.
+  const std::vector<TableStatistics>& slices_of(int table, int num_slices);
 
   struct Facts {
     int table;
     int num_slices;
+    int slice;
     std::int64_t num_columns;
     std::int64_t pooled_columns;
     std::int64_t bytes;
@@ -80,6 +98,8 @@ class PieceCatalog {
   std::vector<std::vector<PieceType>> types_;
   /// Of slices: by table, columns and number of slices.
   std::map<std::tuple<int, std::int64_t, int>, PieceType> slice_types_;
+  /// By table and number of slices.
+  std::map<std::pair<int, int>, std::vector<TableStatistics>> slices_;
 };
 
 }  // namespace neuroshard

@@ -159,11 +159,11 @@ class ReplicaMoves {
       keep_if_better(instead(table, {{table, 0, of.embedding_dim, device}}));
     }
     if (may_slice_ && can_slice(task, of, num_devices())) {
+      const std::vector<std::int64_t> ends = simulator_.slice_ends(table, num_devices());
       std::vector<Shard> slices;
       for (int device = 0; device < num_devices(); ++device) {
-        const std::int64_t first = first_row_of_slice(of.num_embeddings, num_devices(), device);
-        const std::int64_t end = first_row_of_slice(of.num_embeddings, num_devices(), device + 1);
-        slices.push_back({table, 0, of.embedding_dim, device, first, end - first});
+        slices.push_back(
+            {table, 0, of.embedding_dim, device, ends[device], ends[device + 1] - ends[device]});
       }
       keep_if_better(instead(table, std::move(slices)));
     }

@@ -102,11 +102,11 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
     std::vector<Slicing> ways{planned[t]};
     for (const auto [num_slices, joined] : kCuttings) {
       if (!can_slice(task, table, num_slices)) break;
+      const std::vector<std::int64_t> ends = simulator.slice_ends(t, num_slices);
       std::vector<Slice> cut;
       for (int i = 0, next = joined; i < num_slices; i = next++) {
-        const std::int64_t first = first_row_of_slice(table.num_embeddings, num_slices, i);
-        const std::int64_t end = first_row_of_slice(table.num_embeddings, num_slices, next);
-        cut.push_back({t, first, num_slices == 1 ? 0 : end - first, {{0, table.embedding_dim}}});
+        const std::int64_t rows = num_slices == 1 ? 0 : ends[next] - ends[i];
+        cut.push_back({t, ends[i], rows, {{0, table.embedding_dim}}});
       }
       const bool is_planned = std::equal(
           cut.begin(), cut.end(), planned[t].begin(), planned[t].end(),
@@ -127,21 +127,23 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   const Task& task = original.task();
   Task sliced = task;
   sliced.tables.clear();
-  std::vector<Simulator::TableSlice> origins;
+  std::vector<Piece> origins;
   for (const Slice& slice : slices) {
     Table table = task.tables[slice.table];
-    origins.push_back({slice.table, slice.num_rows == 0
-                                        ? 1.0
-                                        : static_cast<double>(slice.num_rows) /
-                                              static_cast<double>(table.num_embeddings)});
+    origins.push_back(
+        piece_of(task, {slice.table, 0, table.embedding_dim, 0, slice.row_offset, slice.num_rows}));
     // Unique, as no number occurs twice; only messages show it.
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
     if (slice.num_rows > 0) table.num_embeddings = slice.num_rows;
     table.embedding_dim = 0;
     for (const Columns& columns : slice.columns) table.embedding_dim += columns.count;
-    // The statistics of the original say how its rows are used.
-    table.reuse_histogram.reset();
-    table.index_distribution.reset();
+    // The statistics of the original say how a slice's rows are used.
+    if (slice.num_rows > 0) {
+      table.reuse_histogram.reset();
+      table.index_distribution.reset();
+      table.row_order = RowOrder::hashed;
+      table.row_access.clear();
+    }
     table.allow.rows = table.allow.rows && slice.num_rows == 0;
     table.allow.replicas = false;
     sliced.tables.push_back(std::move(table));

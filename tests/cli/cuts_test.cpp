@@ -50,6 +50,38 @@ TEST(Cuts, PlansOfRowsAndCopiesAreCheckedPricedMadeAgainAndMeasured) {
   EXPECT_THAT(expect_success({"evaluate", path, "--arena", "16MiB"}), HasSubstr("measured"));
 }
 
+/// The lopsided task with fields added to its first table.
+std::string with_hot_rows(const std::string& fields) {
+  std::string text = kLopsided;
+  const std::string last = "\"pooling_factor\": 40";
+  return text.replace(text.find(last), last.size(), last + ", " + fields);
+}
+
+TEST(Cuts, SlicesAreOfEqualSharesOfTheAccesses) {
+  const CliFolder folder;
+  for (const char* fields :
+       {R"("index_distribution": {"zipf_exponent": 1.2}, "row_order": "by_frequency")",
+        R"("row_access": [[0.1, 0.75], [0.5, 0.8], [1, 1]])"}) {
+    const std::string task = folder.write("task.json", with_hot_rows(fields));
+    const std::string path = folder.file("plan.json");
+    (void)expect_success(Arguments{"plan", task, "--cuts", "rows", "--steps", "100", "-o", path} +
+                         kAnalytic);
+    const PlanDocument document = read_plan(path);
+    std::int64_t first_rows = 0;
+    for (const Shard& shard : document.plan.shards) {
+      if (shard.table == 0 && shard.row_offset == 0) first_rows = shard.num_rows;
+    }
+    EXPECT_GT(first_rows, 0) << fields;
+    EXPECT_LT(first_rows, 10'000) << fields;
+    EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
+    const std::string again = folder.file("again.json");
+    (void)expect_success({"plan", "--like", path, "-o", again});
+    EXPECT_EQ(read_plan(again).plan.shards, document.plan.shards);
+    EXPECT_EQ(read_plan(again).predicted->cost_ms, document.predicted->cost_ms);
+    EXPECT_THAT(expect_success({"evaluate", path, "--arena", "16MiB"}), HasSubstr("measured"));
+  }
+}
+
 TEST(Cuts, ReplicatedTablesAreShownAndMeasured) {
   const CliFolder folder;
   const std::string plan = folder.write(
@@ -161,6 +193,12 @@ TEST(Cuts, WhatIsWrongIsSaidInALine) {
 {"table": "tiny", "column_offset": 0, "num_columns": 32, "device": 0}]})");
   const CommandResult checked = run_cli({"check", gap});
   EXPECT_EQ(checked.exit_code, 1);
+  const std::string falling =
+      folder.write("falling.json", with_hot_rows(R"("row_access": [[0.5, 0.9], [1, 0.8]])"));
+  const CommandResult refused = run_cli({"plan", falling});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("falling.json: tables[0].row_access[1]: expected a share of "
+                                     "the accesses from 0.9 to 1, got 0.8"));
   EXPECT_THAT(checked.out + checked.err,
               HasSubstr("table \"hot\": rows 99999 to 99999, columns 0 to 31 are on no device"));
 }

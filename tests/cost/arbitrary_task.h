@@ -105,6 +105,28 @@ inline Task with_conditions(Task task) {
   return task;
 }
 
+/// The task with tables whose rows are used unequally, most of them with a row order.
+inline Task with_row_orders(Task task) {
+  for (Table& table : task.tables) {
+    if (*rc::gen::arbitrary<bool>()) {
+      table.index_distribution =
+          IndexDistribution{.zipf_exponent = *rc::gen::element(0.5, 1.05, 1.5)};
+    }
+    switch (*rc::gen::inRange(0, 3)) {
+      case 0:
+        table.row_order = RowOrder::by_frequency;
+        break;
+      case 1:
+        table.row_access = {
+            {*rc::gen::element(0.001, 0.2), 0.4}, {0.5, *rc::gen::element(0.4, 0.9)}, {1.0, 1.0}};
+        break;
+      default:
+        break;
+    }
+  }
+  return task;
+}
+
 /// A random plan that covers every column once; memory is ignored.
 inline rc::Gen<ShardingPlan> arbitrary_plan(const Task& task) {
   return rc::gen::exec([&task] {

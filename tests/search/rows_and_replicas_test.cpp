@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <optional>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/search/neuroshard_planner.h"
@@ -19,6 +20,7 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
+using testing_tasks::with_row_orders;
 
 constexpr Cuts kAll{};
 constexpr Cuts kColumns{.columns = true, .rows = false, .replicas = false};
@@ -79,8 +81,37 @@ TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
   EXPECT_EQ(whole.shards.size(), 2u);
 }
 
+/// Rows by frequency: the first slices are of few rows, all of about as many lookups.
+TEST(RowsAndReplicas, SlicesHaveEqualSharesOfTheAccesses) {
+  Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("b", 1'000, 64)},
+                            4, std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  Table& hot = task.tables.front();
+  hot.index_distribution = IndexDistribution{.zipf_exponent = 1.05};
+  hot.row_order = RowOrder::by_frequency;
+  const Simulator simulator = make_simulator(task);
+  const PlanningResult rows =
+      planned(simulator, {.columns = false, .rows = true, .replicas = false});
+  ASSERT_TRUE(has_slices(rows.plan));
+  EXPECT_THAT(violations(simulator.task(), rows.plan), IsEmpty());
+  double slices = 0.0;
+  for (const Shard& shard : rows.plan.shards) {
+    if (shard.table != 0) continue;
+    slices += 1.0;
+    EXPECT_LT(shard.row_offset == 0 ? shard.num_rows : 0, 10'000);
+  }
+  for (const Shard& shard : rows.plan.shards) {
+    if (shard.table != 0) continue;
+    const TableStatistics slice = simulator.statistics_of(piece_of(simulator.task(), shard));
+    EXPECT_NEAR(slice.pooling_factor, 100.0 / slices, 10.0) << shard.row_offset;
+  }
+  EXPECT_LT(rows.predicted.cost_ms, planned(simulator, {false, false, false}).predicted.cost_ms);
+}
+
 RC_GTEST_PROP(RowsAndReplicasProperty, PlansAreValidAndNoDearer, ()) {
-  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  Task task = task_of_any_tightness();
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
+  const Simulator simulator = make_simulator(std::move(task), arbitrary_compute());
   std::optional<PlanningResult> columns;
   try {
     columns = BeamSearchPlanner().plan(simulator, {});

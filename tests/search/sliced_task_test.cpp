@@ -17,6 +17,7 @@ using testing_tasks::arbitrary_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
+using testing_tasks::with_row_orders;
 
 /// "a" of 100 rows and 32 columns: 16 columns whole, 16 in slices. "b" is on every device.
 ShardingPlan sliced_plan() {
@@ -106,6 +107,7 @@ ShardingPlan arbitrary_rectangles(const Task& task) {
 
 RC_GTEST_PROP(SlicedTaskProperty, ThereAndBackWithTheSameCost, ()) {
   Task task = *arbitrary_task(1.0);
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
   for (std::int64_t& bytes : task.topology.memory_bytes) bytes = std::int64_t{1} << 50;
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const ShardingPlan plan = arbitrary_rectangles(simulator.task());

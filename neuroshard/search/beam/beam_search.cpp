@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <initializer_list>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -135,11 +137,13 @@ class Search {
     while (!waiting.empty()) {
       const PieceType piece = waiting.back();
       waiting.pop_back();
-      if (catalog_.bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
+      if (catalog_.largest_bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
         const auto [wide, narrow] = catalog_.halves(piece);
         waiting.insert(waiting.end(), {narrow, wide});
       } else {
-        pieces.insert(pieces.end(), static_cast<std::size_t>(catalog_.num_slices(piece)), piece);
+        for (int slice = 0; slice < catalog_.num_slices(piece); ++slice) {
+          pieces.push_back(catalog_.has_equal_slices(piece) ? piece : piece + slice);
+        }
       }
     }
     return sorted(std::move(pieces));
@@ -153,8 +157,11 @@ class Search {
     for (const Table& table : task.tables) {
       int count = 1;
       const auto bytes = [&] {
-        return shard_bytes(table, table.embedding_dim, task.optimizer,
-                           first_row_of_slice(table.num_embeddings, count, 1));
+        const std::vector<std::int64_t> ends =
+            simulator_.slice_ends(static_cast<int>(slices.size()), count);
+        std::int64_t most_rows = 0;
+        for (int i = 0; i < count; ++i) most_rows = std::max(most_rows, ends[i + 1] - ends[i]);
+        return shard_bytes(table, table.embedding_dim, task.optimizer, most_rows);
       };
       while (bytes() > most_bytes && can_slice(task, table, count + 1)) ++count;
       slices.push_back(count);
@@ -265,9 +272,14 @@ class Search {
   /// Positions of the pieces to halve: the N largest and the N costliest, one of equal pieces.
   std::vector<std::size_t> candidates(const PieceList& pieces) const {
     std::vector<std::size_t> distinct;
+    std::set<PieceType> seen;  // of slices of different types, which are cut together
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const bool repeated = i > 0 && pieces[i] == pieces[i - 1];
       if (repeated) continue;
+      if (!catalog_.has_equal_slices(pieces[i]) &&
+          !seen.insert(catalog_.first_slice(pieces[i])).second) {
+        continue;
+      }
       if (catalog_.can_halve(pieces[i]) || can_halve_rows(pieces[i])) distinct.push_back(i);
     }
     const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
@@ -284,21 +296,51 @@ class Search {
     return chosen;
   }
 
-  /// The list with a piece and, of a slice, the others of its columns replaced by twice as many.
-  PieceList with_halves(const PieceList& pieces, std::size_t position,
-                        std::pair<PieceType, PieceType> halves) const {
-    const int slices = catalog_.num_slices(pieces[position]);
+  /// The list without a piece and, of a slice, the others of its columns.
+  PieceList without(const PieceList& pieces, std::size_t position) const {
+    const PieceType piece = pieces[position];
+    const int slices = catalog_.num_slices(piece);
     PieceList result;
     result.reserve(pieces.size() + static_cast<std::size_t>(slices));
-    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
-    // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
-    const std::size_t end = position + static_cast<std::size_t>(slices);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (i < position || i >= end) result.push_back(pieces[i]);
+    if (catalog_.has_equal_slices(piece)) {
+      // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
+      const std::size_t end = position + static_cast<std::size_t>(slices);
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (i < position || i >= end) result.push_back(pieces[i]);
+      }
+      return result;
     }
-    for (const PieceType half : {halves.first, halves.second}) {
-      result.insert(std::upper_bound(result.begin(), result.end(), half, first),
-                    static_cast<std::size_t>(slices), half);
+    const PieceType first = catalog_.first_slice(piece);
+    std::vector<bool> removed(static_cast<std::size_t>(slices));
+    for (const PieceType other : pieces) {
+      const bool is_slice = other >= first && other < first + slices;
+      if (is_slice && !removed[other - first]) {
+        removed[other - first] = true;
+      } else {
+        result.push_back(other);
+      }
+    }
+    return result;
+  }
+
+  /// The list with a piece and, of a slice, the others of its columns replaced by all slices of
+  /// others.
+  PieceList replaced(const PieceList& pieces, std::size_t position,
+                     std::initializer_list<PieceType> by) const {
+    PieceList result = without(pieces, position);
+    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
+    const auto place_of = [&](PieceType piece) {
+      return std::upper_bound(result.begin(), result.end(), piece, first);
+    };
+    for (const PieceType piece : by) {
+      const int slices = catalog_.num_slices(piece);
+      if (catalog_.has_equal_slices(piece)) {
+        result.insert(place_of(piece), static_cast<std::size_t>(slices), piece);
+        continue;
+      }
+      for (int slice = 0; slice < slices; ++slice) {
+        result.insert(place_of(piece + slice), piece + slice);
+      }
     }
     return result;
   }
@@ -309,11 +351,12 @@ class Search {
       for (const std::size_t position : candidates(state.pieces)) {
         const PieceType piece = state.pieces[position];
         if (catalog_.can_halve(piece)) {
-          lists.push_back({with_halves(state.pieces, position, catalog_.halves(piece)), &state});
+          const auto [wide, narrow] = catalog_.halves(piece);
+          lists.push_back({replaced(state.pieces, position, {wide, narrow}), &state});
         }
         if (can_halve_rows(piece)) {
           const PieceType half = catalog_.row_half(piece);
-          lists.push_back({with_halves(state.pieces, position, {half, half}), &state, false});
+          lists.push_back({replaced(state.pieces, position, {half}), &state, false});
         }
       }
     }
@@ -377,43 +420,58 @@ class Search {
   ShardingPlan to_plan(const BeamState& state) const {
     std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
     ShardingPlan plan;
+    // The devices of slices of different types: of the first's type, of each slice.
+    std::map<PieceType, std::vector<std::vector<int>>> unequal;
     for (std::size_t i = 0; i < state.pieces.size();) {
       const PieceType piece = state.pieces[i];
       const int table = catalog_.table(piece);
+      if (!catalog_.has_equal_slices(piece)) {
+        std::vector<std::vector<int>>& devices = unequal[catalog_.first_slice(piece)];
+        devices.resize(static_cast<std::size_t>(catalog_.num_slices(piece)));
+        devices[catalog_.slice(piece)].push_back(state.placement.devices[i++]);
+        continue;
+      }
       const std::int64_t columns = catalog_.num_columns(piece);
       const auto slices = static_cast<std::size_t>(catalog_.num_slices(piece));
       std::vector<int> devices(
           state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i),
           state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i + slices));
-      add_strip(table, next_column[table], columns, std::move(devices), plan);
+      std::sort(devices.begin(), devices.end());
+      add_strip(table, next_column[table], columns, devices, plan);
       next_column[table] += columns;
       i += slices;
+    }
+    for (const auto& [first, devices] : unequal) {
+      const int table = catalog_.table(first);
+      const std::int64_t columns = catalog_.num_columns(first);
+      for (std::size_t strip = 0; strip < devices.front().size(); ++strip) {
+        std::vector<int> of_strip;
+        for (const std::vector<int>& of_slice : devices) of_strip.push_back(of_slice[strip]);
+        add_strip(table, next_column[table], columns, of_strip, plan);
+        next_column[table] += columns;
+      }
     }
     sort_shards(plan);
     return plan;
   }
 
-  /// Columns of a table, of which each of `devices` has an equal slice of rows; those of one device
-  /// are one shard.
+  /// Columns of a table, of which each of `devices` has a slice of rows, in their order; those of
+  /// one device that are neighbours are one shard.
   void add_strip(int table, std::int64_t column_offset, std::int64_t num_columns,
-                 std::vector<int> devices, ShardingPlan& plan) const {
+                 const std::vector<int>& devices, ShardingPlan& plan) const {
     if (devices.size() == 1) {
       plan.shards.push_back({table, column_offset, num_columns, devices.front()});
       return;
     }
-    const auto slices = static_cast<std::int64_t>(devices.size());
-    const std::int64_t rows = simulator_.task().tables[table].num_embeddings;
-    const auto first_row = [&](std::int64_t slice) {
-      return first_row_of_slice(rows, slices, slice);
-    };
-    std::sort(devices.begin(), devices.end());
-    for (std::int64_t slice = 0; slice < slices;) {
-      std::int64_t end = slice + 1;
+    const std::size_t slices = devices.size();
+    const std::vector<std::int64_t> ends = simulator_.slice_ends(table, static_cast<int>(slices));
+    for (std::size_t slice = 0; slice < slices;) {
+      std::size_t end = slice + 1;
       while (end < slices && devices[end] == devices[slice]) ++end;
       Shard shard{table, column_offset, num_columns, devices[slice]};
       if (end - slice < slices) {
-        shard.row_offset = first_row(slice);
-        shard.num_rows = first_row(end) - first_row(slice);
+        shard.row_offset = ends[slice];
+        shard.num_rows = ends[end] - ends[slice];
       }
       plan.shards.push_back(shard);
       slice = end;
