@@ -39,8 +39,8 @@ namespace neuroshard {
 /// The larger of the two is returned, or `known_ms` if that is less; 0 if the model has no such
 /// structure. Price: one encoding per table, multiple of 4 columns and share of rows, and the
 /// square of these multiples. Tables of more than 1,024 columns, and the last of the wide ones
-/// where squares or encodings would add up to more than some ten seconds (with rows: to one), count
-/// with their communication only.
+/// where squares or encodings would add up to more than some ten seconds (with rows: to one), and
+/// those with a row order that may be cut in rows, count with their communication only.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator,
                                     const Cuts& cuts = {.columns = true,
                                                         .rows = false,

@@ -92,7 +92,7 @@ TEST(RowsAndReplicas, SlicesHaveEqualSharesOfTheAccesses) {
   const Simulator simulator = make_simulator(task);
   const PlanningResult rows =
       planned(simulator, {.columns = false, .rows = true, .replicas = false});
-  ASSERT_TRUE(has_slices(rows.plan));
+  ASSERT_TRUE(rows.plan.has_row_slices());
   EXPECT_THAT(violations(simulator.task(), rows.plan), IsEmpty());
   double slices = 0.0;
   for (const Shard& shard : rows.plan.shards) {
