@@ -159,6 +159,10 @@ class ComparisonEntry:
     less_drift_ms: float | None = None
     device_columns: Sequence[int] = ()
     device_compute_ms: Sequence[float] = ()
+    #: If measured: bytes of the all-reduce of replicated tables on each device, and the predicted
+    #: time of adding up partial sums of slices of rows.
+    all_reduce_bytes: int = 0
+    partial_sums_ms: float = 0.0
 
 
 @dataclass(frozen=True)
