@@ -339,6 +339,7 @@ def _cost(evaluation: Mapping[str, Any], prefix: str) -> PlanCost:
             "compute_ms": device[f"{prefix}_compute_ms"],
             "forward_comm_ms": device[f"{prefix}_forward_comm_ms"],
             "backward_comm_ms": device[f"{prefix}_backward_comm_ms"],
+            "all_reduce_ms": device.get(f"{prefix}_all_reduce_ms", 0.0),
             "memory_bytes": device["memory_bytes"],
             "num_columns": device["num_columns"],
         }
@@ -355,11 +356,13 @@ class SimulatedDevice:
     forward_comm_ms: float
     backward_comm_ms: float
     total_ms: float
+    #: Of the gradients of replicated tables.
+    all_reduce_ms: float = 0.0
 
 
 @dataclass(frozen=True)
 class SimulatedIteration:
-    """One iteration of a plan: computation predicted, all-to-alls simulated."""
+    """One iteration of a plan: computation predicted, all-to-alls and all-reduces simulated."""
 
     predicted_ms: float
     simulated_ms: float
@@ -414,6 +417,7 @@ def evaluate_on_cluster(
                 forward_comm_ms=device["simulated_forward_comm_ms"],
                 backward_comm_ms=device["simulated_backward_comm_ms"],
                 total_ms=device["simulated_total_ms"],
+                all_reduce_ms=device.get("simulated_all_reduce_ms", 0.0),
             )
             for device in found["devices"]
         ],

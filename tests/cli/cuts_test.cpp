@@ -100,7 +100,10 @@ TEST(Cuts, PlansOfRowsAndCopiesRunUnderMpirun) {
   const JsonReader devices = whole.field("devices");
   for (std::size_t d = 0; d < 2; ++d) {
     const JsonReader device = devices.element(d);
-    const auto number = [&](const char* field) { return device.field(field).number(); };
+    const auto number = [&](const char* name) {
+      const JsonReader field = device.field(name);
+      return field.number();
+    };
     EXPECT_GT(number("measured_all_reduce_ms"), 0.0);
     EXPECT_GT(number("measured_indices_ms"), 0.0);
     EXPECT_NEAR(number("measured_total_ms"),
@@ -132,6 +135,53 @@ TEST(Cuts, TheValuesOfPlansAreChecked) {
                                    "whole to compare with"));
 }
 
+TEST(Cuts, ProcessesOnGpusTakeColumnsAlone) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.write("plan.json", plan_of_slices_and_a_copy());
+  const CommandResult result =
+      run_program(under_mpirun(2, Arguments{"evaluate", plan, "--backend", "cuda"} + kAnalytic));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("plan: expected a plan that cuts columns alone, as processes on GPUs do "
+                        "not add partial sums, got 3 slices of rows and 1 replicated tables"));
+}
+
+TEST(Cuts, ComparisonsMeasureAndSimulateSlicesAndCopies) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  const Arguments compare = Arguments{"compare",
+                                      task,
+                                      "--algorithms",
+                                      "neuroshard",
+                                      "--cuts",
+                                      "columns,rows,replicas",
+                                      "--steps",
+                                      "1000",
+                                      "--measure",
+                                      "--arena",
+                                      "16MiB",
+                                      "--journal",
+                                      folder.file("journal.jsonl"),
+                                      "--json"} +
+                            kAnalytic;
+  const auto entry_of = [&](const Arguments& more) {
+    const Json document = parse_json(expect_success(compare + more), "stdout");
+    return (*document.find("entries")->array())[0];
+  };
+  const Json measured = entry_of({});
+  const auto number = [](const Json& entry, const char* key) {
+    return std::get<double>(entry.find(key)->value());
+  };
+  EXPECT_GT(number(measured, "partial_sums_ms"), 0.0);
+  // Again, from the journal, on a simulated cluster.
+  const Json simulated = entry_of({"--platform", "ethernet-10g"});
+  EXPECT_EQ(*simulated.find("device_compute_ms"), *measured.find("device_compute_ms"));
+  EXPECT_EQ(number(simulated, "partial_sums_ms"), number(measured, "partial_sums_ms"));
+  EXPECT_GT(number(simulated, "measured_ms"), number(measured, "measured_compute_ms"));
+}
+
 TEST(Cuts, SlicesAndCopiesAreSimulated) {
   SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
@@ -141,8 +191,12 @@ TEST(Cuts, SlicesAndCopiesAreSimulated) {
                      kAnalytic),
       "stdout");
   const JsonReader whole(simulated, "stdout");
-  const JsonReader device = whole.field("devices").element(0);
-  const auto number = [&](const char* field) { return device.field(field).number(); };
+  const JsonReader devices = whole.field("devices");
+  const JsonReader device = devices.element(0);
+  const auto number = [&](const char* name) {
+    const JsonReader field = device.field(name);
+    return field.number();
+  };
   EXPECT_GT(number("simulated_all_reduce_ms"), 0.0);
   EXPECT_NEAR(number("simulated_total_ms"),
               number("simulated_backward_comm_ms") + number("simulated_all_reduce_ms") +
