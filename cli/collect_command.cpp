@@ -251,6 +251,7 @@ struct CollectCommunicationOptions {
   std::string backend;
   std::string platform;
   std::string data_type = "fp32";
+  std::string kind = "all-to-all";
   CommunicationCollection collection;
 };
 
@@ -258,6 +259,12 @@ void run(CollectCommunicationOptions& options) {
   CommunicationCollection& collection = options.collection;
   CommunicationSamplingOptions& sampling = collection.sampling;
   sampling.data_type = parse_data_type(options.data_type, "--data-type");
+  collection.kind = options.kind == "all-reduce"     ? CollectedKind::all_reduce
+                    : options.kind == "partial-sums" ? CollectedKind::partial_sums
+                                                     : CollectedKind::all_to_all;
+  if (collection.kind != CollectedKind::all_to_all && sampling.data_type != DataType::fp32) {
+    throw InputError("--data-type", "fp32 with --kind " + options.kind, options.data_type);
+  }
   if (collection.local_world_size == 0) collection.local_world_size = sampling.world_size;
   if (sampling.world_size % collection.local_world_size != 0) {
     throw InputError("--local-devices", fmt::format("a divisor of {} devices", sampling.world_size),
@@ -289,7 +296,9 @@ void run(CollectCommunicationOptions& options) {
 void add_communication(CLI::App& collect) {
   auto options = std::make_shared<CollectCommunicationOptions>();
   CLI::App* command = collect.add_subcommand(
-      "communication", "Time the forward and backward all-to-all of pooled embeddings");
+      "communication",
+      "Time the forward and backward all-to-all of pooled embeddings, or what slices of rows and "
+      "replicated tables add to them");
   CommunicationCollection& collection = options->collection;
   command
       ->add_option(
@@ -298,6 +307,14 @@ void add_communication(CLI::App& collect) {
           "nccl: between GPUs; simgrid: simulate")
       ->check(CLI::IsMember({"mpi", "nccl", "simgrid"}))
       ->required();
+  command
+      ->add_option(
+          "--kind", options->kind,
+          "all-to-all; all-reduce: of the gradients of replicated tables; partial-sums: "
+          "their addition by the receiver (with mpi). One kind a file; train communication "
+          "takes files of all kinds together")
+      ->check(CLI::IsMember({"all-to-all", "all-reduce", "partial-sums"}))
+      ->capture_default_str();
   command->add_option("--platform", options->platform,
                       "With simgrid: name of a preset, or a SimGrid platform file (.xml)");
   command->add_option("--interconnect", collection.interconnect,

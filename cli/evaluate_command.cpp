@@ -37,6 +37,7 @@ struct EvaluateOptions {
   std::string arena = "4GiB";
   std::string platform;
   std::uint64_t seed = 0;
+  bool check = false;
   bool json = false;
   BackendOptions measuring;
   std::vector<std::string> warnings;  ///< of the models, printed once there is a result
@@ -92,13 +93,31 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
         measured_iterations_text(evaluation->predicted, evaluation->measured));
 }
 
+/// Real values in place of times.
+void check_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
+                        const EvaluateOptions& options) {
+  if (!started_by_mpirun()) {
+    throw InputError("--check needs processes, started by mpirun, one per device");
+  }
+  if (options.measuring.on_gpus()) throw InputError("--check needs --backend cpu, got cuda");
+  const std::optional<ValueCheck> check = check_among_processes(
+      simulator.task(), plan,
+      {options.measuring.cpu, std::nullopt, options.seed, sha256_file(options.plan)});
+  if (!check) return;
+  fmt::print("{}", options.json ? to_line(to_json(*check)) + "\n" : value_check_text(*check));
+  if (!check->agrees()) {
+    throw InfeasibleError("plan: expected the values of whole tables on one device, got others");
+  }
+}
+
 void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
                          const EvaluateOptions& options) {
   if (started_by_mpirun()) {
     throw InputError("--platform needs one process, which simulates all devices, got mpirun");
   }
   const PlanCost predicted = simulator.cost(plan);
-  const PlanIterations simulated = simulate_plan(simulator.task(), predicted, options.platform);
+  const PlanIterations simulated = simulate_plan(simulator.task(), predicted, options.platform,
+                                                 additions_of({&simulator, &plan}));
   print(options, simulated_iteration_json(predicted, simulated),
         simulated_iteration_text(predicted, simulated));
 }
@@ -117,7 +136,9 @@ void run(EvaluateOptions& options) {
   }
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   options.measuring.cpu.data_type = arena_data_type(document.task);
-  if (started_by_mpirun()) {
+  if (options.check) {
+    check_under_mpirun(simulator, document.plan, options);
+  } else if (started_by_mpirun()) {
     evaluate_under_mpirun(simulator, document.plan, options);
   } else {
     evaluate_here(simulator, document.plan, options);
@@ -146,6 +167,12 @@ void add_evaluate_command(CLI::App& app) {
   command->add_option("--seed", options->seed, "Seed of the batches")
       ->check(seed())
       ->capture_default_str()
+      ->excludes("--platform");
+  command
+      ->add_flag("--check", options->check,
+                 "Under mpirun, measure nothing: run the plan with real values, and compare pooled "
+                 "outputs and updated weights with those of whole tables on one device; exit code "
+                 "1 if they differ")
       ->excludes("--platform");
   command->add_flag("--json", options->json, "Print the result as JSON");
   command->callback([options] { run(*options); });

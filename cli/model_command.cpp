@@ -4,16 +4,19 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/output_files.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_description.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/report/model_report.h"
+#include "neuroshard/train/communication/communication_model_test.h"
 #include "neuroshard/train/compute/model_test.h"
 #include "neuroshard/train/training_io.h"
 
@@ -38,8 +41,29 @@ void show(const ModelOptions& options) {
   fmt::print("{}", options.json ? to_document(model_json(model)) : model_text(model));
 }
 
-void test(const ModelOptions& options) {
+/// Every file on its own.
+std::vector<FileTest> tests_of(const ModelOptions& options) {
+  std::vector<FileTest> tests;
+  const ModelEntry entry = find_model(options.model);
+  if (entry.kind == "communication" && !entry.is_estimate) {
+    if (!options.again.empty()) throw InputError("--again needs a computation model");
+    const CommunicationModelFile model =
+        communication_model_from(ModelFile(entry.origin), entry.origin);
+    for (const std::string& file : options.costs) {
+      for (FileTest& test : test_communication_model(model, file)) tests.push_back(std::move(test));
+    }
+    return tests;
+  }
   const CostModels models = load_cost_models({options.model}, Topology{});
+  for (std::size_t i = 0; i < options.costs.size(); ++i) {
+    const std::string again = options.again.empty() ? "" : options.again[i];
+    tests.push_back(
+        {options.costs[i], test_compute_model(*models.compute, options.costs[i], again)});
+  }
+  return tests;
+}
+
+void test(const ModelOptions& options) {
   if (!options.again.empty() && options.again.size() != options.costs.size()) {
     throw InputError("--again",
                      fmt::format("as many files as were given, {}", options.costs.size()),
@@ -50,12 +74,7 @@ void test(const ModelOptions& options) {
     inputs.insert(inputs.end(), options.again.begin(), options.again.end());
     refuse_output_that_is_input(options.samples, inputs);
   }
-  std::vector<FileTest> tests;
-  for (std::size_t i = 0; i < options.costs.size(); ++i) {
-    const std::string again = options.again.empty() ? "" : options.again[i];
-    tests.push_back(
-        {options.costs[i], test_compute_model(*models.compute, options.costs[i], again)});
-  }
+  const std::vector<FileTest> tests = tests_of(options);
   if (!options.samples.empty()) write_file(options.samples, tested_samples_lines(tests));
   fmt::print("{}", options.json ? to_line(model_tests_json(options.model, tests)) + "\n"
                                 : model_tests_table(tests));
@@ -80,10 +99,11 @@ void add_model_command(CLI::App& app) {
   CLI::App* shown =
       add(*model, "show", "Show a model's training data and test metrics", show, options);
   shown->add_option("model", options->model, "Name or file")->required();
-  CLI::App* tested =
-      add(*model, "test", "Test a computation cost model on measured costs", test, options);
+  CLI::App* tested = add(*model, "test", "Test a cost model on measured costs", test, options);
   tested->add_option("model", options->model, "Name or file")->required();
-  tested->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
+  tested
+      ->add_option("costs", options->costs,
+                   "Files of measured costs of the model's kind (.jsonl[.gz])")
       ->required();
   tested->add_option("--again", options->again,
                      "The same samples measured a second time, file by file: pairs that differ by "

@@ -157,6 +157,7 @@ struct TrainCommunicationOptions {
   std::uint64_t seed = 0;
   int threads = 0;
   std::string name;
+  std::string from;
   bool json = false;
   bool baselines = false;
 };
@@ -176,9 +177,36 @@ void print_result(const CommunicationTrainingResult& result,
   }
 }
 
+/// Adds all-reduces and partial sums to a model, whose all-to-alls stay as they are.
+void extend(const TrainCommunicationOptions& options) {
+  const ModelEntry entry = find_model(options.from);
+  if (entry.kind != "communication" || entry.is_estimate) {
+    throw InputError("--from", "a trained communication model", options.from);
+  }
+  if (options.baselines) throw InputError("--baselines needs all-to-alls, got --from");
+  const CommunicationModelFile model =
+      communication_model_from(ModelFile(entry.origin), entry.origin);
+  refuse_output_that_is_input(options.output, {entry.origin});
+  require_writable(options.output);
+  const auto load = [&](const std::vector<std::string>& files, const CommunicationDataset* other) {
+    return load_communication_dataset(files, other, model.info.clusters);
+  };
+  const CommunicationDataset dataset = load(options.costs, nullptr);
+  ExtendedCommunicationModel extended = extend_communication_model(
+      model.info, dataset, load(options.held_out, &dataset), options.seed);
+  if (!options.name.empty()) extended.info.name = options.name;
+  write_communication_model(*model.network, extended.info, options.output);
+  fmt::print("{}", options.json ? to_line(training_json(extended, options.output)) + "\n"
+                                : collectives_text(extended.collectives));
+}
+
 void run(const TrainCommunicationOptions& options) {
   refuse_output_that_is_input(options.output, options.costs);
   refuse_output_that_is_input(options.output, options.held_out);
+  if (!options.from.empty()) {
+    extend(options);
+    return;
+  }
   CommunicationTrainingOptions training;
   if (options.epochs > 0) training.loop.epochs = options.epochs;
   training.seed = options.seed;
@@ -215,6 +243,9 @@ void add_communication(CLI::App& train) {
       ->required();
   command->add_option("--held-out", options->held_out,
                       "Files to test on only: other numbers of devices, other clusters");
+  command->add_option("--from", options->from,
+                      "Go on from this model: keep its all-to-alls, and add the all-reduces and "
+                      "partial sums that the files have");
   command->add_flag("--baselines", options->baselines,
                     "Also test the analytic model and the paper's networks, one per cluster and "
                     "number of devices, on the same data");

@@ -54,7 +54,8 @@ std::vector<Interconnect> make_presets() {
        .card_share = kInfinibandShare,
        .inter_host_latency_ms = kInfinibandLatencyMs,
        .source = "NVIDIA DGX A100 data sheet: 8 GPUs, 600 GB/s NVLink (both ways together), one "
-                 "200 Gb/s InfiniBand card per GPU"},
+                 "200 Gb/s InfiniBand card per GPU; 40 GB of HBM2 with 1,555 GB/s",
+       .memory_gb_per_s = 1555.0},
       {.name = "h100-nvswitch",
        .devices_per_host = 8,
        .intra_host_gb_per_s = 450.0,
@@ -65,7 +66,8 @@ std::vector<Interconnect> make_presets() {
        .card_share = kInfinibandShare,
        .inter_host_latency_ms = kInfinibandLatencyMs,
        .source = "NVIDIA DGX H100 data sheet: 8 GPUs, 900 GB/s NVLink (both ways together), one "
-                 "400 Gb/s InfiniBand card per GPU"},
+                 "400 Gb/s InfiniBand card per GPU; 80 GB of HBM3 with 3,350 GB/s",
+       .memory_gb_per_s = 3350.0},
       {.name = "pcie4",
        .devices_per_host = 4,
        .intra_host_gb_per_s = 31.5,
@@ -76,7 +78,8 @@ std::vector<Interconnect> make_presets() {
        .card_share = kTcpShare,
        .inter_host_latency_ms = kTcpLatencyMs,
        .source = "PCI Express 4.0 specification, x16 (16 GT/s * 16 * 128/130 / 8); one 100 Gb/s "
-                 "Ethernet card for 4 GPUs"},
+                 "Ethernet card for 4 GPUs; memory as of an NVIDIA GeForce RTX 2080 Ti, 616 GB/s",
+       .memory_gb_per_s = 616.0},
       ethernet("ethernet-10g", 1.25, "IEEE 802.3ae line rate, one card per host"),
       ethernet("ethernet-25g", 3.125, "IEEE 802.3by line rate, one card per host"),
       ethernet("ethernet-50g", 6.25, "IEEE 802.3cd line rate, one card per host"),

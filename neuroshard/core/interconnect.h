@@ -7,6 +7,9 @@
 
 namespace neuroshard {
 
+/// What the memory of a host moves for a core or two: an assumption, where nothing else is known.
+inline constexpr double kHostMemoryGbPerS = 10.0;
+
 /// Hosts of several devices. In a host, each device has a link to and one from a switch that never
 /// blocks. Between hosts, traffic passes network cards ("cards" for short), each with a link out
 /// and one in, and a fabric that never blocks. Rates are per direction, in 1e9 bytes/s. A measured
@@ -22,6 +25,9 @@ struct Interconnect {
   double card_share = 1.0;             ///< as intra_host_share
   double inter_host_latency_ms = 0.0;  ///< of a message between hosts
   std::string source{};                ///< where the numbers are from
+  /// That a device's memory reads and writes together: what adding up partial sums costs where it
+  /// has not been measured.
+  double memory_gb_per_s = kHostMemoryGbPerS;
 
   /// Rates that large messages reach.
   [[nodiscard]] double effective_intra_host_gb_per_s() const {

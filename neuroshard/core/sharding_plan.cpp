@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/units.h"
@@ -48,6 +52,41 @@ std::vector<std::int64_t> device_memory(const Task& task, const ShardingPlan& pl
   }
   for (std::int64_t& device : bytes) device = add_saturated(device, copies);
   return bytes;
+}
+
+double all_reduce_bytes(const Task& task, std::span<const int> replicated_tables) {
+  double bytes = 0.0;
+  for (const int index : replicated_tables) {
+    const Table& table = task.tables[index];
+    bytes +=
+        4.0 * static_cast<double>(table.num_embeddings) * static_cast<double>(table.embedding_dim);
+  }
+  return bytes;
+}
+
+double partial_sum_bytes(const Task& task, const ShardingPlan& plan) {
+  // Of each table with slices: by how many the number of pieces rises or falls at a column.
+  std::map<std::pair<int, std::int64_t>, std::int64_t> changes;
+  std::set<int> sliced;
+  for (const Shard& shard : plan.shards) {
+    if (!shard.has_all_rows()) sliced.insert(shard.table);
+  }
+  if (sliced.empty()) return 0.0;
+  for (const Shard& shard : plan.shards) {
+    if (!sliced.contains(shard.table)) continue;
+    ++changes[{shard.table, shard.column_offset}];
+    --changes[{shard.table, shard.column_offset + shard.num_columns}];
+  }
+  double columns = 0.0;  // read and written
+  std::int64_t parts = 0;
+  for (auto at = changes.begin(); at != changes.end(); ++at) {
+    parts += at->second;
+    if (parts < 2) continue;
+    const Table& table = task.tables[at->first.first];
+    const std::int64_t width = std::next(at)->first.second - at->first.second;
+    columns += static_cast<double>((parts + 1) * pooled_columns(table, width));
+  }
+  return 4.0 * columns * static_cast<double>(replica_batch_size(task));
 }
 
 void sort_shards(ShardingPlan& plan) {

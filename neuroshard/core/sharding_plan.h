@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct Shard {
 /// Predicted (or measured) cost of one device in one iteration, milliseconds.
 struct DeviceCost {
   double compute_ms = 0.0;
-  double forward_comm_ms = 0.0;  ///< includes waiting for devices that start later
+  /// Includes waiting for devices that start later and, at the end, the addition of partial sums.
+  double forward_comm_ms = 0.0;
   double backward_comm_ms = 0.0;
   std::int64_t memory_bytes = 0;
   std::int64_t num_columns = 0;  ///< that it sends of each sample
@@ -68,6 +70,15 @@ struct ShardingPlan {
 
 /// Bytes on each device; 2^63 - 1 where there are more.
 [[nodiscard]] std::vector<std::int64_t> device_memory(const Task& task, const ShardingPlan& plan);
+
+/// Bytes that each device gives to the all-reduce of the gradients of these tables, which are
+/// replicated: rows x columns x 4 of all of them together, as each row has a gradient in fp32.
+[[nodiscard]] double all_reduce_bytes(const Task& task, std::span<const int> replicated_tables);
+
+/// Bytes that a device reads and writes when it adds up the partial sums of its samples after the
+/// forward all-to-all: where R slices of rows have the same columns it reads R and writes one, in
+/// fp32, for each sample of its share of the batch (replica_batch_size). 0 without slices of rows.
+[[nodiscard]] double partial_sum_bytes(const Task& task, const ShardingPlan& plan);
 
 /// Why the plan is not valid for its task, one line per violation; empty means valid: every element
 /// of every table on exactly one device or the table on all of them, no cut that the task does not

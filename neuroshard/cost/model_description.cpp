@@ -46,6 +46,9 @@ Json model_json(const ModelEntry& entry) {
     json.set("hardware", file.json("hardware"));
     json.set("operator", file.json("operator"));
   }
+  if (file.has_metadata("collectives_data_sha256")) {
+    json.set("collectives_data_sha256", file.metadata("collectives_data_sha256"));
+  }
   json.set("range", file.json("range"));
   json.set("metrics", file.json("metrics"));
   return json;

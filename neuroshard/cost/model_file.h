@@ -25,6 +25,10 @@ class ModelFile {
   [[nodiscard]] const std::string& kind() const { return metadata("kind"); }
 
   [[nodiscard]] const std::string& metadata(const std::string& key) const;
+  /// Whether there is such an entry, for those that a file may lack.
+  [[nodiscard]] bool has_metadata(const std::string& key) const {
+    return file_.metadata.contains(key);
+  }
   /// Throws InputError unless the entry has this value.
   void expect(const std::string& key, const std::string& value) const;
   /// An entry that is a JSON document.

@@ -10,6 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
 
@@ -134,7 +135,7 @@ std::vector<std::int64_t> Simulator::slice_ends(int table, int num_slices) const
 void Simulator::encode_replica(int table, std::span<double> contribution) const {
   OperatorSettings settings = settings_;
   settings.batch_size = replica_batch_size(task_);
-  const Table& of = task_.tables[table];
+  const Table of = for_any_batch_size(task_.tables[table], task_.batch_size);
   compute_->encode(table_statistics(of, settings.batch_size), of.embedding_dim, settings,
                    contribution);
 }
@@ -151,14 +152,9 @@ std::vector<double> Simulator::replica_state(std::span<const int> tables) const 
 
 Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) const {
   if (tables.empty()) return {};
-  double bytes = 0.0;
-  for (const int index : tables) {
-    const Table& table = task_.tables[index];
-    bytes +=
-        4.0 * static_cast<double>(table.num_embeddings) * static_cast<double>(table.embedding_dim);
-  }
-  const ReplicaCost cost{compute_->cost(replica_state(tables)),
-                         communication_->all_reduce_ms(task_.topology, bytes)};
+  const ReplicaCost cost{
+      compute_->cost(replica_state(tables)),
+      communication_->all_reduce_ms(task_.topology, all_reduce_bytes(task_, tables))};
   if (!is_cost(cost.compute_ms)) {
     throw not_a_cost(compute_->name(), "the replicated tables", cost.compute_ms);
   }
@@ -168,8 +164,16 @@ Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) cons
   return cost;
 }
 
+double Simulator::partial_sums_ms(const ShardingPlan& plan) const {
+  const double bytes = partial_sum_bytes(task_, plan);
+  if (bytes <= 0.0) return 0.0;
+  const double ms = communication_->partial_sums_ms(bytes);
+  if (!is_cost(ms)) throw not_a_cost(communication_->name(), "the addition of partial sums", ms);
+  return ms;
+}
+
 PlanCost Simulator::combine(std::span<const double> compute_ms, std::span<const double> columns,
-                            double all_reduce_ms) const {
+                            double all_reduce_ms, double partial_sums_ms) const {
   const std::size_t world_size = task_.topology.world_size;
   assert(compute_ms.size() == world_size && columns.size() == world_size);
   // The first invalid cost names its model: what follows from it is no other model's fault.
@@ -190,6 +194,7 @@ PlanCost Simulator::combine(std::span<const double> compute_ms, std::span<const 
   for (double& start : start_ms) start -= earliest;
   communication_->forward(task_.topology, task_.batch_size, columns, start_ms, forward_ms);
   require_costs(forward_ms, *communication_, "forward all-to-all");
+  partial_sums_ms += fixed_.partial_sums_ms;
 
   PlanCost result;
   result.devices.resize(world_size);
@@ -198,7 +203,7 @@ PlanCost Simulator::combine(std::span<const double> compute_ms, std::span<const 
     device.compute_ms = compute_ms[d] + fixed_.compute_ms;
     device.all_reduce_ms = all_reduce_ms;
     device.backward_comm_ms = backward_ms[d];
-    device.forward_comm_ms = forward_ms[d];
+    device.forward_comm_ms = forward_ms[d] + partial_sums_ms;
     device.num_columns = std::llround(columns[d]);
     result.cost_ms = std::max(result.cost_ms, device.total_ms());
   }
@@ -252,8 +257,9 @@ std::vector<MemberRange> Simulator::member_ranges(const ShardingPlan& plan) cons
 }
 
 PlanCost Simulator::cost(const ShardingPlan& plan, std::span<const double> compute_ms) const {
-  PlanCost result = combine(compute_ms, column_sums(task_, plan),
-                            replica_cost(plan.replicated_tables).all_reduce_ms);
+  PlanCost result =
+      combine(compute_ms, column_sums(task_, plan),
+              replica_cost(plan.replicated_tables).all_reduce_ms, partial_sums_ms(plan));
   const std::vector<std::int64_t> bytes = device_memory(task_, plan);
   for (std::size_t d = 0; d < bytes.size(); ++d) result.devices[d].memory_bytes = bytes[d];
   return result;

@@ -1,6 +1,7 @@
 // The simulator: the one definition of what a sharding plan costs,
 //   cost(plan) = max over devices of
-//                compute + all-reduce + backward communication + forward communication.
+//                compute + all-reduce + backward communication + forward communication,
+// where the forward communication ends with the addition of partial sums.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +63,15 @@ class Simulator {
   struct ReplicaCost {
     double compute_ms = 0.0;
     double all_reduce_ms = 0.0;  ///< of the gradients of all their rows, in fp32
+    /// Of slices, not of replicas, and 0 from `replica_cost`: what `partial_sums_ms` says of a plan
+    /// whose slices are fixed.
+    double partial_sums_ms = 0.0;
   };
   [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
+
+  /// What each device takes to add up the partial sums of the plan's slices of rows, at the end of
+  /// the forward all-to-all [ms]; 0 for a plan without.
+  [[nodiscard]] double partial_sums_ms(const ShardingPlan& plan) const;
 
   /// How the rows of a slice (or of a whole table) are used.
   [[nodiscard]] TableStatistics statistics_of(const Piece& piece) const;
@@ -84,10 +92,11 @@ class Simulator {
             const ReplicaCost& fixed);
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
-  /// all-to-alls and, before the second, an all-reduce [ms]. `memory_bytes` of the result is left
-  /// 0. Costs of computation must be finite too.
+  /// all-to-alls and, before the second, an all-reduce, after it the addition of partial sums [ms].
+  /// `memory_bytes` of the result is left 0. Costs of computation must be finite too.
   [[nodiscard]] PlanCost combine(std::span<const double> compute_ms,
-                                 std::span<const double> columns, double all_reduce_ms = 0.0) const;
+                                 std::span<const double> columns, double all_reduce_ms = 0.0,
+                                 double partial_sums_ms = 0.0) const;
 
   /// Predicted cost of a whole plan. The plan's indices must be in range; it need not be valid.
   [[nodiscard]] PlanCost cost(const ShardingPlan& plan) const;

@@ -58,6 +58,7 @@ void add_measured(const PlanEvaluation& evaluation, ComparisonEntry& entry) {
   entry.compute_mape = evaluation.compute_mape;
   entry.drift = evaluation.drift;
   if (evaluation.less_drift) entry.less_drift_ms = evaluation.less_drift->cost_ms;
+  entry.additions = evaluation.additions;
   double slowest = 0.0;
   for (const DeviceCost& device : evaluation.measured.devices) {
     slowest = std::max(slowest, device.compute_ms);

@@ -11,6 +11,7 @@
 
 #include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/evaluate/iteration.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/search/planner.h"
 
@@ -35,6 +36,7 @@ struct ComparisonEntry {
   std::optional<double> less_drift_ms;  ///< as `measured_ms`, measured computation over `drift`
   std::vector<std::int64_t> device_columns;  ///< per device: sum of columns, if measured
   std::vector<double> device_compute_ms;     ///< per device: computation, if measured
+  PlanAdditions additions{};                 ///< if measured
 };
 
 /// One planner over all tasks. Means of costs are over the tasks for which every planner found a

@@ -74,6 +74,9 @@ Json to_json(const ComparisonEntry& entry) {
     json.set("device_compute_ms",
              Json::Array(entry.device_compute_ms.begin(), entry.device_compute_ms.end()));
   }
+  const PlanAdditions& additions = entry.additions;
+  if (additions.all_reduce_bytes > 0) json.set("all_reduce_bytes", additions.all_reduce_bytes);
+  if (additions.partial_sums_ms > 0.0) json.set("partial_sums_ms", additions.partial_sums_ms);
   return json;
 }
 
@@ -99,7 +102,8 @@ Json to_json(const ComparisonSummary& summary) {
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "cuts", "found", "wall_ms", "reason", "predicted_ms",
                        "measured_ms", "measured_compute_ms", "compute_mape", "drift",
-                       "less_drift_ms", "device_columns", "device_compute_ms"});
+                       "less_drift_ms", "device_columns", "device_compute_ms", "all_reduce_bytes",
+                       "partial_sums_ms"});
   ComparisonEntry entry;
   entry.task = reader.field("task").text();
   entry.algorithm = reader.field("algorithm").text();
@@ -117,6 +121,10 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   entry.drift = optional_number(reader, "drift");
   entry.less_drift_ms = optional_number(reader, "less_drift_ms");
   read_devices(reader, entry);
+  if (const auto bytes = reader.optional_field("all_reduce_bytes")) {
+    entry.additions.all_reduce_bytes = bytes->integer(0);
+  }
+  entry.additions.partial_sums_ms = optional_number(reader, "partial_sums_ms").value_or(0.0);
   return entry;
 }
 

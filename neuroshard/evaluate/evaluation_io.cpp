@@ -10,10 +10,15 @@ namespace neuroshard {
 
 namespace {
 
+/// A plan without replicated tables has no field for them.
+void set_all_reduce(Json& json, const std::string& prefix, double ms) {
+  if (ms != 0.0) json.set(prefix + "_all_reduce_ms", ms);
+}
+
 /// Sets PREFIX_compute_ms and so on.
 void set_costs(Json& json, const std::string& prefix, const DeviceCost& cost) {
   json.set(prefix + "_compute_ms", cost.compute_ms);
-  if (cost.all_reduce_ms != 0.0) json.set(prefix + "_all_reduce_ms", cost.all_reduce_ms);
+  set_all_reduce(json, prefix, cost.all_reduce_ms);
   json.set(prefix + "_forward_comm_ms", cost.forward_comm_ms);
   json.set(prefix + "_backward_comm_ms", cost.backward_comm_ms);
   json.set(prefix + "_total_ms", cost.total_ms());
@@ -61,6 +66,7 @@ Json simulated_iteration_json(const PlanCost& predicted, const PlanIterations& s
     Json device = Json::Object{};
     set_costs(device, "predicted", predicted.devices[d]);
     device.set("simulated_backward_comm_ms", simulated.devices[d].backward_comm_ms);
+    set_all_reduce(device, "simulated", simulated.devices[d].all_reduce_ms);
     device.set("simulated_forward_comm_ms", simulated.devices[d].forward_comm_ms);
     device.set("simulated_total_ms", simulated.devices[d].total_ms());
     devices.push_back(std::move(device));
@@ -79,8 +85,10 @@ Json measured_iterations_json(const PlanCost& predicted, const PlanIterations& m
     device.set("measured_backward_comm_ms", actual.backward_comm_ms);
     device.set("measured_update_ms", actual.update_ms);
     device.set("measured_lookup_ms", actual.lookup_ms);
+    set_all_reduce(device, "measured", actual.all_reduce_ms);
     device.set("measured_forward_comm_ms", actual.forward_comm_ms);
     device.set("measured_total_ms", actual.total_ms());
+    device.set("measured_indices_ms", actual.indices_ms);
     devices.push_back(std::move(device));
   }
   Json json = iteration_json("neuroshard/measured-iterations/1", "measured", predicted, measured,
@@ -89,6 +97,17 @@ Json measured_iterations_json(const PlanCost& predicted, const PlanIterations& m
   json.set("iterations", measured.iterations);
   json.set("oversubscribed", oversubscribed);
   return json;
+}
+
+Json to_json(const ValueCheck& check) {
+  return Json::Object{{"format", "neuroshard/value-check/1"},
+                      {"agrees", check.agrees()},
+                      {"iterations", check.iterations},
+                      {"outputs", check.outputs},
+                      {"weights", check.weights},
+                      {"output_difference", check.output_difference},
+                      {"weight_difference", check.weight_difference},
+                      {"tolerance", check.tolerance}};
 }
 
 }  // namespace neuroshard

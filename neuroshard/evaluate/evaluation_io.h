@@ -20,4 +20,7 @@ namespace neuroshard {
 [[nodiscard]] Json measured_iterations_json(const PlanCost& predicted,
                                             const PlanIterations& measured, bool oversubscribed);
 
+/// "neuroshard/value-check/1".
+[[nodiscard]] Json to_json(const ValueCheck& check);
+
 }  // namespace neuroshard

@@ -8,15 +8,14 @@ namespace neuroshard {
 
 CriticalPath critical_path(std::span<const DeviceIteration> devices) {
   assert(!devices.empty());
-  const auto entry = [](const DeviceIteration& d) { return d.backward_comm_ms + d.compute_ms(); };
-  const auto last_to_enter =
-      std::max_element(devices.begin(), devices.end(),
-                       [&](const auto& a, const auto& b) { return entry(a) < entry(b); });
+  const auto last_to_enter = std::max_element(
+      devices.begin(), devices.end(),
+      [](const auto& a, const auto& b) { return a.entered_ms() < b.entered_ms(); });
   const auto last_to_end =
       std::max_element(devices.begin(), devices.end(),
                        [](const auto& a, const auto& b) { return a.total_ms() < b.total_ms(); });
   return {static_cast<std::size_t>(last_to_enter - devices.begin()),
-          static_cast<std::size_t>(last_to_end - devices.begin()), entry(*last_to_enter)};
+          static_cast<std::size_t>(last_to_end - devices.begin()), last_to_enter->entered_ms()};
 }
 
 double iteration_cost_ms(std::span<const DeviceIteration> devices) {

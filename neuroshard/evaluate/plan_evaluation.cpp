@@ -71,6 +71,7 @@ struct HeldPieces {
   std::span<const Table> tables;
   std::vector<Piece> pieces;  ///< sorted
   std::int64_t batch_size = 0;
+  bool are_copies = false;  ///< of whole tables, each device looking up its share of the batch
   std::vector<PlanDevice> devices;
 };
 
@@ -87,23 +88,24 @@ std::vector<Piece> replicas(const Task& task, const ShardingPlan& plan) {
 /// their own, the same on every device.
 std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) {
   std::vector<HeldPieces> result;
-  std::map<std::tuple<const Task*, std::int64_t, std::vector<Piece>>, std::size_t> known;
+  std::map<std::tuple<const Task*, bool, std::vector<Piece>>, std::size_t> known;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     const Task& task = plans[plan].simulator->task();
     std::vector<std::vector<Piece>> devices(task.topology.world_size);
     for (const Shard& shard : plans[plan].plan->shards) {
       devices[shard.device].push_back(piece_of(task, shard));
     }
-    const auto add = [&](std::vector<Piece> pieces, std::int64_t batch_size, std::size_t device) {
+    const auto add = [&](std::vector<Piece> pieces, bool are_copies, std::size_t device) {
+      const std::int64_t batch_size = are_copies ? replica_batch_size(task) : task.batch_size;
       if (pieces.empty()) return;
       std::sort(pieces.begin(), pieces.end());
-      const auto [place, is_new] = known.try_emplace({&task, batch_size, pieces}, result.size());
-      if (is_new) result.push_back({task.tables, std::move(pieces), batch_size, {}});
+      const auto [place, is_new] = known.try_emplace({&task, are_copies, pieces}, result.size());
+      if (is_new) result.push_back({task.tables, std::move(pieces), batch_size, are_copies, {}});
       result[place->second].devices.push_back({plan, device});
     };
     for (std::size_t d = 0; d < devices.size(); ++d) {
-      add(devices[d], task.batch_size, d);
-      add(replicas(task, *plans[plan].plan), replica_batch_size(task), d);
+      add(devices[d], false, d);
+      add(replicas(task, *plans[plan].plan), true, d);
     }
   }
   return result;
@@ -132,6 +134,7 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
                               std::vector<double> compute_ms, std::vector<double> interval,
                               std::optional<double> drift) {
   PlanEvaluation evaluation;
+  evaluation.additions = additions_of({&simulator, &plan});
   evaluation.predicted = simulator.cost(plan);
   evaluation.measured = simulator.cost(plan, compute_ms);
   evaluation.interval = std::move(interval);
@@ -154,6 +157,11 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
 }
 
 }  // namespace
+
+PlanAdditions additions_of(const SimulatedPlan& plan) {
+  const double bytes = all_reduce_bytes(plan.simulator->task(), plan.plan->replicated_tables);
+  return {static_cast<std::int64_t>(bytes), plan.simulator->partial_sums_ms(*plan.plan)};
+}
 
 std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                                            ComputeBackend& backend, std::uint64_t seed,
@@ -190,7 +198,11 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                  Random::for_stream(seed, item.number),
                  held.batch_size,
                  first.optimizer};
-    resolve_slices(set, own_tables[id]);
+    if (held.are_copies) {
+      use_at_any_batch_size(set, first.batch_size, own_tables[id]);
+    } else {
+      resolve_slices(set, own_tables[id]);
+    }
     return set;
   };
   int done = 0;

@@ -12,6 +12,7 @@
 #include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/evaluate/iteration.h"
 
 namespace neuroshard {
 
@@ -28,6 +29,7 @@ struct PlanEvaluation {
   std::optional<double> drift;
   /// With controls: as `measured`, the measured computation divided by `drift`.
   std::optional<PlanCost> less_drift;
+  PlanAdditions additions{};
 };
 
 /// A plan with its task and the models that predict its cost.
@@ -35,6 +37,8 @@ struct SimulatedPlan {
   const Simulator* simulator = nullptr;
   const ShardingPlan* plan = nullptr;
 };
+
+[[nodiscard]] PlanAdditions additions_of(const SimulatedPlan& plan);
 
 /// Measures computation on this machine, one device's pieces after another's, each with the whole
 /// batch. The devices of all plans are measured together, alternating, so that compared plans meet

@@ -74,6 +74,26 @@ CommunicationCostSample sample_from_json(const JsonReader& line, int world_size)
   return sample;
 }
 
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
+CollectiveKind kind_from_json(const JsonReader& reader) {
+  for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::partial_sums}) {
+    if (reader.text() == to_string(kind)) return kind;
+  }
+  reader.fail("\"all_reduce\" or \"partial_sums\", or none for all-to-alls");
+}
+
+CollectiveCostSample collective_from_json(const JsonReader& line, const JsonReader& kind,
+                                          int world_size) {
+  line.allow_fields({"kind", "bytes", "ms", "index", "repetitions", "interval"});
+  CollectiveCostSample sample;
+  sample.kind = kind_from_json(kind);
+  sample.bytes = line.field("bytes").integer(1, kMostBytes);
+  sample.ms = times_from_json(line.field("ms"), world_size);
+  sample.info = sample_info_from_json(line);
+  return sample;
+}
+
 Json to_json(const CommunicationCostsHeader& header) {
   Json topology;
   topology.set("world_size", header.world_size);
@@ -104,6 +124,15 @@ Json to_json(const CommunicationCostSample& sample) {
   return json;
 }
 
+Json to_json(const CollectiveCostSample& sample) {
+  Json json;
+  json.set("kind", to_string(sample.kind));
+  json.set("bytes", sample.bytes);
+  json.set("ms", to_json(sample.ms));
+  add_sample_info(sample.info, json);
+  return json;
+}
+
 /// The header as JSON, after the checks that its reader makes.
 Json checked_header(const CommunicationCostsHeader& header) {
   Json json = to_json(header);
@@ -113,6 +142,10 @@ Json checked_header(const CommunicationCostsHeader& header) {
 
 }  // namespace
 
+std::string_view to_string(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce ? "all_reduce" : "partial_sums";
+}
+
 CommunicationCosts parse_communication_costs(std::string_view text, const std::string& file) {
   CommunicationCosts costs;
   costs.truncated = read_json_lines(
@@ -120,6 +153,8 @@ CommunicationCosts parse_communication_costs(std::string_view text, const std::s
       [&](const JsonReader& line) {
         if (auto skipped = skipped_from_json(line)) {
           costs.skipped.push_back(std::move(*skipped));
+        } else if (const auto kind = line.optional_field("kind")) {
+          costs.collectives.push_back(collective_from_json(line, *kind, costs.header.world_size));
         } else {
           costs.samples.push_back(sample_from_json(line, costs.header.world_size));
         }
@@ -140,6 +175,14 @@ CommunicationCostsWriter::CommunicationCostsWriter(const std::string& path,
 void CommunicationCostsWriter::append(const CommunicationCostSample& sample) {
   const Json json = to_json(sample);
   (void)sample_from_json(JsonReader(json, "sample"), world_size_);
+  writer_.append(json);
+}
+
+void CommunicationCostsWriter::append(const CollectiveCostSample& sample) {
+  const Json json = to_json(sample);
+  const JsonReader reader(json, "sample");
+  const JsonReader kind = reader.field("kind");
+  (void)collective_from_json(reader, kind, world_size_);
   writer_.append(json);
 }
 

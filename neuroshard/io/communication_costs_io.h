@@ -40,9 +40,28 @@ struct CommunicationCostSample {
   friend bool operator==(const CommunicationCostSample&, const CommunicationCostSample&) = default;
 };
 
+/// What devices do besides the all-to-alls; a line's "kind".
+enum class CollectiveKind {
+  all_reduce,    ///< sum of fp32 values that lie on each device
+  partial_sums,  ///< addition of received partial sums: memory work of each device
+};
+[[nodiscard]] std::string_view to_string(CollectiveKind kind);
+
+/// What one of these took.
+struct CollectiveCostSample {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  /// On each device: of the values that are summed; of partial sums those read and written.
+  std::int64_t bytes = 0;
+  std::vector<double> ms;  ///< of each device; all enter together, >= 0
+  SampleInfo info;
+
+  friend bool operator==(const CollectiveCostSample&, const CollectiveCostSample&) = default;
+};
+
 struct CommunicationCosts {
   CommunicationCostsHeader header;
   std::vector<CommunicationCostSample> samples;
+  std::vector<CollectiveCostSample> collectives;
   std::vector<SkippedSample> skipped;
   bool truncated = false;  ///< the last line was incomplete and has been ignored
 };
@@ -67,6 +86,7 @@ class CommunicationCostsWriter {
 
   /// Throws InputError for a sample that the reader would refuse.
   void append(const CommunicationCostSample& sample);
+  void append(const CollectiveCostSample& sample);
   void append(const SkippedSample& skipped) { writer_.append(to_json(skipped)); }
 
   /// Makes what was appended permanent (fdatasync).

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "neuroshard/collect/compute/speed_controls.h"
@@ -17,6 +18,7 @@
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
 
@@ -25,8 +27,26 @@ namespace {
 constexpr const char* kModelEnding = "model.safetensors";
 constexpr const char* kCostsEnding = "jsonl";
 
-std::string file_of(const RefinementOptions& options, int round, const char* ending) {
+std::string file_of(const RefinementOptions& options, int round, const std::string& ending) {
   return fmt::format("{}/round-{}.{}", options.folder, round, ending);
+}
+
+/// Of a round's sets of replicated tables: a file has one batch size.
+std::string copies_ending(std::int64_t batch_size) {
+  return fmt::format("copies-{}.{}", batch_size, kCostsEnding);
+}
+
+/// The batch sizes of which devices look up replicated tables.
+std::set<std::int64_t> copies_batch_sizes(const RefinementOptions& options) {
+  std::set<std::int64_t> sizes;
+  if (!options.planner.cuts.replicas) return sizes;
+  for (const int devices : options.devices) {
+    Task task;
+    task.batch_size = options.tasks.batch_size;
+    task.topology.world_size = devices;
+    if (devices > 1) sizes.insert(replica_batch_size(task));
+  }
+  return sizes;
 }
 
 /// Share of the tables that the shipped collector keeps from training.
@@ -39,6 +59,23 @@ struct ProposedPlan {
   Task task;
   ShardingPlan plan;
   std::vector<std::int64_t> set_of_device;  ///< -1 for a device without pieces
+  /// Of the replicated tables: among those of their batch size; -1 without any.
+  std::int64_t set_of_copies = -1;
+};
+
+/// Sets of a round with their file: of pieces, or of copies of whole tables.
+struct MeasuredSets {
+  GivenPieceSets given;
+  std::map<std::vector<Piece>, std::int64_t> known;  ///< equal ones are measured once
+  std::vector<std::optional<double>> cost_ms;        ///< once they are measured
+
+  std::int64_t add(std::vector<Piece> pieces) {
+    std::sort(pieces.begin(), pieces.end());
+    const auto [place, is_new] =
+        known.try_emplace(pieces, static_cast<std::int64_t>(given.sets.size()));
+    if (is_new) given.sets.push_back(std::move(pieces));
+    return place->second;
+  }
 };
 
 /// A sample of the training data that is measured again.
@@ -100,15 +137,22 @@ class Refinement {
   }
 
  private:
-  [[nodiscard]] std::string file(int round, const char* ending) const {
+  [[nodiscard]] std::string file(int round, const std::string& ending) const {
     return file_of(options_, round, ending);
   }
 
   /// Trains on the given costs and on those measured in the first `rounds` rounds.
   ComputeTrainingResult train(std::size_t rounds, const std::vector<double>& drifts) {
     std::vector<std::string> files = options_.costs;
-    for (std::size_t i = 0; i < rounds; ++i)
-      files.push_back(file(static_cast<int>(i), kCostsEnding));
+    for (std::size_t i = 0; i < rounds; ++i) {
+      const int round = static_cast<int>(i);
+      files.push_back(file(round, kCostsEnding));
+      for (const std::int64_t batch_size : copies_batch_sizes(options_)) {
+        std::string copies = file(round, copies_ending(batch_size));
+        std::error_code error;  // plans of the round may have none of this size
+        if (std::filesystem::exists(copies, error)) files.push_back(std::move(copies));
+      }
+    }
     ComputeDataset dataset =
         load_compute_dataset(files, feature_schema_of(options_.training.architecture));
     const std::size_t given = rounds > 0 ? dataset.first_sample[options_.costs.size()] : 0;
@@ -146,7 +190,7 @@ class Refinement {
     for (int draw = 0; draw < kMaxDraws; ++draw) {
       const Simulator simulator(task_of(round, number, draw), model, communication_);
       try {
-        return {simulator.task(), planner.plan(simulator, options_.planner).plan, {}};
+        return {simulator.task(), planner.plan(simulator, options_.planner).plan, {}, -1};
       } catch (const InfeasibleError&) {
         continue;
       }
@@ -154,25 +198,59 @@ class Refinement {
     throw InfeasibleError(fmt::format("none of {} tasks drawn in a row has a plan", kMaxDraws));
   }
 
-  /// The devices' sets of pieces, added to those to be measured; equal ones once.
-  void add_sets(ProposedPlan& proposed, GivenPieceSets& given) {
+  [[nodiscard]] int table_number(const ProposedPlan& proposed, int table) const {
+    return table_numbers_.at(proposed.task.tables[table].name);
+  }
+
+  /// The devices' sets of pieces, added to those to be measured.
+  void add_sets(ProposedPlan& proposed, MeasuredSets& sets) const {
     std::vector<std::vector<Piece>> devices(proposed.task.topology.world_size);
     for (const Shard& shard : proposed.plan.shards) {
       Piece piece = piece_of(proposed.task, shard);
-      piece.table = table_numbers_.at(proposed.task.tables[shard.table].name);
+      piece.table = table_number(proposed, shard.table);
       devices[shard.device].push_back(piece);
     }
-    std::map<std::vector<Piece>, std::int64_t> known;
+    sets.known.clear();  // a plan's own alone, as they were before other plans'
     for (std::vector<Piece>& pieces : devices) {
-      if (pieces.empty()) {
-        proposed.set_of_device.push_back(-1);
-        continue;
+      proposed.set_of_device.push_back(pieces.empty() ? -1 : sets.add(std::move(pieces)));
+    }
+  }
+
+  /// Its replicated tables, which each device looks up for its share of the batch, likewise.
+  void add_copies(int round, ProposedPlan& proposed,
+                  std::map<std::int64_t, MeasuredSets>& copies) const {
+    if (proposed.plan.replicated_tables.empty()) return;
+    const std::int64_t batch_size = replica_batch_size(proposed.task);
+    MeasuredSets& sets = copies[batch_size];
+    GivenPieceSets& given = sets.given;
+    if (given.sets.empty()) {
+      for (const Table& table : pool_.tables) {
+        given.tables.push_back(for_any_batch_size(table, proposed.task.batch_size));
       }
-      std::sort(pieces.begin(), pieces.end());
-      const auto [place, is_new] =
-          known.try_emplace(pieces, static_cast<std::int64_t>(given.sets.size()));
-      if (is_new) given.sets.push_back(pieces);
-      proposed.set_of_device.push_back(place->second);
+      given.batch_size = batch_size;
+      given.optimizer = proposed.task.optimizer;
+      given.seed = mix64(options_.tasks.seed + static_cast<std::uint64_t>(round) +
+                         static_cast<std::uint64_t>(batch_size));
+    }
+    std::vector<Piece> pieces;
+    for (const int table : proposed.plan.replicated_tables) {
+      pieces.push_back({table_number(proposed, table), proposed.task.tables[table].embedding_dim});
+    }
+    proposed.set_of_copies = sets.add(std::move(pieces));
+  }
+
+  /// Measures what the file does not have, and reads it.
+  void measure(const std::string& path, MeasuredSets& sets) const {
+    GivenPieceSets& given = sets.given;
+    given.in_flight = static_cast<int>(std::min<std::size_t>(given.sets.size(), kMostInFlight));
+    const ComputeBackendFactory backend =
+        options_.backend ? *options_.backend : cpu_backend(options_.benchmark, given.in_flight);
+    if (!is_complete(path, given)) {
+      collect_compute_costs(given, backend, path, callbacks_.on_sample);
+    }
+    sets.cost_ms.resize(given.sets.size());
+    for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
+      sets.cost_ms.at(sample.info.id.value()) = sample.forward_ms + sample.backward_ms;
     }
   }
 
@@ -192,7 +270,8 @@ class Refinement {
   RefinementRound measure_round(int round, const NeuralComputeModel& model,
                                 std::vector<double>& drifts) {
     const auto shared = std::make_shared<NeuralComputeModel>(model);
-    GivenPieceSets given;
+    MeasuredSets sets;
+    GivenPieceSets& given = sets.given;
     given.tables = pool_.tables;
     std::vector<ProposedPlan> plans;
     for (int i = 0; i < options_.tasks_per_round; ++i) {
@@ -200,7 +279,11 @@ class Refinement {
     }
     given.batch_size = plans.front().task.batch_size;
     given.optimizer = plans.front().task.optimizer;
-    for (ProposedPlan& plan : plans) add_sets(plan, given);
+    std::map<std::int64_t, MeasuredSets> copies;
+    for (ProposedPlan& plan : plans) {
+      add_sets(plan, sets);
+      add_copies(round, plan, copies);
+    }
     const auto plan_sets = static_cast<std::int64_t>(given.sets.size());
     const std::vector<Control> controls = add_controls(round, given);
     given.origin = Json::Object{{"workload", pool_.name},
@@ -211,51 +294,63 @@ class Refinement {
                                 {"plan_sets", plan_sets},
                                 {"controls", static_cast<std::int64_t>(controls.size())}};
     given.seed = mix64(options_.tasks.seed + static_cast<std::uint64_t>(round));
-    given.in_flight = static_cast<int>(std::min<std::size_t>(given.sets.size(), kMostInFlight));
-    const std::string path = file(round, kCostsEnding);
-    const ComputeBackendFactory backend =
-        options_.backend ? *options_.backend : cpu_backend(options_.benchmark, given.in_flight);
-    if (!is_complete(path, given)) {
-      collect_compute_costs(given, backend, path, callbacks_.on_sample);
-    }
-
-    std::vector<std::optional<double>> measured(given.sets.size());
-    for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
-      measured.at(sample.info.id.value()) = sample.forward_ms + sample.backward_ms;
+    measure(file(round, kCostsEnding), sets);
+    std::size_t sets_of_copies = 0;
+    for (auto& [batch_size, of_size] : copies) {
+      of_size.given.origin = given.origin;
+      of_size.given.origin.set("copies_of_batch_size", batch_size);
+      measure(file(round, copies_ending(batch_size)), of_size);
+      sets_of_copies += of_size.given.sets.size();
     }
     std::vector<double> ratios;
     for (const Control& control : controls) {
-      if (measured[control.set]) ratios.push_back(*measured[control.set] / control.cost_ms);
+      if (sets.cost_ms[control.set]) ratios.push_back(*sets.cost_ms[control.set] / control.cost_ms);
     }
-    RefinementRound result = judge(shared, plans, measured);
+    RefinementRound result = judge(shared, plans, sets, copies);
     result.round = round;
-    result.sets = static_cast<int>(plan_sets);
+    result.sets = static_cast<int>(plan_sets) + static_cast<int>(sets_of_copies);
     result.drift = median_drift(ratios);
     drifts.push_back(result.drift);
     return result;
   }
 
+  /// Computation of each device: its pieces' and its copies'. Nothing if the machine had no memory
+  /// for a set, which is recorded as skipped.
+  static std::optional<std::vector<double>> measured_ms(
+      const ProposedPlan& proposed, const MeasuredSets& sets,
+      const std::map<std::int64_t, MeasuredSets>& copies) {
+    double copies_ms = 0.0;
+    if (proposed.set_of_copies >= 0) {
+      const std::optional<double>& measured =
+          copies.at(replica_batch_size(proposed.task)).cost_ms[proposed.set_of_copies];
+      if (!measured) return std::nullopt;
+      copies_ms = *measured;
+    }
+    std::vector<double> result;
+    for (const std::int64_t set : proposed.set_of_device) {
+      if (set >= 0 && !sets.cost_ms[set]) return std::nullopt;
+      result.push_back(copies_ms + (set < 0 ? 0.0 : *sets.cost_ms[set]));
+    }
+    return result;
+  }
+
   RefinementRound judge(const std::shared_ptr<const ComputeCostModel>& model,
-                        const std::vector<ProposedPlan>& plans,
-                        const std::vector<std::optional<double>>& measured) const {
+                        const std::vector<ProposedPlan>& plans, const MeasuredSets& sets,
+                        const std::map<std::int64_t, MeasuredSets>& copies) const {
     RefinementRound result;
     std::vector<double> predicted_devices;
     std::vector<double> measured_devices;
     for (const ProposedPlan& proposed : plans) {
       const Simulator simulator(proposed.task, model, communication_);
       const PlanCost predicted = simulator.cost(proposed.plan);
-      std::vector<double> compute_ms(predicted.devices.size(), 0.0);
-      bool complete = true;  // a set for which the machine had no memory is recorded as skipped
+      const std::optional<std::vector<double>> measured = measured_ms(proposed, sets, copies);
+      if (!measured) continue;
+      const std::vector<double>& compute_ms = *measured;
       for (std::size_t d = 0; d < compute_ms.size(); ++d) {
-        const std::int64_t set = proposed.set_of_device[d];
-        if (set < 0) continue;
-        complete = complete && measured[set].has_value();
-        if (!complete) break;
-        compute_ms[d] = *measured[set];
+        if (compute_ms[d] <= 0.0) continue;
         predicted_devices.push_back(predicted.devices[d].compute_ms);
         measured_devices.push_back(compute_ms[d]);
       }
-      if (!complete) continue;
       const double ratio =
           predicted.cost_ms / simulator.cost(proposed.plan, compute_ms).cost_ms - 1.0;
       result.bias += ratio;
@@ -284,6 +379,9 @@ std::vector<std::string> refinement_files(const RefinementOptions& options) {
   for (int round = 0; round < options.num_rounds; ++round) {
     paths.push_back(file_of(options, round, kModelEnding));
     paths.push_back(file_of(options, round, kCostsEnding));
+    for (const std::int64_t batch_size : copies_batch_sizes(options)) {
+      paths.push_back(file_of(options, round, copies_ending(batch_size)));
+    }
   }
   return paths;
 }

@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/text_table.h"
@@ -30,9 +33,13 @@ std::string mark_of(std::size_t device, const CriticalPath& path) {
 /// Each phase as predicted and as it was; `how` heads the columns of measured or simulated values.
 std::string iterations_table(const PlanCost& predicted, const PlanIterations& actual,
                              std::string_view how) {
+  const bool reduces =
+      std::any_of(actual.devices.begin(), actual.devices.end(),
+                  [](const DeviceIteration& device) { return device.all_reduce_ms > 0.0; });
   TextTable table;
   table.add_column("device");
-  for (const char* phase : {"backward comm", "compute", "forward comm", "total"}) {
+  for (const char* phase : {"backward comm", "all-reduce", "compute", "forward comm", "total"}) {
+    if (phase == std::string_view("all-reduce") && !reduces) continue;
     table.add_column(fmt::format("{} ms", phase));
     table.add_column(fmt::format("{} ms", how));
   }
@@ -41,11 +48,18 @@ std::string iterations_table(const PlanCost& predicted, const PlanIterations& ac
   for (std::size_t d = 0; d < actual.devices.size(); ++d) {
     const DeviceCost& expected = predicted.devices[d];
     const DeviceIteration& device = actual.devices[d];
-    table.add_row({fmt::format("{}", d), milliseconds(expected.backward_comm_ms),
-                   milliseconds(device.backward_comm_ms), milliseconds(expected.compute_ms),
-                   milliseconds(device.compute_ms()), milliseconds(expected.forward_comm_ms),
-                   milliseconds(device.forward_comm_ms), milliseconds(expected.total_ms()),
-                   milliseconds(device.total_ms()), mark_of(d, path)});
+    std::vector<std::string> cells{fmt::format("{}", d)};
+    const auto add = [&](double predicted_ms, double actual_ms) {
+      cells.push_back(milliseconds(predicted_ms));
+      cells.push_back(milliseconds(actual_ms));
+    };
+    add(expected.backward_comm_ms, device.backward_comm_ms);
+    if (reduces) add(expected.all_reduce_ms, device.all_reduce_ms);
+    add(expected.compute_ms, device.compute_ms());
+    add(expected.forward_comm_ms, device.forward_comm_ms);
+    add(expected.total_ms(), device.total_ms());
+    cells.push_back(mark_of(d, path));
+    table.add_row(std::move(cells));
   }
   return table.to_string() +
          fmt::format(
@@ -102,13 +116,33 @@ std::string simulated_iteration_text(const PlanCost& predicted, const PlanIterat
 }
 
 std::string measured_iterations_text(const PlanCost& predicted, const PlanIterations& measured) {
-  return iterations_table(predicted, measured, "measured") +
+  double indices_ms = 0.0;
+  for (const DeviceIteration& device : measured.devices) {
+    indices_ms = std::max(indices_ms, device.indices_ms);
+  }
+  const std::string indices =
+      indices_ms <= 0.0
+          ? ""
+          : fmt::format(
+                "sending a batch's indices takes up to {:.3f} ms, no part of the cost, as training "
+                "does it beside the rest\n",
+                indices_ms);
+  return iterations_table(predicted, measured, "measured") + indices +
          fmt::format(
              "plan cost: predicted {:.3f} ms, measured {:.3f} ms +- {:.1f}% (95% interval of {}; "
              "prediction {})\n",
              predicted.cost_ms, measured.cost_ms, 100.0 * measured.interval,
              format_count(measured.iterations, "iteration"),
              error(predicted.cost_ms, measured.cost_ms));
+}
+
+std::string value_check_text(const ValueCheck& check) {
+  return fmt::format(
+      "{}: {} pooled values of {} differ by at most {:.3g}, {} updated weights by at most {:.3g}, "
+      "from those of whole tables on one device; the order of additions may change {:.3g}\n",
+      check.agrees() ? "equal" : "NOT EQUAL", check.outputs,
+      format_count(check.iterations, "iteration"), check.output_difference, check.weights,
+      check.weight_difference, check.tolerance);
 }
 
 }  // namespace neuroshard

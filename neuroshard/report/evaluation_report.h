@@ -20,4 +20,7 @@ namespace neuroshard {
 [[nodiscard]] std::string measured_iterations_text(const PlanCost& predicted,
                                                    const PlanIterations& measured);
 
+/// Whether the processes' values are those of one device, a line.
+[[nodiscard]] std::string value_check_text(const ValueCheck& check);
+
 }  // namespace neuroshard

@@ -52,10 +52,15 @@ std::string links_text(const Interconnect& interconnect) {
 }
 
 std::string cluster_text(const TrainedCluster& cluster) {
-  return fmt::format("interconnect    {}{}: {} to {} devices, {}\n", cluster.interconnect.name,
+  const CollectiveWeights& learned = cluster.collectives;
+  const char* collectives = learned.all_reduce.empty() && learned.partial_sums.empty() ? ""
+                            : learned.partial_sums.empty() ? "; with all-reduces"
+                            : learned.all_reduce.empty()   ? "; with partial sums"
+                                                           : "; with all-reduces and partial sums";
+  return fmt::format("interconnect    {}{}: {} to {} devices, {}{}\n", cluster.interconnect.name,
                      is_simulated(cluster) ? fmt::format(", {}", kSimulatedText) : "",
                      cluster.min_world_size, cluster.max_world_size,
-                     links_text(cluster.interconnect));
+                     links_text(cluster.interconnect), collectives);
 }
 
 std::string communication_model_text(const CommunicationModelFile& model, const std::string& file) {
@@ -70,6 +75,9 @@ std::string communication_model_text(const CommunicationModelFile& model, const 
       "trained range   batch size {} to {}\n",
       info.name, file, info.model_sha256, kCommunicationSchema, info.data_sha256,
       info.min_batch_size, info.max_batch_size);
+  if (!info.collectives_sha256.empty()) {
+    text += fmt::format("all-reduces     sha256 {}\n", info.collectives_sha256);
+  }
   for (const TrainedCluster& cluster : info.clusters) text += cluster_text(cluster);
   return text + metrics_text(info.metrics);
 }
@@ -162,10 +170,17 @@ std::string model_tests_table(std::span<const FileTest> tests) {
        {"samples", "left out", "MAE [ms]", "MAPE", "median", "95%", "worst", "bias", "tau"}) {
     table.add_column(title);
   }
-  for (const auto& [path, test] : tests) {
-    table.add_row(test_row(std::filesystem::path(path).filename(), test));
+  for (const auto& [path, test, kind] : tests) {
+    const std::string name = std::filesystem::path(path).filename();
+    table.add_row(test_row(kind.empty() ? name : fmt::format("{}: {}", name, kind), test));
   }
-  if (tests.size() > 1) table.add_row(test_row("all", joined(tests)));
+  // Of the kinds of communication apart.
+  std::map<std::string, std::vector<FileTest>> by_kind;
+  for (const FileTest& test : tests) by_kind[test.kind].push_back(test);
+  for (const auto& [kind, of_kind] : by_kind) {
+    if (of_kind.size() < 2) continue;
+    table.add_row(test_row(kind.empty() ? "all" : "all: " + kind, joined(of_kind)));
+  }
   return table.to_string();
 }
 

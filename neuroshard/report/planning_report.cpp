@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string>
+
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/plan_report.h"
 
@@ -43,10 +46,33 @@ std::string placement(const PricedPlan& priced) {
                      cuts_text(document.task, document.plan));
 }
 
+/// What of the plan the communication model prices without having learned it; an estimate has
+/// learned nothing, and says so elsewhere.
+std::string rates_text(const PricedPlan& priced) {
+  const CommunicationCostModel& model = *priced.models.communication;
+  const ShardingPlan& plan = priced.document.plan;
+  const bool has_slices = std::any_of(plan.shards.begin(), plan.shards.end(),
+                                      [](const Shard& shard) { return !shard.has_all_rows(); });
+  if (model.is_estimate()) return "";
+  std::string text;
+  if (!plan.replicated_tables.empty() && !model.knows_all_reduces()) {
+    text +=
+        "the all-reduce is priced by the links' rates alone: the communication model has not "
+        "learned any\n";
+  }
+  if (has_slices && !model.knows_partial_sums()) {
+    text +=
+        "adding up partial sums is priced by the memory's rate alone: the communication model "
+        "has not learned it\n";
+  }
+  return text;
+}
+
 /// How certain the cost is: the lower bound, and the spread within the model.
 std::string confidence(const PricedPlan& priced) {
   return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms) +
-         disagreement_text(priced.models.compute->num_members(), priced.member_ranges);
+         disagreement_text(priced.models.compute->num_members(), priced.member_ranges) +
+         rates_text(priced);
 }
 
 std::string baselines(const PlannedTask& planned, const std::string& algorithm) {

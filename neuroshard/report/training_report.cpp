@@ -62,9 +62,24 @@ std::string training_text(const CommunicationTrainingResult& result, const std::
   add_rows(rows, "held-out files", result.held_out);
   add_rows(rows, "  by the links alone", result.links_held_out);
   for (const RivalMetrics& rival : rivals) add_rows(rows, "  " + rival.name, rival.held_out);
-  return metrics_table("devices", rows) + fmt::format("{}: best epoch {} of {}, {}\n", model,
-                                                      result.best_epoch, result.epochs.size(),
-                                                      format_seconds(result.seconds));
+  return metrics_table("devices", rows) + collectives_text(result.collectives) +
+         fmt::format("{}: best epoch {} of {}, {}\n", model, result.best_epoch,
+                     result.epochs.size(), format_seconds(result.seconds));
+}
+
+std::string collectives_text(const CollectiveFit& fit) {
+  if (fit.metrics.empty()) return "";
+  std::vector<MetricsRow> rows;
+  for (const CollectiveMetrics& metrics : fit.metrics) {
+    const bool is_all_reduce = metrics.kind == CollectiveKind::all_reduce;
+    const std::string kind = is_all_reduce ? "all-reduce" : "partial sums";
+    rows.push_back({kind + ", training", metrics.training});
+    rows.push_back({kind + ", unseen lines", metrics.unseen});
+    rows.push_back(
+        {is_all_reduce ? "  by the links alone" : "  by the memory's rate", metrics.links_unseen});
+    rows.push_back({kind + ", held-out files", metrics.held_out});
+  }
+  return metrics_table("lines", rows);
 }
 
 std::string epoch_text(const EpochStats& epoch, int epochs) {

@@ -40,6 +40,9 @@ struct RivalMetrics {
                                         const std::string& model,
                                         std::span<const RivalMetrics> rivals = {});
 
+/// The tests of all-reduces and partial sums; empty without any.
+[[nodiscard]] std::string collectives_text(const CollectiveFit& fit);
+
 /// "epoch 3 of 60: validation MAPE 4.20%, 12.00 s left"; `epochs` at the most.
 [[nodiscard]] std::string epoch_text(const EpochStats& epoch, int epochs);
 

@@ -150,7 +150,9 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   }
   const std::vector<std::int64_t> copies = device_memory(task, {{}, plan.replicated_tables});
   for (std::size_t d = 0; d < copies.size(); ++d) sliced.topology.memory_bytes[d] -= copies[d];
-  return {original, std::move(sliced), origins, original.replica_cost(plan.replicated_tables)};
+  Simulator::ReplicaCost fixed = original.replica_cost(plan.replicated_tables);
+  fixed.partial_sums_ms = original.partial_sums_ms(plan);
+  return {original, std::move(sliced), origins, fixed};
 }
 
 ShardingPlan SlicedTask::original(const ShardingPlan& plan) const {

@@ -11,6 +11,17 @@ namespace {
 
 constexpr const char* kTrainingFormat = "neuroshard/training/1";
 
+/// "all_reduce" and "partial_sums", of what there are lines of.
+void add_collectives(const CollectiveFit& fit, Json& json) {
+  for (const CollectiveMetrics& metrics : fit.metrics) {
+    json.set(std::string(to_string(metrics.kind)),
+             Json::Object{{"training", to_json(metrics.training)},
+                          {"unseen", to_json(metrics.unseen)},
+                          {"held_out", to_json(metrics.held_out)},
+                          {"links_unseen", to_json(metrics.links_unseen)}});
+  }
+}
+
 }  // namespace
 
 Json to_json(const PredictionMetrics& metrics) {
@@ -45,27 +56,38 @@ Json training_json(const ComputeTrainingResult& result, const std::string& model
 }
 
 Json training_json(const CommunicationTrainingResult& result, const std::string& model) {
-  return Json::Object{{"format", kTrainingFormat},
-                      {"kind", "communication"},
-                      {"model", model},
-                      {"best_epoch", result.best_epoch},
-                      {"epochs", result.epochs.size()},
-                      {"seconds", result.seconds},
-                      {"training", to_json(result.training)},
-                      {"validation", to_json(result.validation)},
-                      {"unseen_placements", to_json(result.unseen_placements)},
-                      {"held_out", to_json(result.held_out)},
-                      {"links_unseen_placements", to_json(result.links_unseen_placements)},
-                      {"links_held_out", to_json(result.links_held_out)}};
+  Json json = Json::Object{{"format", kTrainingFormat},
+                           {"kind", "communication"},
+                           {"model", model},
+                           {"best_epoch", result.best_epoch},
+                           {"epochs", result.epochs.size()},
+                           {"seconds", result.seconds},
+                           {"training", to_json(result.training)},
+                           {"validation", to_json(result.validation)},
+                           {"unseen_placements", to_json(result.unseen_placements)},
+                           {"held_out", to_json(result.held_out)},
+                           {"links_unseen_placements", to_json(result.links_unseen_placements)},
+                           {"links_held_out", to_json(result.links_held_out)}};
+  add_collectives(result.collectives, json);
+  return json;
+}
+
+Json training_json(const ExtendedCommunicationModel& extended, const std::string& model) {
+  Json json =
+      Json::Object{{"format", kTrainingFormat}, {"kind", "communication"}, {"model", model}};
+  add_collectives(extended.collectives, json);
+  return json;
 }
 
 Json model_tests_json(const std::string& model, std::span<const FileTest> tests) {
   Json::Array files;
-  for (const auto& [path, test] : tests) {
-    files.push_back(Json::Object{{"file", path},
-                                 {"bias", test.bias},
-                                 {"left_out", static_cast<std::int64_t>(test.left_out)},
-                                 {"metrics", to_json(test.metrics)}});
+  for (const auto& [path, test, kind] : tests) {
+    Json file = Json::Object{{"file", path}};
+    if (!kind.empty()) file.set("kind", kind);
+    file.set("bias", test.bias);
+    file.set("left_out", static_cast<std::int64_t>(test.left_out));
+    file.set("metrics", to_json(test.metrics));
+    files.push_back(std::move(file));
   }
   return Json::Object{
       {"format", "neuroshard/model-test/1"}, {"model", model}, {"files", std::move(files)}};
@@ -73,12 +95,13 @@ Json model_tests_json(const std::string& model, std::span<const FileTest> tests)
 
 std::string tested_samples_lines(std::span<const FileTest> tests) {
   std::string lines;
-  for (const auto& [path, test] : tests) {
+  for (const auto& [path, test, kind] : tests) {
     for (const TestedSample& sample : test.samples) {
-      const Json line = Json::Object{{"file", path},
-                                     {"index", sample.id},
-                                     {"predicted_ms", sample.predicted_ms},
-                                     {"measured_ms", sample.measured_ms}};
+      Json line = Json::Object{{"file", path}};
+      if (!kind.empty()) line.set("kind", kind);
+      line.set("index", sample.id);
+      line.set("predicted_ms", sample.predicted_ms);
+      line.set("measured_ms", sample.measured_ms);
       lines += to_line(line) + "\n";
     }
   }

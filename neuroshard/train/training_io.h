@@ -25,6 +25,10 @@ namespace neuroshard {
 [[nodiscard]] Json training_json(const CommunicationTrainingResult& result,
                                  const std::string& model);
 
+/// "neuroshard/training/1" of a model whose all-to-alls were kept.
+[[nodiscard]] Json training_json(const ExtendedCommunicationModel& extended,
+                                 const std::string& model);
+
 /// "neuroshard/model-test/1"; `model` is the name or path that the user gave.
 [[nodiscard]] Json model_tests_json(const std::string& model, std::span<const FileTest> tests);
 

@@ -118,6 +118,10 @@ class ComparisonEntry:
     less_drift_ms: float | None = None
     device_columns: Sequence[int] = ()
     device_compute_ms: Sequence[float] = ()
+    #: If measured: bytes of the all-reduce of replicated tables on each device, and the predicted
+    #: time of adding up partial sums of slices of rows.
+    all_reduce_bytes: int = 0
+    partial_sums_ms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -350,6 +354,7 @@ def _cost(evaluation: Mapping[str, Any], prefix: str) -> PlanCost:
             "all_reduce_ms": device.get(f"{prefix}_all_reduce_ms", 0.0),
             "forward_comm_ms": device[f"{prefix}_forward_comm_ms"],
             "backward_comm_ms": device[f"{prefix}_backward_comm_ms"],
+            "all_reduce_ms": device.get(f"{prefix}_all_reduce_ms", 0.0),
             "memory_bytes": device["memory_bytes"],
             "num_columns": device["num_columns"],
         }
@@ -366,11 +371,13 @@ class SimulatedDevice:
     forward_comm_ms: float
     backward_comm_ms: float
     total_ms: float
+    #: Of the gradients of replicated tables.
+    all_reduce_ms: float = 0.0
 
 
 @dataclass(frozen=True)
 class SimulatedIteration:
-    """One iteration of a plan: computation predicted, all-to-alls simulated."""
+    """One iteration of a plan: computation predicted, all-to-alls and all-reduces simulated."""
 
     predicted_ms: float
     simulated_ms: float
@@ -392,6 +399,7 @@ def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
                 forward_comm_ms=device["simulated_forward_comm_ms"],
                 backward_comm_ms=device["simulated_backward_comm_ms"],
                 total_ms=device["simulated_total_ms"],
+                all_reduce_ms=device.get("simulated_all_reduce_ms", 0.0),
             )
             for device in found["devices"]
         ],

@@ -79,6 +79,84 @@ TEST(CliCommunication, SimulateTrainPlan) {
   EXPECT_THAT(plan.err, Not(HasSubstr("local_world_size")));
 }
 
+TEST(CliCommunication, AllReducesAreSimulatedLearnedAndTested) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  std::vector<std::string> files;
+  for (const int devices : {2, 4, 8}) {
+    files.push_back(folder.file(fmt::format("{}.jsonl", devices)));
+    (void)expect_success(simulate(files.back(), devices, 1, 40) +
+                         Arguments{"--kind", "all-reduce"});
+    const CommunicationCosts costs = read_communication_costs(files.back());
+    ASSERT_EQ(costs.collectives.size(), 40u);
+    EXPECT_TRUE(costs.samples.empty());
+    for (const CollectiveCostSample& sample : costs.collectives) {
+      EXPECT_EQ(sample.bytes % 4, 0);
+      EXPECT_GT(*std::min_element(sample.ms.begin(), sample.ms.end()), 0.0);
+    }
+  }
+  const std::string twice = folder.file("twice.jsonl");
+  for (const int samples : {10, 40}) {
+    (void)expect_success(simulate(twice, 4, 1, samples) + Arguments{"--kind", "all-reduce"});
+  }
+  EXPECT_EQ(read_file(twice), read_file(files[1]));
+  expect_refusal(folder, simulate(twice, 4, 1, 50), "twice.jsonl: line 1: sampling");
+  expect_refusal(folder, simulate(twice, 4, 1, 50) + Arguments{"--kind", "partial-sums"},
+                 "--kind partial-sums needs --backend mpi");
+
+  // Beside a shipped model's all-to-alls, which stay as they are.
+  const std::string model = folder.file("m.safetensors");
+  const Arguments train{"train",  "communication", files[0],       files[2], "--held-out",
+                        files[1], "--from",        "ethernet-25g", "-o",     model};
+  EXPECT_THAT(expect_success(train), AllOf(HasSubstr("all-reduce, unseen lines"),
+                                           HasSubstr("all-reduce, held-out files")));
+  const std::string shown = expect_success({"model", "show", model});
+  EXPECT_THAT(shown,
+              AllOf(HasSubstr("all_reduce.held_out.mape"), HasSubstr("all-reduces     sha256")));
+  const Json tests =
+      parse_json(expect_success({"model", "test", model, files[1], "--json"}), "stdout");
+  const Json& of_file = (*tests.find("files")->array())[0];
+  EXPECT_EQ(*of_file.find("kind"), Json("all_reduce"));
+  EXPECT_LT(std::get<double>(of_file.find("metrics")->find("mape")->value()), 0.05);
+  EXPECT_THAT(expect_success({"model", "test", model, files[0], files[1]}),
+              HasSubstr("all: all_reduce"));
+
+  // Alone they make no model.
+  expect_refusal(folder, {"train", "communication", files[0], "-o", model + "2"},
+                 "costs: expected all-to-alls of \"ethernet-25g\" too, got all-reduces or partial "
+                 "sums alone");
+  const std::string all_to_alls = folder.file("a.jsonl");
+  (void)expect_success(simulate(all_to_alls, 2, 1, 30));
+  expect_refusal(
+      folder, {"train", "communication", all_to_alls, "--from", "ethernet-25g", "-o", model + "2"},
+      "costs: expected all-reduces and partial sums alone, to keep the model's "
+      "all-to-alls, got 30 samples of all-to-alls");
+  // All kinds together do.
+  EXPECT_THAT(expect_success({"train", "communication", all_to_alls, files[0], "--epochs", "1",
+                              "-o", folder.file("all.safetensors")}),
+              AllOf(HasSubstr("validation, forward"), HasSubstr("all-reduce, training")));
+}
+
+TEST(CliCommunication, AllReducesAndPartialSumsAreMeasured) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  for (const std::string kind : {"all-reduce", "partial-sums"}) {
+    const std::string path = folder.file(kind + ".jsonl");
+    const Arguments collect{
+        "collect", "communication", "--backend", "mpi",    "--devices", "2",  "--samples",
+        "3",       "--batch-size",  "256",       "--kind", kind,        "-o", path};
+    const CommandResult result = run_program(under_mpirun(2, collect));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const CommunicationCosts costs = read_communication_costs(path);
+    ASSERT_EQ(costs.collectives.size(), 3u);
+    for (const CollectiveCostSample& sample : costs.collectives) {
+      EXPECT_EQ(sample.kind == CollectiveKind::all_reduce, kind == "all-reduce");
+      EXPECT_GT(sample.ms[0], 0.0);
+      EXPECT_GT(sample.ms[1], 0.0);
+    }
+  }
+}
+
 TEST(CliCommunication, RefusesWhatCannotBeSimulated) {
   SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;

@@ -7,7 +7,7 @@
 
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/plan_io.h"
-#include "tests/cli/run_cli.h"
+#include "tests/cli/run_mpi.h"
 
 namespace neuroshard {
 namespace {
@@ -178,6 +178,134 @@ TEST(Cuts, EveryTaskOfAComparisonIsPricedByItsOwnInterconnect) {
   EXPECT_THAT(expect_success(Arguments{"compare", one, other} + algorithm),
               HasSubstr("communication model: ethernet-25g, pre-trained (simulated); "
                         "ethernet-10g, pre-trained (simulated)\n"));
+}
+
+/// kLopsided on two devices: slices of rows that are cut differently, and a copy.
+std::string plan_of_slices_and_a_copy() {
+  std::string task = kLopsided;
+  const std::string field = "\"world_size\": ";
+  task.replace(task.find(field) + field.size(), 1, "2");
+  return R"({"format": "neuroshard/plan/1", "task": )" + task + R"(, "shards": [
+{"table": "hot", "row_offset": 0, "num_rows": 60000, "column_offset": 0, "num_columns": 32, "device": 0},
+{"table": "hot", "row_offset": 60000, "num_rows": 40000, "column_offset": 0, "num_columns": 8, "device": 0},
+{"table": "hot", "row_offset": 60000, "num_rows": 40000, "column_offset": 8, "num_columns": 24, "device": 1}],
+"replicated_tables": ["tiny"]})";
+}
+
+TEST(Cuts, PlansOfRowsAndCopiesRunUnderMpirun) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.write("plan.json", plan_of_slices_and_a_copy());
+  const Arguments evaluate = Arguments{"evaluate", plan, "--arena", "16MiB"} + kAnalytic;
+  const CommandResult result = run_program(under_mpirun(2, evaluate + Arguments{"--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json measured = parse_json(result.out, "stdout");
+  const JsonReader whole(measured, "stdout");
+  const JsonReader devices = whole.field("devices");
+  for (std::size_t d = 0; d < 2; ++d) {
+    const JsonReader device = devices.element(d);
+    const auto number = [&](const char* name) {
+      const JsonReader field = device.field(name);
+      return field.number();
+    };
+    EXPECT_GT(number("measured_all_reduce_ms"), 0.0);
+    EXPECT_GT(number("measured_indices_ms"), 0.0);
+    EXPECT_NEAR(number("measured_total_ms"),
+                number("measured_backward_comm_ms") + number("measured_update_ms") +
+                    number("measured_all_reduce_ms") + number("measured_lookup_ms") +
+                    number("measured_forward_comm_ms"),
+                1e-6);
+  }
+  const CommandResult table = run_program(under_mpirun(2, evaluate));
+  EXPECT_THAT(table.out, HasSubstr("all-reduce ms"));
+  EXPECT_THAT(table.out, HasSubstr("sending a batch's indices takes up to "));
+}
+
+TEST(Cuts, TheValuesOfPlansAreChecked) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.write("plan.json", plan_of_slices_and_a_copy());
+  const Arguments check = Arguments{"evaluate", plan, "--check"} + kAnalytic;
+  const CommandResult result = run_program(under_mpirun(2, check + Arguments{"--json"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json values = parse_json(result.out, "stdout");
+  EXPECT_EQ(*values.find("agrees"), Json(true));
+  EXPECT_EQ(*values.find("outputs"), Json(4096 * 64));
+  EXPECT_THAT(run_program(under_mpirun(2, check)).out, testing::StartsWith("equal: "));
+  expect_refusal(folder, check, "--check needs processes, started by mpirun");
+  const CommandResult small = run_program(under_mpirun(2, check + Arguments{"--arena", "1MiB"}));
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_THAT(small.err, HasSubstr("tables: expected at most 1.0 MiB, as each process has them "
+                                   "whole to compare with"));
+}
+
+TEST(Cuts, ProcessesOnGpusTakeColumnsAlone) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.write("plan.json", plan_of_slices_and_a_copy());
+  const CommandResult result =
+      run_program(under_mpirun(2, Arguments{"evaluate", plan, "--backend", "cuda"} + kAnalytic));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err,
+              HasSubstr("plan: expected a plan that cuts columns alone, as processes on GPUs do "
+                        "not add partial sums, got 3 slices of rows and 1 replicated tables"));
+}
+
+TEST(Cuts, ComparisonsMeasureAndSimulateSlicesAndCopies) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  const Arguments compare = Arguments{"compare",
+                                      task,
+                                      "--algorithms",
+                                      "neuroshard",
+                                      "--cuts",
+                                      "columns,rows,replicas",
+                                      "--steps",
+                                      "1000",
+                                      "--measure",
+                                      "--arena",
+                                      "16MiB",
+                                      "--journal",
+                                      folder.file("journal.jsonl"),
+                                      "--json"} +
+                            kAnalytic;
+  const auto entry_of = [&](const Arguments& more) {
+    const Json document = parse_json(expect_success(compare + more), "stdout");
+    return (*document.find("entries")->array())[0];
+  };
+  const Json measured = entry_of({});
+  const auto number = [](const Json& entry, const char* key) {
+    return std::get<double>(entry.find(key)->value());
+  };
+  EXPECT_GT(number(measured, "partial_sums_ms"), 0.0);
+  // Again, from the journal, on a simulated cluster.
+  const Json simulated = entry_of({"--platform", "ethernet-10g"});
+  EXPECT_EQ(*simulated.find("device_compute_ms"), *measured.find("device_compute_ms"));
+  EXPECT_EQ(number(simulated, "partial_sums_ms"), number(measured, "partial_sums_ms"));
+  EXPECT_GT(number(simulated, "measured_ms"), number(measured, "measured_compute_ms"));
+}
+
+TEST(Cuts, SlicesAndCopiesAreSimulated) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.write("plan.json", plan_of_slices_and_a_copy());
+  const Json simulated = parse_json(
+      expect_success(Arguments{"evaluate", plan, "--platform", "ethernet-25g", "--json"} +
+                     kAnalytic),
+      "stdout");
+  const JsonReader whole(simulated, "stdout");
+  const JsonReader devices = whole.field("devices");
+  const JsonReader device = devices.element(0);
+  const auto number = [&](const char* name) {
+    const JsonReader field = device.field(name);
+    return field.number();
+  };
+  EXPECT_GT(number("simulated_all_reduce_ms"), 0.0);
+  EXPECT_NEAR(number("simulated_total_ms"),
+              number("simulated_backward_comm_ms") + number("simulated_all_reduce_ms") +
+                  number("predicted_compute_ms") + number("simulated_forward_comm_ms"),
+              1e-9);
 }
 
 TEST(Cuts, WhatIsWrongIsSaidInALine) {

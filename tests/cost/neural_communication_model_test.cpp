@@ -13,6 +13,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/communication/ring_all_reduce.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/io/io_test_util.h"
 
@@ -211,6 +212,40 @@ TEST(CommunicationModelIo, ReadsBackBitForBit) {
                  "topology.interconnect: expected an interconnect of the model: hosts, boxes, "
                  "got \"\"");
   }
+}
+
+TEST(CommunicationModelIo, AllReducesAndPartialSumsAreOfAClusterOrOfNone) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  CommunicationModelInfo info = two_clusters();
+  info.collectives_sha256 = "abc";
+  CollectiveWeights& learned = info.clusters[1].collectives;
+  for (std::size_t i = 0; i < kNumAllReduceTerms; ++i) learned.all_reduce.push_back(0.25 * i);
+  for (std::size_t i = 0; i < kNumPartialSumTerms; ++i) learned.partial_sums.push_back(0.5);
+  write_communication_model(*random_communication_network(4), info, path);
+  const CommunicationModelFile read = communication_model_from(ModelFile(path), path);
+  EXPECT_EQ(read.info.collectives_sha256, "abc");
+  EXPECT_EQ(read.info.clusters[1].collectives.all_reduce, learned.all_reduce);
+  const auto without = read.of_cluster("hosts", "x");
+  const auto with = read.of_cluster("boxes", "x");
+  EXPECT_FALSE(without->knows_all_reduces() || without->knows_partial_sums());
+  EXPECT_TRUE(with->knows_all_reduces() && with->knows_partial_sums());
+  const Topology topology{.world_size = 8, .local_world_size = 4};
+  const Interconnect& links = with->cluster().interconnect;
+  EXPECT_EQ(with->all_reduce_ms(topology, 1e6), learned.all_reduce_ms(links, topology, 1e6));
+  EXPECT_EQ(with->partial_sums_ms(1e6), learned.partial_sums_ms(1e6));
+  EXPECT_EQ(without->all_reduce_ms(topology, 1e6),
+            ring_all_reduce_ms(without->cluster().interconnect, topology, 1e6));
+  EXPECT_EQ(without->partial_sums_ms(1e6), 1e6 / (kHostMemoryGbPerS * 1e6));
+
+  learned.all_reduce[3] = -1e-3;
+  write_communication_model(*random_communication_network(4), info, path);
+  EXPECT_THAT(input_error([&] { (void)communication_model_from(ModelFile(path), path); }),
+              HasSubstr("clusters: [1].all_reduce[3]: expected a weight between 0 and "));
+  learned.all_reduce.pop_back();
+  write_communication_model(*random_communication_network(4), info, path);
+  EXPECT_THAT(input_error([&] { (void)communication_model_from(ModelFile(path), path); }),
+              HasSubstr("[1].all_reduce: expected 19 weights, got an array of 18 elements"));
 }
 
 TEST(CommunicationModelIo, RefusesTheArchitectureThatWasNotMonotone) {

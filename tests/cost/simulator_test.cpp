@@ -171,6 +171,39 @@ TEST(Simulator, SlicesSendAllTheirColumnsAndHaveTheirShareOfTheLookups) {
   EXPECT_GT(halves.devices[0].compute_ms, whole.devices[0].compute_ms);
 }
 
+TEST(Simulator, PartialSumsAreAddedUpAtTheEndOfTheForwardCommunication) {
+  const auto communication =
+      std::make_shared<ScriptedCommunication>(std::vector{1.0, 2.0}, std::vector{0.5, 0.25});
+  const Simulator simulator(two_tables(2), std::make_shared<FusingCompute>(), communication);
+  const ShardingPlan plan{{{0, 0, 8, 0}, {1, 0, 4, 0, 0, 25}, {1, 0, 4, 1, 25, 75}}};
+  // Two parts and their sum, of 4 columns in fp32 and 32 samples, at the rate of a host's memory.
+  const double sums_ms = 3 * 4 * 4 * 32 / (kHostMemoryGbPerS * 1e6);
+  EXPECT_DOUBLE_EQ(simulator.partial_sums_ms(plan), sums_ms);
+  const PlanCost cost = simulator.cost(plan);
+  EXPECT_DOUBLE_EQ(cost.devices[0].forward_comm_ms, 0.5 + sums_ms);
+  EXPECT_DOUBLE_EQ(cost.devices[1].forward_comm_ms, 0.25 + sums_ms);
+  EXPECT_THAT(communication->seen_start_ms, testing::ElementsAre(testing::DoubleEq(6.2), 0.0));
+
+  // Not a bit of a plan without slices changes.
+  const ShardingPlan whole{{{0, 0, 8, 0}, {1, 0, 4, 1}}};
+  EXPECT_EQ(simulator.partial_sums_ms(whole), 0.0);
+  EXPECT_EQ(simulator.cost(whole).devices[1].forward_comm_ms, 0.25);
+}
+
+TEST(Simulator, CopiesAreUsedAsTheWholeBatchsHistogramSays) {
+  Task task = two_tables(2);
+  task.batch_size = 4096;
+  // In the whole batch every row is hit some 40 times, in half of it some 20 times.
+  ReuseHistogram histogram{};
+  histogram[6] = 1.0;
+  task.tables[1].reuse_histogram = histogram;
+  Task uniform = task;
+  uniform.tables[1].reuse_histogram.reset();
+  const double by_histogram = analytic(task).replica_cost(std::vector{1}).compute_ms;
+  EXPECT_NEAR(by_histogram, analytic(uniform).replica_cost(std::vector{1}).compute_ms,
+              0.2 * by_histogram);
+}
+
 TEST(Simulator, ReplicatedTablesCostEveryDeviceItsShareOfTheBatchAndTheAllReduce) {
   const auto communication =
       std::make_shared<ScriptedCommunication>(std::vector{1.0, 2.0}, std::vector{0.5, 0.25});

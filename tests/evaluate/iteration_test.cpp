@@ -47,11 +47,38 @@ TEST(IterationJson, NamesTheFormatAndLosesNothing) {
             R"("predicted_backward_comm_ms": 1.0, "predicted_total_ms": 10.0, )"
             R"("measured_backward_comm_ms": 1.5, "measured_update_ms": 4.0, )"
             R"("measured_lookup_ms": 3.0, "measured_forward_comm_ms": 0.5, )"
-            R"("measured_total_ms": 9.0})");
+            R"("measured_total_ms": 9.0, "measured_indices_ms": 0.0})");
   const Json simulated = simulated_iteration_json(predicted(), two_devices());
   EXPECT_EQ(*simulated.find("format"), Json("neuroshard/simulated-iteration/1"));
   EXPECT_EQ(*simulated.find("simulated_ms"), Json(12.5));
   EXPECT_EQ(*(*simulated.find("devices")->array())[0].find("simulated_total_ms"), Json(12.5));
+}
+
+TEST(Iteration, TheAllReduceIsPartOfItAndSendingIndicesIsNot) {
+  PlanIterations iterations = two_devices();
+  for (DeviceIteration& device : iterations.devices) {
+    device.all_reduce_ms = 0.25;
+    device.indices_ms = 7.0;
+  }
+  EXPECT_EQ(critical_path(iterations.devices).entered_ms, 8.75);
+  EXPECT_EQ(iteration_cost_ms(iterations.devices), 12.75);
+  const Json measured = measured_iterations_json(predicted(), iterations, false);
+  const Json& first = (*measured.find("devices")->array())[0];
+  EXPECT_EQ(*first.find("measured_all_reduce_ms"), Json(0.25));
+  EXPECT_EQ(*first.find("measured_indices_ms"), Json(7.0));
+  const Json simulated = simulated_iteration_json(predicted(), iterations);
+  EXPECT_EQ(*(*simulated.find("devices")->array())[0].find("simulated_all_reduce_ms"), Json(0.25));
+}
+
+TEST(ValueCheckJson, SaysWhetherTheValuesAgree) {
+  ValueCheck check{.iterations = 2, .outputs = 64, .weights = 8, .output_difference = 0.5};
+  check.tolerance = 0.25;
+  EXPECT_EQ(to_line(to_json(check)),
+            R"({"format": "neuroshard/value-check/1", "agrees": false, "iterations": 2, )"
+            R"("outputs": 64, "weights": 8, "output_difference": 0.5, "weight_difference": 0.0, )"
+            R"("tolerance": 0.25})");
+  check.tolerance = 0.5;
+  EXPECT_TRUE(check.agrees());
 }
 
 TEST(EvaluationJson, ATauThatIsNotDefinedIsNull) {

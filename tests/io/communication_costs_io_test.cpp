@@ -58,6 +58,46 @@ TEST(CommunicationCostsIo, GoldenFile) {
   EXPECT_FALSE(costs.truncated);
 }
 
+TEST(CommunicationCostsIo, AllReducesAndPartialSumsStandBesideAllToAlls) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  const std::vector<CollectiveCostSample> collectives{
+      {CollectiveKind::all_reduce, 4096, {0.5, 0.25, 0.5, 1.0}, {7, 16, 0.02}},
+      {CollectiveKind::partial_sums, 12, {0.0, 0.0, 0.0, 0.125}, {}}};
+  {
+    CommunicationCostsWriter writer(path, golden_header());
+    writer.append(collectives[0]);
+    writer.append(golden_samples()[0]);
+    writer.append(collectives[1]);
+  }
+  const std::string text = read_file(path);
+  EXPECT_NE(text.find(R"({"kind": "all_reduce", "bytes": 4096, "ms": [0.5, 0.25, 0.5, 1.0], )"
+                      R"("index": 7, "repetitions": 16, "interval": 0.02})"),
+            std::string::npos)
+      << text;
+  const CommunicationCosts costs = read_communication_costs(path);
+  EXPECT_EQ(costs.collectives, collectives);
+  ASSERT_EQ(costs.samples.size(), 1u);
+  EXPECT_EQ(costs.samples[0], golden_samples()[0]);
+  EXPECT_EQ(CommunicationCostsWriter(path, golden_header()).done(), (std::set<std::int64_t>{0, 7}));
+
+  const std::string header = text.substr(0, text.find('\n') + 1);
+  const auto refusal = [&](const std::string& line) {
+    return input_error([&] { (void)parse_communication_costs(header + line + "\n", "c"); });
+  };
+  EXPECT_EQ(refusal(R"({"kind": "broadcast", "bytes": 4, "ms": [1, 1, 1, 1]})"),
+            "c: line 2: kind: expected \"all_reduce\" or \"partial_sums\", or none for "
+            "all-to-alls, got \"broadcast\"");
+  EXPECT_EQ(refusal(R"({"kind": "all_reduce", "bytes": 0, "ms": [1, 1, 1, 1]})"),
+            "c: line 2: bytes: expected an integer between 1 and 1152921504606846976, got 0");
+  EXPECT_EQ(refusal(R"({"kind": "all_reduce", "bytes": 4, "ms": [1]})"),
+            "c: line 2: ms: expected an array of one number for each of 4 devices, got an array of "
+            "1 element");
+  EXPECT_EQ(refusal(R"({"kind": "all_reduce", "bytes": 4, "ms": [1, 1, 1, 1], "columns": []})"),
+            "c: line 2: expected no fields but kind, bytes, ms, index, repetitions, interval, got "
+            "\"columns\"");
+}
+
 TEST(CommunicationCostsIo, ContinuesAFile) {
   const TemporaryFolder folder;
   const std::string path = folder.file("costs.jsonl");

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/io/compute_costs_io.h"
@@ -86,6 +87,36 @@ TEST_F(ModelRefinementTest, MeasuresPlansAndTrainsOnThem) {
                 result.last.unseen_combinations.count + result.last.unseen_tables.count,
             measured);
   EXPECT_GT(result.last.training.count, 40u);
+}
+
+TEST_F(ModelRefinementTest, SlicesAndCopiesAreMeasuredAndTrainedOn) {
+  options_.planner.cuts = Cuts{};
+  options_.num_rounds = 1;
+  const RefinementResult first = refine();
+  EXPECT_EQ(first.rounds[0].plans, 4);
+  std::size_t samples = 60;
+  std::size_t sets = 0;
+  for (const std::string& path : refinement_files(options_)) {
+    if (!path.ends_with(".jsonl") || !std::filesystem::exists(path)) continue;
+    const ComputeCosts costs = read_compute_costs(path);
+    samples += costs.samples.size();
+    sets += costs.samples.size();
+    // A copy has its device's share of the batch.
+    const bool of_copies = path.find("copies-") != std::string::npos;
+    const std::int64_t batch_size = options_.tasks.batch_size;
+    if (of_copies) {
+      EXPECT_TRUE(costs.header.batch_size == (batch_size + 1) / 2 ||
+                  costs.header.batch_size == (batch_size + 2) / 3);
+    } else {
+      EXPECT_EQ(costs.header.batch_size, batch_size);
+    }
+  }
+  EXPECT_EQ(sets, static_cast<std::size_t>(first.rounds[0].sets + 3));
+  EXPECT_LE(first.last.training.count + first.last.validation.count +
+                first.last.unseen_combinations.count + first.last.unseen_tables.count,
+            samples);
+  const RefinementResult second = refine();  // nothing is left to be measured
+  EXPECT_EQ(second.rounds[0].mean_gap, first.rounds[0].mean_gap);
 }
 
 TEST_F(ModelRefinementTest, ARunThatWasStoppedGoesOn) {

@@ -67,5 +67,32 @@ TEST(IterationsText, HasUnitsAndTheCriticalPath) {
                        "(prediction -20.0%)\n"));
 }
 
+TEST(IterationsText, HasTheAllReduceAndTheIndicesWhereThereAreAny) {
+  PlanIterations iterations;
+  iterations.devices = {{.backward_comm_ms = 1.0,
+                         .update_ms = 2.0,
+                         .lookup_ms = 3.0,
+                         .forward_comm_ms = 6.5,
+                         .all_reduce_ms = 0.125,
+                         .indices_ms = 0.75}};
+  PlanCost predicted;
+  predicted.devices = {{5.0, 2.0, 1.0, 0, 4, 0.25}};
+  const std::string text = measured_iterations_text(predicted, iterations);
+  EXPECT_THAT(text, testing::StartsWith("device  backward comm ms  measured ms  all-reduce ms  "
+                                        "measured ms  compute ms"));
+  EXPECT_THAT(text, HasSubstr("0.250        0.125"));
+  EXPECT_THAT(text, HasSubstr("sending a batch's indices takes up to 0.750 ms, no part of the "
+                              "cost"));
+}
+
+TEST(ValueCheckText, SaysWhetherTheValuesAreEqual) {
+  ValueCheck check{.iterations = 2, .outputs = 64, .weights = 8, .output_difference = 0.5};
+  EXPECT_THAT(value_check_text(check),
+              testing::StartsWith("NOT EQUAL: 64 pooled values of 2 iterations differ by at most "
+                                  "0.5, 8 updated weights by at most 0, from those of whole "));
+  check.output_difference = 0.0;
+  EXPECT_THAT(value_check_text(check), testing::StartsWith("equal: "));
+}
+
 }  // namespace
 }  // namespace neuroshard

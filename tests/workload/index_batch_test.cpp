@@ -81,6 +81,30 @@ TEST(IndexSampler, PopularRowsAreScattered) {
   EXPECT_GT(*distinct.rbegin(), 990'000);
 }
 
+TEST(IndexBatch, ASliceKeepsTheLookupsOfItsRows) {
+  IndexBatch batch{{3, 9, 4, 2, 5, 3}, {0, 3, 3, 5, 6}};
+  keep_rows({3, 2}, batch);
+  EXPECT_EQ(batch.indices, (std::vector<std::int64_t>{0, 1, 0}));
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 2, 2, 2, 3}));
+  keep_rows({7, 100}, batch);
+  EXPECT_TRUE(batch.indices.empty());
+  EXPECT_EQ(batch.offsets, (std::vector<std::int64_t>{0, 0, 0, 0, 0}));
+}
+
+TEST(IndexBatch, SlicesHaveAllLookupsBetweenThem) {
+  Random random(11);
+  IndexBatch batch;
+  IndexSampler(zipf_table(1'000, 7.5, 1.1), 512).draw(512, random, batch);
+  std::size_t lookups = 0;
+  for (const RowRange rows : {RowRange{0, 1}, RowRange{1, 400}, RowRange{401, 599}}) {
+    IndexBatch slice = batch;
+    keep_rows(rows, slice);
+    lookups += slice.indices.size();
+    EXPECT_EQ(slice.offsets.size(), batch.offsets.size());
+  }
+  EXPECT_EQ(lookups, batch.indices.size());
+}
+
 TEST(AliasTable, OutcomesHaveTheirWeights) {
   const std::vector<double> weights = {0.0, 5.0, 0.1, 2.9, 0.0, 2.0};
   const AliasTable choose(weights);

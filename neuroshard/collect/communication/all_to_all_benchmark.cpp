@@ -84,6 +84,29 @@ AllToAllMeasurement measure_all_to_alls(Transport& transport, const Communicatio
           static_cast<int>(forward.size()), slowest.estimate().interval};
 }
 
+CollectiveMeasurement measure_collective(Transport& transport,
+                                         const std::function<void()>& collective,
+                                         const RepetitionOptions& repetitions) {
+  RepeatedTiming slowest(repetitions);
+  std::vector<std::vector<double>> all;
+  for (bool again = true; again;) {
+    transport.barrier();
+    const double begun = transport.now_ms();
+    collective();
+    std::vector<double> ms = transport.gather(transport.now_ms() - begun);
+    if (transport.rank() == 0) {
+      const double longest = *std::max_element(ms.begin(), ms.end());
+      if (!slowest.warming_up()) all.push_back(std::move(ms));
+      slowest.add(longest, (transport.now_ms() - begun) * 1e-3);
+      again = !slowest.done();
+    }
+    again = transport.broadcast(again);
+  }
+  if (transport.rank() != 0) return {};
+  return {quantiles(all, repetitions.quantile), static_cast<int>(all.size()),
+          slowest.estimate().interval};
+}
+
 IterationTimes time_iteration(Transport& transport, const IterationCase& iteration,
                               std::int64_t batch_size, DataType data_type) {
   const int rank = transport.rank();
@@ -91,13 +114,17 @@ IterationTimes time_iteration(Transport& transport, const IterationCase& iterati
   transport.barrier();
   const double begun = transport.now_ms();
   transport.exchange(bytes.received, bytes.sent);
-  const double backward_ms = transport.now_ms() - begun;
+  const double received = transport.now_ms();
+  if (iteration.all_reduce_bytes > 0) transport.all_reduce(iteration.all_reduce_bytes);
+  const double reduced = transport.now_ms();
   transport.wait_ms(iteration.compute_ms[rank]);
   const double entered = transport.now_ms();
   transport.exchange(bytes.sent, bytes.received);
+  transport.wait_ms(iteration.partial_sums_ms);
   const double forward_ms = transport.now_ms() - entered;
   IterationTimes times;
-  times.backward_ms = transport.gather(backward_ms);
+  times.backward_ms = transport.gather(received - begun);
+  times.all_reduce_ms = transport.gather(reduced - received);
   times.forward_ms = transport.gather(forward_ms);
   return times;
 }

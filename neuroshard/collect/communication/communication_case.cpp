@@ -17,6 +17,7 @@ constexpr std::array<std::int64_t, 6> kDims{4, 8, 16, 32, 64, 128};
 constexpr double kFewestTablesPerDevice = 2.5;
 constexpr double kMostTablesPerDevice = 15.0;
 constexpr double kShareWithoutLags = 0.1;
+constexpr double kMostPartialBytes = 0x1p28;
 
 std::vector<std::int64_t> draw_columns(int world_size, Random& random) {
   const double per_device =
@@ -56,6 +57,24 @@ CommunicationCase sample_communication_case(const CommunicationSamplingOptions& 
   CommunicationCase result;
   result.columns = draw_columns(options.world_size, random);
   result.start_ms = draw_starts(options.world_size, options.max_start_ms, random);
+  return result;
+}
+
+std::int64_t sample_all_reduce_bytes(std::uint64_t seed, std::int64_t index) {
+  Random random = Random::for_stream(seed, static_cast<std::uint64_t>(index));
+  return 4 * std::llround(std::exp2(random.uniform(8.0, 26.0)));
+}
+
+PartialSumsCase sample_partial_sums(const CommunicationSamplingOptions& options,
+                                    std::int64_t index) {
+  Random random = Random::for_stream(options.seed, static_cast<std::uint64_t>(index));
+  PartialSumsCase result;
+  result.slices = static_cast<int>(random.integer(2, 8));
+  result.columns = kDims[random.below(kDims.size())];
+  result.num_samples = local_batch_size(options.batch_size, options.world_size, 0);
+  const auto of_one_table = static_cast<double>(result.bytes());
+  const double most = std::max(kMostPartialBytes / of_one_table, 1.0);
+  result.num_tables = std::llround(std::exp2(random.uniform(0.0, std::log2(most))));
   return result;
 }
 

@@ -23,6 +23,12 @@ void MpiTransport::barrier() { fail(); }
 void MpiTransport::exchange(std::span<const std::int64_t>, std::span<const std::int64_t>) {
   fail();
 }
+void MpiTransport::all_reduce(std::int64_t) { fail(); }
+void MpiTransport::exchange_values(std::span<const float>, std::span<const std::int64_t>,
+                                   std::span<float>, std::span<const std::int64_t>) const {
+  fail();
+}
+void MpiTransport::sum_values(std::span<float>) { fail(); }
 std::vector<double> MpiTransport::gather(double) { fail(); }
 bool MpiTransport::broadcast(bool) { fail(); }
 std::int64_t MpiTransport::broadcast_integer(std::int64_t) { fail(); }

@@ -63,32 +63,74 @@ void MpiTransport::wait_ms(double duration) {
 
 void MpiTransport::barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
-void MpiTransport::exchange(std::span<const std::int64_t> send_bytes,
-                            std::span<const std::int64_t> receive_bytes) {
-  make_room(sent_, send_bytes);
-  make_room(received_, receive_bytes);
+namespace {
+
+/// All messages at the same time; what goes to or comes from the processes lies side by side, by
+/// rank.
+void exchange_bytes(int rank, const char* sent, std::span<const std::int64_t> send_bytes,
+                    char* received, std::span<const std::int64_t> receive_bytes) {
+  const auto size = static_cast<int>(send_bytes.size());
   std::vector<MPI_Request> requests;
   const auto start_of = [](std::span<const std::int64_t> bytes, int peer) {
     return std::accumulate(bytes.begin(), bytes.begin() + peer, std::int64_t{0});
   };
   // Each process begins with its next neighbour, so that no process is the first target of all.
-  for (int step = 1; step < size_; ++step) {
-    const int peer = (rank_ - step + size_) % size_;
-    char* buffer = received_.data() + start_of(receive_bytes, peer);
+  for (int step = 1; step < size; ++step) {
+    const int peer = (rank - step + size) % size;
+    char* buffer = received + start_of(receive_bytes, peer);
     for_each_message(receive_bytes[peer], [&](std::int64_t offset, int bytes) {
       MPI_Irecv(buffer + offset, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
                 &requests.emplace_back());
     });
   }
-  for (int step = 1; step < size_; ++step) {
-    const int peer = (rank_ + step) % size_;
-    const char* buffer = sent_.data() + start_of(send_bytes, peer);
+  for (int step = 1; step < size; ++step) {
+    const int peer = (rank + step) % size;
+    const char* buffer = sent + start_of(send_bytes, peer);
     for_each_message(send_bytes[peer], [&](std::int64_t offset, int bytes) {
       MPI_Isend(buffer + offset, bytes, MPI_BYTE, peer, 0, MPI_COMM_WORLD,
                 &requests.emplace_back());
     });
   }
   MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+std::vector<std::int64_t> bytes_of_floats(std::span<const std::int64_t> counts) {
+  std::vector<std::int64_t> bytes(counts.begin(), counts.end());
+  for (std::int64_t& count : bytes) count *= static_cast<std::int64_t>(sizeof(float));
+  return bytes;
+}
+
+}  // namespace
+
+void MpiTransport::exchange(std::span<const std::int64_t> send_bytes,
+                            std::span<const std::int64_t> receive_bytes) {
+  make_room(sent_, send_bytes);
+  make_room(received_, receive_bytes);
+  exchange_bytes(rank_, sent_.data(), send_bytes, received_.data(), receive_bytes);
+}
+
+void MpiTransport::exchange_values(std::span<const float> sent,
+                                   std::span<const std::int64_t> send_counts,
+                                   std::span<float> received,
+                                   std::span<const std::int64_t> receive_counts) const {
+  exchange_bytes(rank_, reinterpret_cast<const char*>(sent.data()), bytes_of_floats(send_counts),
+                 reinterpret_cast<char*>(received.data()), bytes_of_floats(receive_counts));
+}
+
+void MpiTransport::sum_values(std::span<float> values) {
+  constexpr std::size_t kMost = std::size_t{1} << 28;
+  for (std::size_t first = 0; first < values.size(); first += kMost) {
+    const std::size_t count = std::min(values.size() - first, kMost);
+    MPI_Allreduce(MPI_IN_PLACE, values.data() + first, static_cast<int>(count), MPI_FLOAT, MPI_SUM,
+                  MPI_COMM_WORLD);
+  }
+}
+
+void MpiTransport::all_reduce(std::int64_t bytes) {
+  const auto count = static_cast<std::size_t>(bytes) / sizeof(float);
+  // Zeros stay zeros: sums of sums would leave the range of numbers.
+  if (reduced_.size() < count) reduced_.resize(count, 0.0F);
+  sum_values(std::span(reduced_).first(count));
 }
 
 std::vector<double> MpiTransport::gather(double value) {

@@ -39,8 +39,18 @@ class MpiTransport final : public Transport {
   void barrier() override;
   void exchange(std::span<const std::int64_t> send_bytes,
                 std::span<const std::int64_t> receive_bytes) override;
+  /// MPI_Allreduce.
+  void all_reduce(std::int64_t bytes) override;
   [[nodiscard]] std::vector<double> gather(double value) override;
   [[nodiscard]] bool broadcast(bool value) override;
+
+  /// Collective: as `exchange`, with content. What goes to or comes from the processes lies side by
+  /// side, by rank, counted in values; a process's own part has its place too, but is not copied.
+  void exchange_values(std::span<const float> sent, std::span<const std::int64_t> send_counts,
+                       std::span<float> received,
+                       std::span<const std::int64_t> receive_counts) const;
+  /// Collective: the sums over all processes take the place of the values.
+  static void sum_values(std::span<float> values);
 
   /// Collective: process 0's number for all.
   [[nodiscard]] static std::int64_t broadcast_integer(std::int64_t value);
@@ -66,6 +76,7 @@ class MpiTransport final : public Transport {
   int size_ = 1;
   std::vector<char> sent_;      ///< arbitrary content of the messages
   std::vector<char> received_;  ///< where messages lie one after the other
+  std::vector<float> reduced_;  ///< arbitrary content too
 };
 
 }  // namespace neuroshard

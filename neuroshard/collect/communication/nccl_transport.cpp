@@ -97,6 +97,15 @@ class NcclTransport final : public Transport {
     check_nccl(ncclGroupEnd(), "messages");
   }
 
+  void all_reduce(std::int64_t bytes) override {
+    const std::int64_t all[] = {bytes};
+    reserve(reduced_, all);
+    check_nccl(ncclAllReduce(reduced_.as<float>(), reduced_.as<float>(),
+                             static_cast<std::size_t>(bytes) / sizeof(float), ncclFloat32, ncclSum,
+                             communicator_->get(), stream_->get()),
+               "all-reduce");
+  }
+
   [[nodiscard]] std::vector<double> gather(double value) override {
     return processes_.gather(value);
   }
@@ -119,6 +128,7 @@ class NcclTransport final : public Transport {
   std::unique_ptr<Communicator> communicator_;
   cuda::DeviceBuffer sent_;
   cuda::DeviceBuffer received_;
+  cuda::DeviceBuffer reduced_;
   double epoch_ms_ = 0.0;  ///< time of `epoch_`
 };
 

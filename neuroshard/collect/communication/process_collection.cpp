@@ -16,6 +16,12 @@ std::int64_t measure_between_gpus(const CommunicationCollection& collection,
                                   MpiTransport& processes) {
   // In this order, so that an executable without NCCL reports that first.
   const std::string version = nccl_version();
+  if (collection.kind == CollectedKind::partial_sums) {
+    throw CollectiveInputError("--kind",
+                               "all-to-all or all-reduce with nccl, as partial sums are "
+                               "added up in the memory of hosts",
+                               "partial-sums");
+  }
   const int device = devices_of_process().front();
   const std::unique_ptr<Transport> network = make_nccl_transport(processes, device);
   Json hardware = cuda_backend({.devices = {device}}).description.hardware;

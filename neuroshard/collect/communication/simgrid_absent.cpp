@@ -18,6 +18,12 @@ void simulate_all_to_alls(const SimulationOptions&,
   fail();
 }
 
+void simulate_all_reduces(const SimulationOptions&,
+                          const std::function<std::optional<NumberedBytes>()>&,
+                          const std::function<void(std::int64_t, const CollectiveMeasurement&)>&) {
+  fail();
+}
+
 void simulate_iterations(const SimulationOptions&,
                          const std::function<std::optional<NumberedIteration>()>&,
                          const std::function<void(std::int64_t, const IterationTimes&)>&) {

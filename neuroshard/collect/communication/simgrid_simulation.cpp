@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -175,6 +176,7 @@ void require_survival(const SimulationOptions& options, std::vector<char*> argum
 /// State that the actors share; only one runs at a time, so nothing needs a lock.
 struct Group {
   int size;
+  int per_host;  ///< devices
   s4u::BarrierPtr barrier;
   std::vector<double> values;
   bool flag = false;
@@ -220,6 +222,15 @@ class SimulatedTransport final : public Transport {
     for (const s4u::CommPtr& message : messages) message->wait();
   }
 
+  void all_reduce(std::int64_t bytes) override {
+    if (group_.size == 1 || bytes <= 0) return;
+    if (bytes < kRingFromBytes) {
+      reduce_by_doubling(bytes);
+    } else {
+      reduce_by_rings(bytes);
+    }
+  }
+
   std::vector<double> gather(double value) override {
     group_.values.resize(group_.size);
     group_.values[rank_] = value;
@@ -238,6 +249,69 @@ class SimulatedTransport final : public Transport {
   }
 
  private:
+  static constexpr std::int64_t kRingFromBytes = 10'000;
+  static constexpr int kNobody = -1;
+
+  /// A message to one process and one from another, at the same time.
+  void send_and_receive(int to, std::int64_t sent, int from) {
+    static char nothing;
+    char* received = nullptr;
+    std::vector<s4u::CommPtr> messages;
+    if (from != kNobody) messages.push_back(from_[from]->get_async<char>(&received));
+    if (to != kNobody) {
+      messages.push_back(to_[to]->put_async(&nothing, static_cast<std::uint64_t>(sent)));
+    }
+    for (const s4u::CommPtr& message : messages) message->wait();
+  }
+
+  /// Pairs at distance 1, 2, 4, ... exchange everything. Of a number that is no power of two, the
+  /// first ones join their neighbour before and hear from it afterwards.
+  void reduce_by_doubling(std::int64_t bytes) {
+    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(group_.size)));
+    const int joined = group_.size - power;  // pairs (0, 1), (2, 3), ...
+    const bool joins = rank_ < 2 * joined && rank_ % 2 == 0;
+    const bool is_joined = rank_ < 2 * joined && rank_ % 2 == 1;
+    if (joins) {
+      send_and_receive(rank_ + 1, bytes, kNobody);
+      send_and_receive(kNobody, 0, rank_ + 1);
+      return;
+    }
+    if (is_joined) send_and_receive(kNobody, 0, rank_ - 1);
+    const int number = is_joined ? rank_ / 2 : rank_ - joined;
+    for (int distance = 1; distance < power; distance *= 2) {
+      const int partner = number ^ distance;
+      const int peer = partner < joined ? 2 * partner + 1 : partner + joined;
+      send_and_receive(peer, bytes, peer);
+    }
+    if (is_joined) send_and_receive(rank_ - 1, bytes, kNobody);
+  }
+
+  /// One pass around the `count` processes first, first + stride, ...: each sends a part on in each
+  /// step, and all parts are sent on by all but one.
+  void pass_around(int first, int stride, int count, std::int64_t bytes) {
+    const int place = (rank_ - first) / stride;
+    const int next = first + (place + 1) % count * stride;
+    const int previous = first + (place + count - 1) % count * stride;
+    for (int step = 0; step + 1 < count; ++step) {
+      const int part = (place - step + count) % count;
+      const std::int64_t size = bytes / count + (part < bytes % count ? 1 : 0);
+      send_and_receive(next, std::max<std::int64_t>(size, 1), previous);
+    }
+  }
+
+  /// Reduced and scattered in the host, summed between hosts, gathered in the host.
+  void reduce_by_rings(std::int64_t bytes) {
+    const int per_host = group_.per_host;
+    const int hosts = group_.size / per_host;
+    const int first = rank_ / per_host * per_host;
+    if (per_host > 1) pass_around(first, 1, per_host, bytes);
+    if (hosts > 1) {
+      pass_around(rank_ % per_host, per_host, hosts, bytes / per_host);
+      pass_around(rank_ % per_host, per_host, hosts, bytes / per_host);
+    }
+    if (per_host > 1) pass_around(first, 1, per_host, bytes);
+  }
+
   Group& group_;
   int rank_;
   std::vector<s4u::Mailbox*> to_;
@@ -250,10 +324,12 @@ class Simulation {
  public:
   using OptionalCase = std::optional<std::pair<std::int64_t, Case>>;
 
-  Simulation(int world_size, const std::function<OptionalCase()>& next,
+  Simulation(const SimulationOptions& options, const std::function<OptionalCase()>& next,
              const std::function<Result(Transport&, const Case&)>& measure,
              const std::function<void(std::int64_t, const Result&)>& on_done)
-      : world_size_(world_size), next_(next), measure_(measure), on_done_(on_done) {}
+      : world_size_(options.world_size), next_(next), measure_(measure), on_done_(on_done) {
+    group_.per_host = options.local_world_size;
+  }
 
   void run(s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
     group_.size = world_size_;
@@ -347,19 +423,32 @@ void with_platform(const SimulationOptions& options,
   run(engine, hosts);
 }
 
+/// A simulated repetition is like any other.
+constexpr RepetitionOptions kOnce{
+    .target_interval = 1.0, .warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
+
 }  // namespace
 
 void simulate_all_to_alls(
     const SimulationOptions& options, const std::function<std::optional<NumberedCase>()>& next,
     const std::function<void(std::int64_t, const AllToAllMeasurement&)>& on_done) {
-  // A simulated repetition is like any other.
-  const RepetitionOptions once{
-      .target_interval = 1.0, .warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
   const std::function measure = [&](Transport& transport, const CommunicationCase& sample) {
-    return measure_all_to_alls(transport, sample, options.batch_size, options.data_type, once);
+    return measure_all_to_alls(transport, sample, options.batch_size, options.data_type, kOnce);
   };
   with_platform(options, [&](s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
-    Simulation(options.world_size, next, measure, on_done).run(engine, hosts);
+    Simulation(options, next, measure, on_done).run(engine, hosts);
+  });
+}
+
+void simulate_all_reduces(
+    const SimulationOptions& options, const std::function<std::optional<NumberedBytes>()>& next,
+    const std::function<void(std::int64_t, const CollectiveMeasurement&)>& on_done) {
+  const std::function measure = [&](Transport& transport, const std::int64_t& bytes) {
+    return measure_collective(
+        transport, [&] { transport.all_reduce(bytes); }, kOnce);
+  };
+  with_platform(options, [&](s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
+    Simulation(options, next, measure, on_done).run(engine, hosts);
   });
 }
 
@@ -370,7 +459,7 @@ void simulate_iterations(const SimulationOptions& options,
     return time_iteration(transport, iteration, options.batch_size, options.data_type);
   };
   with_platform(options, [&](s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
-    Simulation(options.world_size, next, measure, on_done).run(engine, hosts);
+    Simulation(options, next, measure, on_done).run(engine, hosts);
   });
 }
 

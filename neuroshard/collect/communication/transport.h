@@ -30,6 +30,10 @@ class Transport {
   virtual void exchange(std::span<const std::int64_t> send_bytes,
                         std::span<const std::int64_t> receive_bytes) = 0;
 
+  /// Collective: sums `bytes` of fp32 values that lie in each process over all of them, so that
+  /// each has the sums (all-reduce). The content is arbitrary. `bytes` is a multiple of 4.
+  virtual void all_reduce(std::int64_t bytes) = 0;
+
   /// Collective: the values of all processes, by rank, for process 0; empty for the others.
   [[nodiscard]] virtual std::vector<double> gather(double value) = 0;
   /// Collective: process 0's value for all.

@@ -18,6 +18,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard {
 
@@ -34,6 +35,9 @@ struct PieceSet {
   /// The tables are of this set alone, and others may come to lie where they are: a device must not
   /// remember them by address.
   bool has_own_tables = false;
+  /// Empty, or the rows that each piece has: then its batch is the whole table's without the
+  /// lookups of other rows. On CPUs alone; other backends know whole tables and slices as shares.
+  std::vector<RowRange> rows{};
 
   [[nodiscard]] const Table& table_of(const Piece& piece) const { return tables[piece.table]; }
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/reuse/row_slice.h"
 
 namespace neuroshard {
@@ -24,6 +25,16 @@ void resolve_slices(PieceSet& set, std::vector<Table>& own_tables) {
   for (Piece& piece : set.pieces) {
     own_tables.push_back(table_of(piece, set));
     piece = {static_cast<int>(own_tables.size()) - 1, piece.num_columns};
+  }
+  set.tables = own_tables;
+  set.has_own_tables = true;
+}
+
+void use_at_any_batch_size(PieceSet& set, std::int64_t batch_size, std::vector<Table>& own_tables) {
+  own_tables.clear();
+  for (Piece& piece : set.pieces) {
+    own_tables.push_back(for_any_batch_size(set.table_of(piece), batch_size));
+    piece.table = static_cast<int>(own_tables.size()) - 1;
   }
   set.tables = own_tables;
   set.has_own_tables = true;

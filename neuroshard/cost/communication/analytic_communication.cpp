@@ -38,6 +38,10 @@ double AnalyticCommunicationModel::all_reduce_ms(const Topology& topology, doubl
   return ring_all_reduce_ms(interconnect_, topology, bytes);
 }
 
+double AnalyticCommunicationModel::partial_sums_ms(double bytes) const {
+  return bytes / (interconnect_.memory_gb_per_s * 1e6);
+}
+
 double AnalyticCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,
                                             double columns) const {
   return 2.0 * own_messages_ms(interconnect_, topology, batch_size, columns);

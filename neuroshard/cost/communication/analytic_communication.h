@@ -29,6 +29,7 @@ class AnalyticCommunicationModel : public CommunicationCostModel {
   void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                 std::span<double> backward_ms) const override;
   [[nodiscard]] double all_reduce_ms(const Topology& topology, double bytes) const override;
+  [[nodiscard]] double partial_sums_ms(double bytes) const override;
   /// Twice the time that the device's own messages take on its links.
   [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
                                 double columns) const override;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/task.h"
 
 namespace neuroshard {
@@ -40,6 +41,16 @@ class CommunicationCostModel {
   /// All-reduce of `bytes` on each device, which all enter at the same time [ms]: the gradients of
   /// replicated tables.
   [[nodiscard]] virtual double all_reduce_ms(const Topology& topology, double bytes) const = 0;
+
+  /// Adding up partial sums, for which each device reads and writes `bytes` [ms].
+  [[nodiscard]] virtual double partial_sums_ms(double bytes) const {
+    return bytes / (kHostMemoryGbPerS * 1e6);
+  }
+
+  /// Whether all-reduces, or additions of partial sums, are priced as they were measured or
+  /// simulated; if not, by the rates of the links, or of the memory, alone.
+  [[nodiscard]] virtual bool knows_all_reduces() const { return false; }
+  [[nodiscard]] virtual bool knows_partial_sums() const { return false; }
 
   /// Lower bound on the cost of forward and backward together of a device with `columns` columns
   /// [ms], whatever the others hold and whenever they start: convex in `columns` and never falling.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,29 @@ namespace neuroshard {
 namespace {
 
 constexpr const char* kArchitecture = "rendezvous-mixture";
+constexpr const char* kCollectivesSha256 = "collectives_data_sha256";
+constexpr double kMostWeight = 1e9;
+
+/// Nothing for a model that has not learned them.
+void set_weights(Json& json, const char* key, const std::vector<double>& weights) {
+  if (!weights.empty()) json.set(key, Json::Array(weights.begin(), weights.end()));
+}
+
+std::vector<double> weights_from(const JsonReader& cluster, const char* key, std::size_t count) {
+  const std::optional<JsonReader> field = cluster.optional_field(key);
+  if (!field) return {};
+  if (field->array_size() != count) field->fail(fmt::format("{} weights", count));
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < count; ++i) {
+    const JsonReader weight = field->element(i);
+    // So that costs never fall when there are more bytes, and stay numbers.
+    if (!(weight.number() >= 0.0 && weight.number() <= kMostWeight)) {
+      weight.fail(fmt::format("a weight between 0 and {}", kMostWeight));
+    }
+    weights.push_back(weight.number());
+  }
+  return weights;
+}
 
 Json clusters_json(const std::vector<TrainedCluster>& clusters) {
   Json::Array array;
@@ -30,6 +54,8 @@ Json clusters_json(const std::vector<TrainedCluster>& clusters) {
                              {"min_world_size", cluster.min_world_size},
                              {"max_world_size", cluster.max_world_size}};
     set_links(json, interconnect);
+    set_weights(json, "all_reduce", cluster.collectives.all_reduce);
+    set_weights(json, "partial_sums", cluster.collectives.partial_sums);
     array.push_back(std::move(json));
   }
   return array;
@@ -49,6 +75,8 @@ std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
                            .hardware = hardware.text(),
                            .min_world_size = count(element, "min_world_size"),
                            .max_world_size = count(element, "max_world_size")};
+    cluster.collectives = {weights_from(element, "all_reduce", kNumAllReduceTerms),
+                           weights_from(element, "partial_sums", kNumPartialSumTerms)};
     cluster.interconnect.name = element.field("name").text();
     cluster.interconnect.devices_per_host = count(element, "max_local_world_size");
     clusters.push_back(std::move(cluster));
@@ -126,6 +154,9 @@ CommunicationModelFile communication_model_from(const ModelFile& file, const std
   CommunicationModelFile model;
   model.info.name = file.metadata("name");
   model.info.data_sha256 = file.metadata("training_data_sha256");
+  if (file.has_metadata(kCollectivesSha256)) {
+    model.info.collectives_sha256 = file.metadata(kCollectivesSha256);
+  }
   model.info.model_sha256 = sha256_file(path);
   const Json clusters = file.json("clusters");
   const std::string clusters_place = file.place("clusters");
@@ -150,6 +181,9 @@ void write_communication_model(const CommunicationNetwork& network,
                    {"clusters", to_line(clusters_json(info.clusters))},
                    {"range", to_line(range_json(info))},
                    {"metrics", to_line(to_json(info.metrics))}};
+  if (!info.collectives_sha256.empty()) {
+    file.metadata[kCollectivesSha256] = info.collectives_sha256;
+  }
   file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
   file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
   for (std::size_t i = 0; i < network.layers.size(); ++i) {

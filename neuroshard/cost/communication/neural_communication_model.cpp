@@ -36,6 +36,14 @@ struct KnownWeights {
   MixtureWeights backward{};
 };
 
+/// The rate of the memory of a cluster's devices: a model's file has the links alone.
+double memory_of(const Interconnect& interconnect) {
+  for (const Interconnect& preset : interconnects()) {
+    if (preset.name == interconnect.name) return preset.memory_gb_per_s;
+  }
+  return interconnect.memory_gb_per_s;
+}
+
 }  // namespace
 
 bool is_simulated(const TrainedCluster& cluster) {
@@ -50,6 +58,7 @@ NeuralCommunicationModel::NeuralCommunicationModel(
     : network_(std::move(network)), info_(std::move(info)), cluster_(cluster) {
   assert(cluster_ < info_.clusters.size());
   is_simulated_ = neuroshard::is_simulated(this->cluster());
+  memory_gb_per_s_ = memory_of(this->cluster().interconnect);
 }
 
 bool NeuralCommunicationModel::is_known(const Topology& topology) const {
@@ -116,7 +125,13 @@ void NeuralCommunicationModel::backward(const Topology& topology, std::int64_t b
 }
 
 double NeuralCommunicationModel::all_reduce_ms(const Topology& topology, double bytes) const {
-  return ring_all_reduce_ms(cluster().interconnect, topology, bytes);
+  if (!knows_all_reduces()) return ring_all_reduce_ms(cluster().interconnect, topology, bytes);
+  return cluster().collectives.all_reduce_ms(cluster().interconnect, topology, bytes);
+}
+
+double NeuralCommunicationModel::partial_sums_ms(double bytes) const {
+  if (!knows_partial_sums()) return bytes / (memory_gb_per_s_ * 1e6);
+  return cluster().collectives.partial_sums_ms(bytes);
 }
 
 double NeuralCommunicationModel::floor_ms(const Topology& topology, std::int64_t batch_size,

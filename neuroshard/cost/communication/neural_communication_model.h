@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/cost/communication/collective_cost.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_cost_model.h"
 #include "neuroshard/cost/communication/communication_network.h"
@@ -21,6 +22,7 @@ struct TrainedCluster {
   std::string hardware;  ///< JSON object
   int min_world_size = 2;
   int max_world_size = 2;
+  CollectiveWeights collectives{};  ///< of what was learned besides the all-to-alls
 };
 
 /// By the "kind" of the hardware.
@@ -33,6 +35,8 @@ struct CommunicationModelInfo {
   std::int64_t min_batch_size = 1;
   std::int64_t max_batch_size = 1;
   std::string data_sha256;
+  /// Of the data of all-reduces and partial sums, if they were others; may be empty.
+  std::string collectives_sha256;
   std::string model_sha256;  ///< of the file; empty for a model that is not from one
   std::map<std::string, double> metrics;
 };
@@ -55,8 +59,17 @@ class NeuralCommunicationModel : public CommunicationCostModel {
                std::span<const double> start_ms, std::span<double> forward_ms) const override;
   void backward(const Topology& topology, std::int64_t batch_size, std::span<const double> columns,
                 std::span<double> backward_ms) const override;
-  /// By the links' rates: no data of all-reduces have been learned from.
+  /// As learned for the cluster, or else by the links' rates.
   [[nodiscard]] double all_reduce_ms(const Topology& topology, double bytes) const override;
+  /// As learned for the cluster, or else by the rate of its devices' memory: that of the preset of
+  /// its name, if there is one.
+  [[nodiscard]] double partial_sums_ms(double bytes) const override;
+  [[nodiscard]] bool knows_all_reduces() const override {
+    return !cluster().collectives.all_reduce.empty();
+  }
+  [[nodiscard]] bool knows_partial_sums() const override {
+    return !cluster().collectives.partial_sums.empty();
+  }
   /// Twice the time that the device's own messages take on its links.
   [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
                                 double columns) const override;
@@ -79,6 +92,7 @@ class NeuralCommunicationModel : public CommunicationCostModel {
   CommunicationModelInfo info_;
   std::size_t cluster_;
   bool is_simulated_;
+  double memory_gb_per_s_;
 };
 
 }  // namespace neuroshard

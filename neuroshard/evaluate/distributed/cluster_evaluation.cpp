@@ -21,7 +21,8 @@ std::vector<DeviceIteration> devices_of(const IterationCase& iteration,
     devices.push_back({.backward_comm_ms = times.backward_ms[d],
                        .update_ms = iteration.compute_ms[d],
                        .lookup_ms = 0.0,
-                       .forward_comm_ms = times.forward_ms[d]});
+                       .forward_comm_ms = times.forward_ms[d],
+                       .all_reduce_ms = times.all_reduce_ms[d]});
   }
   return devices;
 }
@@ -51,13 +52,14 @@ std::vector<std::vector<DeviceIteration>> simulate(const Task& task, const std::
 }  // namespace
 
 PlanIterations simulate_plan(const Task& task, const PlanCost& predicted,
-                             const std::string& platform) {
+                             const std::string& platform, const PlanAdditions& additions) {
   IterationCase iteration;
   for (const DeviceCost& device : predicted.devices) {
     iteration.columns.push_back(device.num_columns);
-    // The all-reduce is not simulated: it takes its time before the forward all-to-all.
-    iteration.compute_ms.push_back(device.compute_ms + device.all_reduce_ms);
+    iteration.compute_ms.push_back(device.compute_ms);
   }
+  iteration.all_reduce_bytes = additions.all_reduce_bytes;
+  iteration.partial_sums_ms = additions.partial_sums_ms;
   PlanIterations result;
   result.devices = simulate(task, platform, {&iteration, 1}).front();
   result.cost_ms = iteration_cost_ms(result.devices);
@@ -89,6 +91,8 @@ void simulate_communication(const std::vector<NamedTask>& tasks, const std::stri
     IterationCase iteration;
     iteration.columns = entry.device_columns;
     iteration.compute_ms = entry.device_compute_ms;
+    iteration.all_reduce_bytes = entry.additions.all_reduce_bytes;
+    iteration.partial_sums_ms = entry.additions.partial_sums_ms;
     iterations.push_back(iteration);
     costs.push_back(&entry.measured_ms);
     if (!entry.drift) continue;

@@ -16,18 +16,20 @@ namespace neuroshard {
 // SimGrid exists once per process: a second call of any of the two functions that simulate throws
 // std::logic_error. `platform` is as in SimulationOptions.
 
-/// One iteration of the plan of which this is the predicted cost: its columns, and its computation
-/// as predicted. Throws InputError as simulate_iterations.
+/// One iteration of the plan of which this is the predicted cost: its columns, its all-reduce, and
+/// its computation and additions of partial sums as predicted. Throws InputError as
+/// simulate_iterations.
 [[nodiscard]] PlanIterations simulate_plan(const Task& task, const PlanCost& predicted,
-                                           const std::string& platform);
+                                           const std::string& platform,
+                                           const PlanAdditions& additions = {});
 
 /// Throws InputError, naming the task, unless all have the topology and batch size of the first, as
 /// one cluster is simulated.
 void require_one_cluster(const std::vector<NamedTask>& tasks);
 
-/// Puts simulated all-to-alls in the place of the predicted ones in the measured costs of entries
-/// of these tasks: `measured_ms`, and `less_drift_ms` where there were controls. Throws as
-/// require_one_cluster and simulate_plan.
+/// Puts simulated all-to-alls, and all-reduces, in the place of the predicted ones in the measured
+/// costs of entries of these tasks: `measured_ms`, and `less_drift_ms` where there were controls.
+/// Throws as require_one_cluster and simulate_plan.
 void simulate_communication(const std::vector<NamedTask>& tasks, const std::string& platform,
                             std::vector<ComparisonEntry>& entries);
 

@@ -7,107 +7,256 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/collect/communication/all_to_all_benchmark.h"
+#include "neuroshard/collect/communication/partial_sums.h"
+#include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/pooled_layout.h"
 
 namespace neuroshard {
 
 namespace {
 
-constexpr std::size_t kPhases = 4;
-using Phases = std::array<double, kPhases>;  // in the order of DeviceIteration
+/// What is timed apart, in the order in which it is reported.
+enum Phase : std::size_t { backward_comm, update, lookup, forward_comm, all_reduce, indices };
+constexpr std::size_t kPhases = 6;
+using Phases = std::array<double, kPhases>;
 
-std::vector<std::int64_t> column_sums(const Task& task, const ShardingPlan& plan) {
-  std::vector<std::int64_t> columns(task.topology.world_size, 0);
-  for (const Shard& shard : plan.shards) columns[shard.device] += shard.num_columns;
-  return columns;
-}
+/// So small that weights hardly change, however long it runs.
+constexpr float kLearningRate = 1e-7F;
 
-std::vector<Piece> pieces_of(const ShardingPlan& plan, int device) {
-  std::vector<Piece> pieces;
+/// What the devices have of a batch's indices: a slice its own, all column pieces of a device the
+/// same ones. An index takes 8 bytes, the length of a bag 4.
+AllToAllBytes index_bytes(const Task& task, const ShardingPlan& plan, int rank) {
+  const int world_size = task.topology.world_size;
+  std::vector<std::set<std::tuple<int, std::int64_t, std::int64_t>>> rows(world_size);
   for (const Shard& shard : plan.shards) {
-    if (shard.device == device) pieces.push_back({shard.table, shard.num_columns});
+    rows[shard.device].emplace(shard.table, shard.row_offset, shard.num_rows);
   }
-  return pieces;
+  const auto bytes_to = [&](int device, int from) {
+    const std::int64_t samples = local_batch_size(task.batch_size, world_size, from);
+    std::int64_t bytes = 0;
+    for (const auto& [index, row_offset, num_rows] : rows[device]) {
+      const Table& table = task.tables[index];
+      const double share =
+          num_rows == 0 ? 1.0
+                        : static_cast<double>(num_rows) / static_cast<double>(table.num_embeddings);
+      bytes += 8 * std::llround(table.pooling_factor * share * static_cast<double>(samples)) +
+               4 * table.num_features * samples;
+    }
+    return bytes;
+  };
+  AllToAllBytes bytes;
+  for (int peer = 0; peer < world_size; ++peer) {
+    bytes.sent.push_back(bytes_to(peer, rank));
+    bytes.received.push_back(bytes_to(rank, peer));
+  }
+  return bytes;
 }
+
+/// The pieces of a device. Where one is a slice, each with its rows.
+PieceSet pieces_of(const Task& task, const ShardingPlan& plan, const std::vector<int>& shards,
+                   Random random) {
+  PieceSet set{0, task.tables, {}, random, task.batch_size, task.optimizer};
+  bool has_slices = false;
+  for (const int index : shards) {
+    const Shard& shard = plan.shards[index];
+    set.pieces.push_back({shard.table, shard.num_columns});
+    set.rows.push_back({shard.row_offset, shard.rows_of(task.tables[shard.table])});
+    has_slices = has_slices || !shard.has_all_rows();
+  }
+  if (!has_slices) set.rows.clear();
+  return set;
+}
+
+/// Replicated tables, for the process's own share of the batch.
+class Replicas {
+ public:
+  Replicas(const Task& task, const ShardingPlan& plan, std::int64_t samples, Random random,
+           MeasuringDevice& device) {
+    const auto elements =
+        static_cast<std::size_t>(all_reduce_bytes(task, plan.replicated_tables)) / sizeof(float);
+    gradient_.assign(elements, 0.0F);
+    weights_.assign(elements, 0.0F);
+    PieceSet set{0, task.tables, {}, random, samples, task.optimizer};
+    for (const int index : plan.replicated_tables) {
+      set.pieces.push_back({index, task.tables[index].embedding_dim});
+    }
+    use_at_any_batch_size(set, task.batch_size, tables_);
+    if (samples > 0) set_ = device.prepare(set);
+  }
+
+  [[nodiscard]] std::int64_t bytes() const {
+    return static_cast<std::int64_t>(gradient_.size() * sizeof(float));
+  }
+  /// Gradients of the rows that the process's samples hit. The operator writes to rows what a
+  /// gradient in memory would get.
+  void make_gradients() {
+    if (set_) (void)set_->backward().get();
+  }
+  /// Every row's, as every row has a gradient; then the gradients are zeros again.
+  void apply_gradients(ThreadPool& pool) {
+    constexpr std::size_t kBlock = 1 << 14;
+    pool.for_each((gradient_.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
+      const std::size_t end = std::min((block + 1) * kBlock, gradient_.size());
+      for (std::size_t i = block * kBlock; i < end; ++i) {
+        weights_[i] -= kLearningRate * gradient_[i];
+        gradient_[i] = 0.0F;
+      }
+    });
+  }
+  void look_up() {
+    if (set_) (void)set_->forward().get();
+  }
+
+ private:
+  std::vector<Table> tables_;
+  std::unique_ptr<PreparedSet> set_;
+  std::vector<float> gradient_;  ///< of all rows, zeros
+  std::vector<float> weights_;   ///< stand for those that `set_` has
+};
+
+/// The partial sums that a process receives of its samples, and where they are added up.
+class ReceivedSums {
+ public:
+  ReceivedSums(const Task& task, const ShardingPlan& plan, const PooledLayout& layout, int rank)
+      : samples_(local_batch_size(task.batch_size, task.topology.world_size, rank)) {
+    if (partial_sum_bytes(task, plan) <= 0.0) return;
+    std::int64_t columns = 0;  // of the sums
+    for (const std::int64_t sent : layout.columns) {
+      received_.emplace_back(static_cast<std::size_t>(samples_ * sent), 0.0F);
+    }
+    for (const PooledColumns& output : layout.outputs) {
+      if (output.sources.size() > 1) columns += output.num_columns;
+    }
+    sums_of_samples_.assign(static_cast<std::size_t>(samples_ * columns), 0.0F);
+    std::int64_t next = 0;
+    for (const PooledColumns& output : layout.outputs) {
+      if (output.sources.size() < 2) continue;
+      PartialSums sums;
+      for (const auto& [device, column] : output.sources) {
+        sums.parts.push_back({received_[device].data() + column, layout.columns[device]});
+      }
+      sums.sum = {sums_of_samples_.data() + next, columns};
+      sums.num_columns = output.num_columns;
+      sums_.push_back(std::move(sums));
+      next += output.num_columns;
+    }
+  }
+
+  void add_up(ThreadPool& pool) { add_partial_sums(sums_, samples_, pool); }
+
+ private:
+  std::int64_t samples_;
+  std::vector<std::vector<float>> received_;  ///< by device; content as it may be
+  std::vector<float> sums_of_samples_;
+  std::vector<PartialSums> sums_;
+};
 
 /// This process's work in an iteration.
 class Device {
  public:
   Device(const Task& task, const ShardingPlan& plan, ComputeBackend& backend, std::uint64_t seed,
-         Transport& transport)
+         Transport& transport, int num_threads)
       : transport_(transport),
-        bytes_(forward_bytes(column_sums(task, plan), task.batch_size, DataType::fp32,
-                             transport.rank())) {
+        pool_(num_threads),
+        layout_(pooled_layout(task, plan)),
+        bytes_(forward_bytes(layout_.columns, task.batch_size, DataType::fp32, transport.rank())),
+        index_bytes_(index_bytes(task, plan, transport.rank())),
+        received_(task, plan, layout_, transport.rank()) {
     const int rank = transport.rank();
-    std::vector<Piece> pieces = pieces_of(plan, rank);
-    if (pieces.empty()) return;
-    const Random random = Random::for_stream(seed, static_cast<std::uint64_t>(rank));
     MeasuringDevice& device = *backend.devices.front();
     device.forget_tables();
-    set_ = device.prepare(
-        {rank, task.tables, std::move(pieces), random, task.batch_size, task.optimizer});
+    if (!layout_.shards[rank].empty()) {
+      set_ = device.prepare(pieces_of(task, plan, layout_.shards[rank],
+                                      Random::for_stream(seed, static_cast<std::uint64_t>(rank))));
+    }
+    if (plan.replicated_tables.empty()) return;
+    const auto stream = static_cast<std::uint64_t>(task.topology.world_size + rank);
+    replicas_.emplace(task, plan, local_batch_size(task.batch_size, task.topology.world_size, rank),
+                      Random::for_stream(seed, stream), device);
   }
 
   Phases iterate() {
     transport_.barrier();
     Phases phases{};
     double before = transport_.now_ms();
-    const auto lap = [&](std::size_t phase) {
+    const auto lap = [&](Phase phase) {
       const double now = transport_.now_ms();
-      phases[phase] = now - before;
+      phases[phase] += now - before;
       before = now;
     };
     transport_.exchange(bytes_.received, bytes_.sent);
-    lap(0);
+    lap(backward_comm);
+    // Replicas first: they take every device the same time, so that none waits for another in the
+    // all-reduce.
+    if (replicas_) {
+      replicas_->make_gradients();
+      lap(update);
+      transport_.all_reduce(replicas_->bytes());
+      lap(all_reduce);
+      replicas_->apply_gradients(pool_);
+    }
     if (set_) (void)set_->backward().get();
-    lap(1);
+    lap(update);
+    if (replicas_) replicas_->look_up();
     if (set_) (void)set_->forward().get();
-    lap(2);
+    lap(lookup);
     transport_.exchange(bytes_.sent, bytes_.received);
-    lap(3);
+    received_.add_up(pool_);
+    lap(forward_comm);
+    transport_.barrier();
+    before = transport_.now_ms();
+    transport_.exchange(index_bytes_.sent, index_bytes_.received);
+    lap(indices);
     return phases;
   }
 
  private:
   Transport& transport_;
-  std::unique_ptr<PreparedSet> set_;
+  ThreadPool pool_;
+  PooledLayout layout_;
   AllToAllBytes bytes_;
+  AllToAllBytes index_bytes_;
+  ReceivedSums received_;
+  std::unique_ptr<PreparedSet> set_;
+  std::optional<Replicas> replicas_;
 };
 
 /// Of all iterations, in process 0: [phase][device][iteration].
 using History = std::array<std::vector<std::vector<double>>, kPhases>;
 
 DeviceIteration summarize(const History& history, std::size_t device, double quantile) {
-  Phases phases{};
-  for (std::size_t phase = 0; phase < kPhases; ++phase) {
-    phases[phase] = estimate_quantile(history[phase][device], quantile).value;
-  }
-  return {phases[0], phases[1], phases[2], phases[3]};
+  const auto of = [&](Phase phase) {
+    return estimate_quantile(history[phase][device], quantile).value;
+  };
+  return {.backward_comm_ms = of(backward_comm),
+          .update_ms = of(update),
+          .lookup_ms = of(lookup),
+          .forward_comm_ms = of(forward_comm),
+          .all_reduce_ms = of(all_reduce),
+          .indices_ms = of(indices)};
 }
 
 }  // namespace
 
 PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
-                                   ComputeBackend& backend, const RepetitionOptions& repetitions,
-                                   std::uint64_t seed, Transport& transport,
+                                   ComputeBackend& backend, const PlanIterationOptions& options,
+                                   Transport& transport,
                                    const std::function<void(int)>& on_iteration) {
   const int world_size = task.topology.world_size;
-  if (transport.size() != world_size) {
-    throw CollectiveInputError("mpi",
-                               fmt::format("{} processes, one per device of the plan", world_size),
-                               fmt::format("{}", transport.size()));
-  }
-  if (plan.has_row_slices() || !plan.replicated_tables.empty()) {
-    throw CollectiveInputError(
-        "plan", "a plan that cuts columns alone, as processes do not add partial sums",
-        fmt::format("{} slices of rows and {} replicated tables", plan.num_row_slices(),
-                    plan.replicated_tables.size()));
-  }
-  Device device(task, plan, backend, seed, transport);
+  const RepetitionOptions& repetitions = options.repetitions;
+  require_a_process_for_each_device(task, transport.size());
+  Device device(task, plan, backend, options.seed, transport, options.num_threads);
   RepeatedTiming slowest(repetitions);
   History history;
   for (auto& phase : history) phase.resize(transport.rank() == 0 ? world_size : 0);
@@ -119,7 +268,7 @@ PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
     for (std::size_t phase = 0; phase < kPhases; ++phase) {
       const std::vector<double> values = transport.gather(own[phase]);
       for (std::size_t d = 0; d < values.size(); ++d) {
-        totals[d] += values[d];
+        if (phase != indices) totals[d] += values[d];
         if (counts) history[phase][d].push_back(values[d]);
       }
     }
@@ -140,6 +289,13 @@ PlanIterations run_plan_iterations(const Task& task, const ShardingPlan& plan,
   result.interval = slowest.estimate().interval;
   result.iterations = static_cast<int>(slowest.values().size());
   return result;
+}
+
+void require_a_process_for_each_device(const Task& task, int processes) {
+  if (processes == task.topology.world_size) return;
+  throw CollectiveInputError(
+      "mpi", fmt::format("{} processes, one per device of the plan", task.topology.world_size),
+      fmt::format("{}", processes));
 }
 
 ProcessShare take_share_of_cores(MpiTransport& transport) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -49,13 +50,35 @@ class MeasuringProcess {
   std::unique_ptr<Transport> transport_;
 };
 
+void require_columns_alone(const ShardingPlan& plan) {
+  const auto slices = std::count_if(plan.shards.begin(), plan.shards.end(),
+                                    [](const Shard& shard) { return !shard.has_all_rows(); });
+  if (slices == 0 && plan.replicated_tables.empty()) return;
+  throw CollectiveInputError(
+      "plan", "a plan that cuts columns alone, as processes on GPUs do not add partial sums",
+      fmt::format("{} slices of rows and {} replicated tables", slices,
+                  plan.replicated_tables.size()));
+}
+
+/// Runs `body`, whose errors end the run.
+template <typename F>
+auto ending_run_with_errors(const MpiTransport& transport, const F& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    transport.end_run_with(error);
+    throw;
+  }
+}
+
 }  // namespace
 
 std::optional<ProcessEvaluation> evaluate_among_processes(
     const Simulator& simulator, const ShardingPlan& plan, ProcessEvaluationOptions options,
     const std::function<void(int)>& on_iteration) {
   MpiTransport transport;
-  try {
+  return ending_run_with_errors(transport, [&]() -> std::optional<ProcessEvaluation> {
+    if (options.cuda) require_columns_alone(plan);
     transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
     // Before the process is limited to its share of the cores.
     const BackendDescription cpu = cpu_backend({}, 1).description;
@@ -65,16 +88,27 @@ std::optional<ProcessEvaluation> evaluate_among_processes(
     ProcessEvaluation evaluation;
     evaluation.difference = measurement_difference(simulator.compute(), process.description());
     evaluation.oversubscribed = share.oversubscribed && !options.cuda;
-    evaluation.measured =
-        run_plan_iterations(simulator.task(), plan, process.backend(), process.repetitions(),
-                            options.seed, process.transport(), on_iteration);
+    evaluation.measured = run_plan_iterations(simulator.task(), plan, process.backend(),
+                                              {.repetitions = process.repetitions(),
+                                               .seed = options.seed,
+                                               .num_threads = options.benchmark.num_threads},
+                                              process.transport(), on_iteration);
     if (transport.rank() != 0) return std::nullopt;
     evaluation.predicted = simulator.cost(plan);
     return evaluation;
-  } catch (const std::exception& error) {
-    transport.end_run_with(error);
-    throw;
-  }
+  });
+}
+
+std::optional<ValueCheck> check_among_processes(const Task& task, const ShardingPlan& plan,
+                                                ProcessEvaluationOptions options) {
+  MpiTransport transport;
+  return ending_run_with_errors(transport, [&] {
+    transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
+    const ProcessShare share = take_share_of_cores(transport);
+    if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
+    ThreadPool pool(options.benchmark.num_threads);
+    return check_values(task, plan, options.seed, options.benchmark.arena_bytes, transport, pool);
+  });
 }
 
 }  // namespace neuroshard

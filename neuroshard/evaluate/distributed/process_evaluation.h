@@ -10,6 +10,7 @@
 #include "neuroshard/collect/compute/cuda/cuda_backend.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/evaluate/distributed/value_check.h"
 #include "neuroshard/evaluate/iteration.h"
 
 namespace neuroshard {
@@ -34,9 +35,15 @@ inline constexpr const char* kOversubscribed =
     "their own";
 
 /// Collective; MPI begins and ends in it. `on_iteration` is called in process 0. The result is
-/// process 0's; the others get nothing. An error of one process ends all, with one message.
+/// process 0's; the others get nothing. An error of one process ends all, with one message. Throws
+/// InputError for a plan with slices of rows or replicated tables on GPUs.
 [[nodiscard]] std::optional<ProcessEvaluation> evaluate_among_processes(
     const Simulator& simulator, const ShardingPlan& plan, ProcessEvaluationOptions options,
     const std::function<void(int iterations)>& on_iteration = {});
+
+/// Likewise: check_values, on CPUs. Tables may take as much memory as the benchmark's arena would.
+[[nodiscard]] std::optional<ValueCheck> check_among_processes(const Task& task,
+                                                              const ShardingPlan& plan,
+                                                              ProcessEvaluationOptions options);
 
 }  // namespace neuroshard

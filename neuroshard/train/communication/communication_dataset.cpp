@@ -123,7 +123,8 @@ std::vector<CostsFile> read_files(const std::vector<std::string>& paths,
                        "the bytes of " + training->path_by_checksum.at(checksum));
     }
     const CommunicationCosts& costs = files.back().costs;
-    if (costs.samples.empty()) throw InputError(path, "measured samples", "none");
+    if (costs.samples.empty() && costs.collectives.empty())
+      throw InputError(path, "measured samples", "none");
     if (costs.header.world_size < 2) {
       throw InputError(path + ": topology.world_size", "at least 2 devices",
                        fmt::format("{}", costs.header.world_size));
@@ -135,14 +136,18 @@ std::vector<CostsFile> read_files(const std::vector<std::string>& paths,
 
 /// The links of the clusters whose headers do not have them.
 std::map<std::string, Interconnect> fitted_links(const std::vector<CostsFile>& files,
-                                                 const CommunicationDataset* training) {
+                                                 const CommunicationDataset* training,
+                                                 const std::vector<TrainedCluster>& known) {
   std::map<std::string, std::vector<const CommunicationCosts*>> unknown;
   for (const CostsFile& file : files) {
-    if (!has_links(file.costs.header.hardware)) {
+    if (!has_links(file.costs.header.hardware) && !file.costs.samples.empty()) {
       unknown[cluster_name(file.costs.header)].push_back(&file.costs);
     }
   }
   std::map<std::string, Interconnect> links;
+  for (const TrainedCluster& cluster : known) {
+    links[cluster.interconnect.name] = cluster.interconnect;
+  }
   if (training != nullptr) {
     for (const TrainedCluster& cluster : training->info.clusters) {
       links[cluster.interconnect.name] = cluster.interconnect;
@@ -181,21 +186,52 @@ void add_cluster(CommunicationModelInfo& info, const CommunicationCostsHeader& h
   known->max_world_size = std::max(known->max_world_size, header.world_size);
 }
 
+Interconnect links_of(const CostsFile& file, const std::map<std::string, Interconnect>& fitted) {
+  const CommunicationCostsHeader& header = file.costs.header;
+  if (has_links(header.hardware)) {
+    return links_from(JsonReader(header.hardware, file.path + ": hardware"));
+  }
+  const auto found = fitted.find(cluster_name(header));
+  if (found == fitted.end()) {
+    throw InputError(file.path,
+                     fmt::format("all-to-alls of \"{}\" too, to which its links are fitted",
+                                 cluster_name(header)),
+                     "none");
+  }
+  return found->second;
+}
+
+void add_collectives(const CostsFile& file, const Interconnect& interconnect,
+                     std::vector<CollectiveObservation>& collectives) {
+  const CommunicationCostsHeader& header = file.costs.header;
+  for (const CollectiveCostSample& sample : file.costs.collectives) {
+    CollectiveObservation line;
+    line.kind = sample.kind;
+    line.cluster = cluster_name(header);
+    line.interconnect = interconnect;
+    line.topology.world_size = header.world_size;
+    line.topology.local_world_size = header.local_world_size;
+    line.bytes = static_cast<double>(sample.bytes);
+    line.ms = *std::max_element(sample.ms.begin(), sample.ms.end());
+    collectives.push_back(std::move(line));
+  }
+}
+
 }  // namespace
 
 CommunicationDataset load_communication_dataset(const std::vector<std::string>& paths,
-                                                const CommunicationDataset* training) {
+                                                const CommunicationDataset* training,
+                                                const std::vector<TrainedCluster>& known) {
   CommunicationDataset dataset;
   Builder builder(dataset);
   const std::vector<CostsFile> files = read_files(paths, training, dataset);
-  const std::map<std::string, Interconnect> fitted = fitted_links(files, training);
+  const std::map<std::string, Interconnect> fitted = fitted_links(files, training, known);
   CommunicationModelInfo& info = dataset.info;
   for (const CostsFile& file : files) {
     const CommunicationCostsHeader& header = file.costs.header;
-    const Interconnect interconnect =
-        has_links(header.hardware)
-            ? links_from(JsonReader(header.hardware, file.path + ": hardware"))
-            : fitted.at(cluster_name(header));
+    const Interconnect interconnect = links_of(file, fitted);
+    add_collectives(file, interconnect, dataset.collectives);
+    if (file.costs.samples.empty()) continue;
     const bool first = info.clusters.empty();
     info.min_batch_size =
         first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);

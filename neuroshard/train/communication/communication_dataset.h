@@ -10,6 +10,7 @@
 
 #include "neuroshard/cost/communication/neural_communication_model.h"
 #include "neuroshard/io/communication_costs_io.h"
+#include "neuroshard/train/communication/collective_fit.h"
 
 namespace neuroshard {
 
@@ -36,7 +37,8 @@ struct CommunicationDataset {
   std::vector<int> sample;          ///< of each all-to-all: both of a sample are on one side
   std::vector<int> file;            ///< of each all-to-all: an index into `files`
   std::vector<CommunicationFile> files;
-  CommunicationModelInfo info;                          ///< clusters, range and checksum
+  std::vector<CollectiveObservation> collectives;  ///< all-reduces and additions of partial sums
+  CommunicationModelInfo info;                     ///< clusters, range and checksum
   std::map<std::string, std::string> path_by_checksum;  ///< of the files
 
   [[nodiscard]] int size() const { return static_cast<int>(direction.size()); }
@@ -44,10 +46,12 @@ struct CommunicationDataset {
 
 /// A cluster's links are those in its files' headers. If the headers have none, because the cluster
 /// is real or described by the user, its links are those of the cluster of that name in `training`,
-/// or else are fitted to all its files. Throws InputError if a file is malformed, empty, given
-/// twice or one of `training`'s, or if two files give a cluster of a name different links.
+/// or of `known`, or else are fitted to all its all-to-alls. Throws InputError if a file is
+/// malformed, empty, given twice or one of `training`'s, if two files give a cluster of a name
+/// different links, or if there are no all-to-alls to fit links to.
 [[nodiscard]] CommunicationDataset load_communication_dataset(
-    const std::vector<std::string>& paths, const CommunicationDataset* training = nullptr);
+    const std::vector<std::string>& paths, const CommunicationDataset* training = nullptr,
+    const std::vector<TrainedCluster>& known = {});
 
 struct CommunicationSplit {  ///< indices of all-to-alls
   std::vector<int> training;

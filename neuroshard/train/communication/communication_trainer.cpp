@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/train/communication/trainable_communication_network.h"
@@ -169,7 +170,36 @@ class Trainer {
   ThreadPool pool_;
 };
 
+void require_known_clusters(const CollectiveFit& fit, const CommunicationModelInfo& info) {
+  for (const auto& [name, weights] : fit.clusters) {
+    const bool is_known = std::any_of(
+        info.clusters.begin(), info.clusters.end(),
+        [&, &wanted = name](const auto& known) { return known.interconnect.name == wanted; });
+    if (!is_known) {
+      throw InputError("costs", fmt::format("all-to-alls of \"{}\" too", name),
+                       "all-reduces or partial sums alone");
+    }
+  }
+}
+
 }  // namespace
+
+ExtendedCommunicationModel extend_communication_model(const CommunicationModelInfo& model,
+                                                      const CommunicationDataset& dataset,
+                                                      const CommunicationDataset& held_out,
+                                                      std::uint64_t seed) {
+  if (dataset.size() > 0) {
+    throw InputError("costs", "all-reduces and partial sums alone, to keep the model's all-to-alls",
+                     fmt::format("{} samples of all-to-alls", dataset.size() / 2));
+  }
+  if (dataset.collectives.empty()) throw InputError("costs", "all-reduces or partial sums", "none");
+  ExtendedCommunicationModel extended{
+      model, fit_collectives(dataset.collectives, held_out.collectives, seed)};
+  require_known_clusters(extended.collectives, model);
+  add_to_model(extended.collectives, extended.info);
+  extended.info.collectives_sha256 = dataset.info.data_sha256;
+  return extended;
+}
 
 CommunicationTrainingResult train_communication_model(
     const CommunicationDataset& dataset, const CommunicationDataset& held_out,
@@ -180,7 +210,14 @@ CommunicationTrainingResult train_communication_model(
     throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
                      fmt::format("{}", samples));
   }
-  return Trainer(dataset, options).run(held_out, on_epoch);
+  // First, as it takes no time to find a mistake.
+  CollectiveFit collectives =
+      fit_collectives(dataset.collectives, held_out.collectives, options.seed);
+  require_known_clusters(collectives, dataset.info);
+  CommunicationTrainingResult result = Trainer(dataset, options).run(held_out, on_epoch);
+  add_to_model(collectives, result.info);
+  result.collectives = std::move(collectives);
+  return result;
 }
 
 }  // namespace neuroshard

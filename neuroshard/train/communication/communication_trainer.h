@@ -33,11 +33,24 @@ struct CommunicationTrainingResult {
   /// The same two metrics of the link schedule alone, without the network.
   CommunicationMetrics links_unseen_placements;
   CommunicationMetrics links_held_out;
+  CollectiveFit collectives;  ///< if there are lines of all-reduces or partial sums
   double seconds = 0.0;
 };
 
-/// `held_out` is only tested on. Bit-reproducible on one machine. Throws InputError if there are
-/// too few samples to split.
+/// A model whose all-to-alls stay as they are: with what the files say of all-reduces and partial
+/// sums. Throws InputError if the dataset has all-to-alls, no lines of the others, or lines of a
+/// cluster that the model does not have.
+struct ExtendedCommunicationModel {
+  CommunicationModelInfo info;
+  CollectiveFit collectives;
+};
+[[nodiscard]] ExtendedCommunicationModel extend_communication_model(
+    const CommunicationModelInfo& model, const CommunicationDataset& dataset,
+    const CommunicationDataset& held_out, std::uint64_t seed);
+
+/// `held_out` is only tested on. Bit-reproducible on one machine. Lines of all-reduces and partial
+/// sums are fitted beside the network (fit_collectives). Throws InputError if there are too few
+/// samples to split, and for lines of a cluster without all-to-alls.
 [[nodiscard]] CommunicationTrainingResult train_communication_model(
     const CommunicationDataset& dataset, const CommunicationDataset& held_out,
     const CommunicationTrainingOptions& options,

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/compute_costs_io.h"
@@ -78,6 +79,13 @@ void evaluate(ModelTest& test) {
 }
 
 }  // namespace
+
+ModelTest tested(std::vector<TestedSample> samples) {
+  ModelTest test;
+  test.samples = std::move(samples);
+  evaluate(test);
+  return test;
+}
 
 ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path,
                              const std::string& again) {

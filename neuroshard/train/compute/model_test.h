@@ -30,11 +30,15 @@ struct ModelTest {
   std::vector<TestedSample> samples;
 };
 
-/// The test on one file.
+/// The test on one file, or on what of a file is of one kind.
 struct FileTest {
   std::string path;
   ModelTest result;
+  std::string kind{};  ///< of communication: "forward", "backward", "all_reduce", "partial_sums"
 };
+
+/// The test of these samples, of which there is at least one.
+[[nodiscard]] ModelTest tested(std::vector<TestedSample> samples);
 
 /// Two measurements of a sample that differ by more than this, relative to the smaller, leave it
 /// out of a test.

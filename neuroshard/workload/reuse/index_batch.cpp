@@ -94,6 +94,21 @@ Ranks ranks_of(const Table& table, std::int64_t batch_size) {
 
 }  // namespace
 
+void keep_rows(RowRange rows, IndexBatch& batch) {
+  std::size_t kept = 0;
+  std::int64_t begin = batch.offsets.empty() ? 0 : batch.offsets.front();
+  for (std::size_t bag = 1; bag < batch.offsets.size(); ++bag) {
+    const std::int64_t end = batch.offsets[bag];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = batch.indices[static_cast<std::size_t>(i)] - rows.first;
+      if (row >= 0 && row < rows.count) batch.indices[kept++] = row;
+    }
+    begin = end;
+    batch.offsets[bag] = static_cast<std::int64_t>(kept);
+  }
+  batch.indices.resize(kept);
+}
+
 struct IndexSampler::Impl {
   Impl(const Table& table, Ranks ranks)
       : pieces(std::move(ranks.pieces)),

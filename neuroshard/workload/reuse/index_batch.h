@@ -17,6 +17,16 @@ struct IndexBatch {
   std::vector<std::int64_t> offsets;  ///< batch_size + 1 elements, first 0, non-decreasing
 };
 
+/// Rows [first, first + count) of a table.
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// Makes it the batch of a slice of rows: drops the lookups of other rows, so that bags may be
+/// empty, and counts rows from the slice's first.
+void keep_rows(RowRange rows, IndexBatch& batch);
+
 /// Draws rows of one table; set up once, then cheap per index (about 10 ns).
 /// Rows of similar popularity are scattered over the table by a fixed bijection, as hashed ids are;
 /// of a table ordered by frequency the hottest come first, and of one with measured accesses they

@@ -113,4 +113,12 @@ IndexDistribution resolved_distribution(const Table& table, std::int64_t batch_s
                                    lookups(table, batch_size));
 }
 
+Table for_any_batch_size(const Table& table, std::int64_t batch_size) {
+  if (!table.reuse_histogram) return table;
+  Table result = table;
+  result.index_distribution = resolved_distribution(table, batch_size);
+  result.reuse_histogram.reset();
+  return result;
+}
+
 }  // namespace neuroshard

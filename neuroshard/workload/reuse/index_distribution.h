@@ -33,4 +33,8 @@ struct ReuseStatistics {
 /// uniform.
 [[nodiscard]] IndexDistribution resolved_distribution(const Table& table, std::int64_t batch_size);
 
+/// The table with that distribution in the place of its histogram, which is that of batches of
+/// `batch_size` samples: it stands for the same use in batches of any size.
+[[nodiscard]] Table for_any_batch_size(const Table& table, std::int64_t batch_size);
+
 }  // namespace neuroshard

@@ -66,6 +66,11 @@ std::int64_t bytes_of_pass(const Table& table, std::int64_t rows, std::int64_t r
   return static_cast<std::int64_t>(row_lines + reuse.num_indices * sizeof(std::int64_t));
 }
 
+/// Rows of the set's i-th piece.
+std::int64_t rows_of(const PieceSet& set, std::size_t i) {
+  return set.rows.empty() ? set.table_of(set.pieces[i]).num_embeddings : set.rows[i].count;
+}
+
 /// Memory that batches hold.
 std::int64_t bytes_of(const std::vector<IndexBatch>& batches) {
   std::size_t elements = 0;
@@ -154,12 +159,13 @@ void ComputeBenchmark::settle_memory() {
 
 ComputeBenchmark::Placement ComputeBenchmark::place(const PieceSet& set, Random& random) const {
   Placement placement;
-  for (const Piece& piece : set.pieces) {
+  for (std::size_t i = 0; i < set.pieces.size(); ++i) {
+    const Piece& piece = set.pieces[i];
     const Table& table = set.table_of(piece);
     const std::int64_t row_bytes = piece.num_columns * element_bytes(table.data_type);
     const auto fitting = std::min(static_cast<std::int64_t>(arena_.size()) / row_bytes,
                                   static_cast<std::int64_t>(state_arena_.size()) / 4);
-    const std::int64_t rows = std::min(table.num_embeddings, fitting);
+    const std::int64_t rows = std::min(rows_of(set, i), fitting);
     if (rows < 1) throw OutOfMemory("arena: expected room for one row of a piece, got less");
     auto* state = reinterpret_cast<float*>(random_place(state_arena_, rows * 4, random));
     placement.tables.push_back({random_place(arena_, rows * row_bytes, random), state, rows,
@@ -185,7 +191,8 @@ std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set,
     Random own = Random::for_stream(seed, i);
     const Table& table = set.table_of(set.pieces[i]);
     IndexSampler(table, set.batch_size).draw(set.batch_size, own, batches[i]);
-    if (tables[i].num_embeddings < table.num_embeddings) {
+    if (!set.rows.empty()) keep_rows(set.rows[i], batches[i]);
+    if (tables[i].num_embeddings < rows_of(set, i)) {
       for (std::int64_t& row : batches[i].indices) row %= tables[i].num_embeddings;
     }
   });
