@@ -16,6 +16,9 @@ namespace neuroshard {
 
 namespace {
 
+/// Partial sums are counted in multiples of this [bytes], so that their sums are exact.
+constexpr double kPartialBytesGrid = 0x1p-10;
+
 /// With each table allowing the cuts that it may have, so that what plans need not ask the task.
 Task validated(Task task) {
   validate(task);
@@ -75,12 +78,17 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
 }
 
 Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
-                     const ReplicaCost& fixed)
+                     std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed)
     : task_(validated(std::move(task))),
       compute_(other.compute_),
       communication_(other.communication_),
+      partial_bytes_per_column_(std::move(partial_bytes_per_column)),
       fixed_(fixed) {
   assert(slices.size() == task_.tables.size());
+  assert(partial_bytes_per_column_.size() == task_.tables.size());
+  for (double& bytes : partial_bytes_per_column_) {
+    bytes = std::round(bytes / kPartialBytesGrid) * kPartialBytesGrid;
+  }
   for (const Piece& slice : slices) {
     const bool has_order = has_row_order(task_.tables[statistics_.size()]);
     statistics_.push_back(other.statistics_of(slice));
@@ -164,8 +172,23 @@ Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) cons
   return cost;
 }
 
+double Simulator::partial_bytes_per_column(double num_slices) const {
+  if (num_slices <= 1.0) return 0.0;
+  const double bytes =
+      4.0 * static_cast<double>(replica_batch_size(task_)) * (1.0 + 1.0 / num_slices);
+  return std::round(bytes / kPartialBytesGrid) * kPartialBytesGrid;
+}
+
 double Simulator::partial_sums_ms(const ShardingPlan& plan) const {
-  const double bytes = partial_sum_bytes(task_, plan);
+  double bytes = partial_sum_bytes(task_, plan);
+  for (const Shard& shard : plan.shards) {
+    bytes += partial_bytes_per_column_of(shard.table) *
+             static_cast<double>(pooled_columns(task_.tables[shard.table], shard.num_columns));
+  }
+  return partial_sums_ms(bytes);
+}
+
+double Simulator::partial_sums_ms(double bytes) const {
   if (bytes <= 0.0) return 0.0;
   const double ms = communication_->partial_sums_ms(bytes);
   if (!is_cost(ms)) throw not_a_cost(communication_->name(), "the addition of partial sums", ms);
@@ -194,7 +217,6 @@ PlanCost Simulator::combine(std::span<const double> compute_ms, std::span<const 
   for (double& start : start_ms) start -= earliest;
   communication_->forward(task_.topology, task_.batch_size, columns, start_ms, forward_ms);
   require_costs(forward_ms, *communication_, "forward all-to-all");
-  partial_sums_ms += fixed_.partial_sums_ms;
 
   PlanCost result;
   result.devices.resize(world_size);

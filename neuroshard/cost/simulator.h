@@ -63,15 +63,22 @@ class Simulator {
   struct ReplicaCost {
     double compute_ms = 0.0;
     double all_reduce_ms = 0.0;  ///< of the gradients of all their rows, in fp32
-    /// Of slices, not of replicas, and 0 from `replica_cost`: what `partial_sums_ms` says of a plan
-    /// whose slices are fixed.
-    double partial_sums_ms = 0.0;
   };
   [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
 
   /// What each device takes to add up the partial sums of the plan's slices of rows, at the end of
   /// the forward all-to-all [ms]; 0 for a plan without.
   [[nodiscard]] double partial_sums_ms(const ShardingPlan& plan) const;
+  /// Of so many bytes that it reads and writes.
+  [[nodiscard]] double partial_sums_ms(double bytes) const;
+  /// A piece's part of these bytes for each column of its pooled output, if the rows are in
+  /// `num_slices` slices: it is read, and the sum, written once, is shared by all. Sums of them are
+  /// exact.
+  [[nodiscard]] double partial_bytes_per_column(double num_slices) const;
+  /// Of a piece of all rows that this task's table has, which may be a slice of another's.
+  [[nodiscard]] double partial_bytes_per_column_of(int table) const {
+    return partial_bytes_per_column_.empty() ? 0.0 : partial_bytes_per_column_[table];
+  }
 
   /// How the rows of a slice (or of a whole table) are used.
   [[nodiscard]] TableStatistics statistics_of(const Piece& piece) const;
@@ -85,11 +92,11 @@ class Simulator {
   [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
 
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
-  /// one of `slices` for each, of whatever columns (slices have no row order of their own); every
-  /// device costs `fixed` more. Throws
-  /// InputError if the task is not valid.
+  /// one of `slices` for each, of whatever columns (slices have no row order of their own), with
+  /// their parts of what partial sums take; every device costs `fixed` more. Throws InputError if
+  /// the task is not valid.
   Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
-            const ReplicaCost& fixed);
+            std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed);
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
   /// all-to-alls and, before the second, an all-reduce, after it the addition of partial sums [ms].
@@ -120,6 +127,7 @@ class Simulator {
   /// Of tables with a row order; none for others.
   std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_;
   OperatorSettings settings_;
+  std::vector<double> partial_bytes_per_column_{};  ///< by table; empty: none is a slice
   ReplicaCost fixed_{};
 };
 

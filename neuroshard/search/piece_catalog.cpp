@@ -70,9 +70,12 @@ void PieceCatalog::add_slice(int table, std::int64_t num_columns, int num_slices
                      fmt::format("{} columns of table \"{}\"", num_columns, whole.name),
                      finite ? single_cost : std::numeric_limits<double>::quiet_NaN());
   }
-  facts_.push_back({table, num_slices, slice, num_columns,
-                    neuroshard::pooled_columns(whole, num_columns),
-                    shard_bytes(whole, num_columns, task.optimizer, num_rows), single_cost});
+  const std::int64_t pooled = neuroshard::pooled_columns(whole, num_columns);
+  const double partial = simulator_.partial_bytes_per_column(num_slices) +
+                         simulator_.partial_bytes_per_column_of(table);
+  facts_.push_back({table, num_slices, slice, num_columns, pooled,
+                    shard_bytes(whole, num_columns, task.optimizer, num_rows),
+                    partial * static_cast<double>(pooled), single_cost});
 }
 
 const std::vector<TableStatistics>& PieceCatalog::slices_of(int table, int num_slices) {

@@ -48,6 +48,8 @@ class PieceCatalog {
     return facts_[type].pooled_columns;
   }
   [[nodiscard]] std::int64_t bytes(PieceType type) const { return facts_[type].bytes; }
+  /// Its part of what every device reads and writes to add up partial sums.
+  [[nodiscard]] double partial_bytes(PieceType type) const { return facts_[type].partial_bytes; }
   /// Predicted cost of a device with this piece alone [ms].
   [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
   /// Its contribution to its device's state; state_size() elements.
@@ -88,6 +90,7 @@ class PieceCatalog {
     std::int64_t num_columns;
     std::int64_t pooled_columns;
     std::int64_t bytes;
+    double partial_bytes;
     double single_cost;
   };
 

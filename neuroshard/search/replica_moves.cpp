@@ -88,8 +88,21 @@ class ReplicaMoves {
     states_ = StateRows(contribution_.size(), devices);
     columns_.assign(devices, 0.0);
     compute_ms_.assign(devices, 0.0);
+    partial_bytes_ = 0.0;
+    count_partial_sums();
     for (const Shard& shard : plan_.shards) count(shard, 1.0);
     bytes_ = device_memory(simulator_.task(), plan_);
+  }
+
+  /// Of each table, and of all.
+  void count_partial_sums() {
+    partial_bytes_of_.assign(simulator_.task().tables.size(), 0.0);
+    std::vector<ShardingPlan> parts(partial_bytes_of_.size());
+    for (const Shard& shard : plan_.shards) parts[shard.table].shards.push_back(shard);
+    for (std::size_t t = 0; t < parts.size(); ++t) {
+      partial_bytes_of_[t] = partial_sum_bytes(simulator_.task(), parts[t]);
+      partial_bytes_ += partial_bytes_of_[t];
+    }
   }
 
   [[nodiscard]] std::int64_t whole_bytes(int table) const {
@@ -107,13 +120,16 @@ class ReplicaMoves {
     return true;
   }
 
-  /// Of the states as they are, with these tables on every device.
-  double cost_with(const std::vector<int>& replicated) {
+  /// Of the states as they are, with these tables on every device and these partial sums.
+  double cost_with(const std::vector<int>& replicated, double partial_bytes) {
     const Simulator::ReplicaCost replicas = simulator_.replica_cost(replicated);
     std::vector<double> compute_ms = compute_ms_;
     for (double& ms : compute_ms) ms += replicas.compute_ms;
     ++stats_.plans_priced;
-    return simulator_.combine(compute_ms, columns_, replicas.all_reduce_ms).cost_ms;
+    return simulator_
+        .combine(compute_ms, columns_, replicas.all_reduce_ms,
+                 simulator_.partial_sums_ms(partial_bytes))
+        .cost_ms;
   }
 
   [[nodiscard]] std::vector<int> toggled(int table) const {
@@ -134,7 +150,7 @@ class ReplicaMoves {
       }
     };
     count_all(-1.0);
-    const double cost_ms = cost_with(toggled(table));
+    const double cost_ms = cost_with(toggled(table), partial_bytes_ - partial_bytes_of_[table]);
     count_all(1.0);
     return {{}, cost_ms};
   }
@@ -142,7 +158,8 @@ class ReplicaMoves {
   /// With the table in these shards instead of on every device.
   Move instead(int table, std::vector<Shard> shards) {
     for (const Shard& shard : shards) count(shard, 1.0);
-    const double cost_ms = cost_with(toggled(table));
+    const double more_bytes = partial_sum_bytes(simulator_.task(), {shards, {}});
+    const double cost_ms = cost_with(toggled(table), partial_bytes_ + more_bytes);
     for (const Shard& shard : shards) count(shard, -1.0);
     return {std::move(shards), cost_ms};
   }
@@ -188,6 +205,9 @@ class ReplicaMoves {
   std::vector<double> columns_;
   std::vector<double> compute_ms_;
   std::vector<std::int64_t> bytes_;
+  /// What each device reads and writes to add up partial sums: for each table, and in all.
+  std::vector<double> partial_bytes_of_;
+  double partial_bytes_ = 0.0;
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ std::vector<SlicedTask::Slice> SlicedTask::slices_of(const ShardingPlan& plan) {
     const auto [table, row_offset, num_rows] = key;
     std::sort(of_slice.begin(), of_slice.end(),
               [](const Columns& a, const Columns& b) { return a.offset < b.offset; });
-    slices.push_back({table, row_offset, num_rows, std::move(of_slice)});
+    slices.push_back({table, row_offset, num_rows, std::move(of_slice), 0});
   }
   return slices;
 }
@@ -106,12 +106,13 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
       std::vector<Slice> cut;
       for (int i = 0, next = joined; i < num_slices; i = next++) {
         const std::int64_t rows = num_slices == 1 ? 0 : ends[next] - ends[i];
-        cut.push_back({t, ends[i], rows, {{0, table.embedding_dim}}});
+        cut.push_back({t, ends[i], rows, {{0, table.embedding_dim}}, 0});
       }
       const bool is_planned = std::equal(
           cut.begin(), cut.end(), planned[t].begin(), planned[t].end(),
           [&](const Slice& slice, int number) { return slice.has_rows_of(slices[number]); });
       if (is_planned) continue;
+      for (Slice& slice : cut) slice.way_size = static_cast<int>(cut.size());
       Slicing way(cut.size());
       std::iota(way.begin(), way.end(), static_cast<int>(slices.size()));
       slices.insert(slices.end(), cut.begin(), cut.end());
@@ -122,16 +123,40 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
   return slices;
 }
 
+double SlicedTask::partial_bytes_per_column(const Simulator& original,
+                                            const std::vector<Slice>& slices, const Slice& slice) {
+  if (slice.way_size > 0) return original.partial_bytes_per_column(slice.way_size);
+  if (slice.num_rows == 0) return 0.0;
+  std::int64_t num_columns = 0;
+  double bytes = 0.0;
+  for (const Columns& columns : slice.columns) {
+    // Where the slices change, from one multiple of the granularity to the next, there are as many.
+    for (std::int64_t at = columns.offset; at < columns.offset + columns.count;
+         at += kColumnGranularity) {
+      const auto parts = std::count_if(slices.begin(), slices.end(), [&](const Slice& other) {
+        return other.table == slice.table && other.way_size == 0 && other.has_column(at);
+      });
+      const std::int64_t width = std::min(kColumnGranularity, columns.offset + columns.count - at);
+      bytes += static_cast<double>(width) *
+               original.partial_bytes_per_column(static_cast<double>(parts));
+      num_columns += width;
+    }
+  }
+  return bytes / static_cast<double>(num_columns);
+}
+
 Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan& plan,
                                    const std::vector<Slice>& slices) {
   const Task& task = original.task();
   Task sliced = task;
   sliced.tables.clear();
   std::vector<Piece> origins;
+  std::vector<double> partial_bytes;
   for (const Slice& slice : slices) {
     Table table = task.tables[slice.table];
     origins.push_back(
         piece_of(task, {slice.table, 0, table.embedding_dim, 0, slice.row_offset, slice.num_rows}));
+    partial_bytes.push_back(partial_bytes_per_column(original, slices, slice));
     // Unique, as no number occurs twice; only messages show it.
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
     if (slice.num_rows > 0) table.num_embeddings = slice.num_rows;
@@ -150,9 +175,8 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   }
   const std::vector<std::int64_t> copies = device_memory(task, {{}, plan.replicated_tables});
   for (std::size_t d = 0; d < copies.size(); ++d) sliced.topology.memory_bytes[d] -= copies[d];
-  Simulator::ReplicaCost fixed = original.replica_cost(plan.replicated_tables);
-  fixed.partial_sums_ms = original.partial_sums_ms(plan);
-  return {original, std::move(sliced), origins, fixed};
+  return {original, std::move(sliced), origins, std::move(partial_bytes),
+          original.replica_cost(plan.replicated_tables)};
 }
 
 ShardingPlan SlicedTask::original(const ShardingPlan& plan) const {

@@ -2,6 +2,7 @@
 // own, without those that are on every device, and other ways of cutting rows.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -43,7 +44,13 @@ class SlicedTask {
     std::int64_t row_offset = 0;
     std::int64_t num_rows = 0;       ///< 0: all
     std::vector<Columns> columns{};  ///< those that the plan has of these rows, rising
+    int way_size = 0;  ///< slices of its way of cutting rows, each of all columns; 0: the plan's
 
+    [[nodiscard]] bool has_column(std::int64_t column) const {
+      return std::any_of(columns.begin(), columns.end(), [&](const Columns& range) {
+        return column >= range.offset && column < range.offset + range.count;
+      });
+    }
     [[nodiscard]] bool has_rows_of(const Slice& other) const {
       return table == other.table && row_offset == other.row_offset && num_rows == other.num_rows;
     }
@@ -53,6 +60,11 @@ class SlicedTask {
   /// Adds the slices of other ways of cutting the tables, and to `slicings` which they are.
   static std::vector<Slice> with_choices(std::vector<Slice> slices, const Simulator& simulator,
                                          int num_choices, Slicings& slicings);
+  /// The slice's part of partial sums, of each column, which other slices of the plan may have
+  /// fewer or more of.
+  [[nodiscard]] static double partial_bytes_per_column(const Simulator& original,
+                                                       const std::vector<Slice>& slices,
+                                                       const Slice& slice);
   [[nodiscard]] static Simulator simulator_of(const Simulator& original, const ShardingPlan& plan,
                                               const std::vector<Slice>& slices);
 

@@ -67,7 +67,10 @@ class BruteForce {
     if (columns == 0) return place_table(number + 1);
     for (std::int64_t width = kColumnGranularity; width <= columns; width += kColumnGranularity) {
       for (const Way& way : ways_of(table(number), world_size_)) {
+        const double bytes = way.size() < 2 ? 0.0 : partial_bytes(width, way.size());
+        partial_bytes_ += bytes;
         place_slice({number, columns - width, width, way}, 0, width);
+        partial_bytes_ -= bytes;
       }
     }
   }
@@ -130,14 +133,22 @@ class BruteForce {
     return true;
   }
 
+  /// That each device reads and writes to add up so many partial sums.
+  [[nodiscard]] double partial_bytes(std::int64_t num_columns, std::size_t parts) const {
+    return 4.0 * static_cast<double>(replica_batch_size(simulator_.task())) *
+           static_cast<double>(num_columns) * static_cast<double>(parts + 1);
+  }
+
   void price() {
     const Simulator::ReplicaCost replicas = simulator_.replica_cost(replicated_);
     std::vector<double> compute_ms;
     for (const auto& state : states_) {
       compute_ms.push_back(simulator_.compute().cost(state) + replicas.compute_ms);
     }
-    best_ =
-        std::min(best_, simulator_.combine(compute_ms, columns_, replicas.all_reduce_ms).cost_ms);
+    best_ = std::min(best_, simulator_
+                                .combine(compute_ms, columns_, replicas.all_reduce_ms,
+                                         simulator_.partial_sums_ms(partial_bytes_))
+                                .cost_ms);
   }
 
   const Simulator& simulator_;
@@ -146,6 +157,7 @@ class BruteForce {
   std::vector<std::int64_t> bytes_;
   std::vector<double> columns_;
   std::vector<int> replicated_;
+  double partial_bytes_ = 0.0;
   double best_ = std::numeric_limits<double>::infinity();
 };
 

@@ -167,7 +167,7 @@ void GreedyGridSearch::judge(Placement& best) {
   best.unplaced_bytes = 0;
   if (!is_worth_pricing(best)) return;
   ++stats_.plans_priced;
-  const double cost = simulator_.combine(costs_, columns_).cost_ms;
+  const double cost = simulator_.combine(costs_, columns_, 0.0, partial_sums_ms_).cost_ms;
   if (cost < best.cost_ms) {
     best.cost_ms = cost;
     best.devices = placed_on_;
@@ -179,9 +179,12 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
   pieces_ = pieces;
   worth_ms_ = worth_ms;
   double total_columns = 0.0;
+  double partial_bytes = 0.0;
   for (const PieceType piece : pieces) {
     total_columns += static_cast<double>(catalog_.pooled_columns(piece));
+    partial_bytes += catalog_.partial_bytes(piece);
   }
+  partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
   const double mean = total_columns / static_cast<double>(devices_.size());
   const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);
 

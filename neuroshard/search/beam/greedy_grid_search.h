@@ -103,7 +103,8 @@ class GreedyGridSearch {
   // The placement in progress.
   std::span<const PieceType> pieces_;
   double worth_ms_ = 0.0;
-  std::vector<int> placed_on_;  ///< of the pieces so far: a device, or why there is none
+  double partial_sums_ms_ = 0.0;  ///< of all pieces, wherever they are
+  std::vector<int> placed_on_;    ///< of the pieces so far: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
   std::vector<std::int64_t> unplaced_before_;  ///< the sum before each piece without memory
