@@ -74,8 +74,7 @@ class Simulator {
 
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
   /// one of `slices` for each, of whatever columns (slices have no row order of their own); every
-  /// device costs `fixed` more. Throws
-  /// InputError if the task is not valid.
+  /// device costs `fixed` more. Throws InputError if the task is not valid.
   Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
             const ReplicaCost& fixed);
 
