@@ -347,7 +347,7 @@ TEST(Simulator, SlicesByFrequencyHaveTheLookupsOfTheirRows) {
   const Simulator simulator = analytic(task);
   const PlanCost ordered = simulator.cost(halves);
   EXPECT_GT(ordered.devices[0].compute_ms, hashed.devices[0].compute_ms);
-  EXPECT_LT(ordered.devices[1].compute_ms, 0.5 * hashed.devices[1].compute_ms);
+  EXPECT_LT(ordered.devices[1].compute_ms, hashed.devices[1].compute_ms);
   const std::vector<std::int64_t> ends = simulator.slice_ends(0, 2);
   const ShardingPlan equal{
       {{0, 0, 64, 0, 0, ends[1]}, {0, 0, 64, 1, ends[1], 1'000'000 - ends[1]}}};
