@@ -19,7 +19,6 @@ from .executable_answer import Answer, answer_of, repeated, with_names
 from .search_options import SearchOptions, options_arguments, options_json
 from .types import Plan, PlanCost, PlanLike, Table, TaskLike, plan_text, task_text, tasks_of
 
-
 #: What was chosen for the user that the user may want to choose.
 _log = logging.getLogger("neuroshard")
 

@@ -446,7 +446,8 @@ TEST(ShardingTypes, RefusalsSayWhichPieceHasNoRoom) {
 
 TEST(ShardingTypes, AreChosenOnlyWhereRowsOrCopiesAreAllowed) {
   std::vector<Table> tables;
-  for (int t = 0; t < 8; ++t) tables.push_back(make_table(fmt::format("t{}", t), 100, 64, 5.0));
+  for (int t = 0; t < 8; ++t) tables.push_back(make_table(fmt::format("t{}", t), 4, 32));
+  tables.push_back(make_table("large", 1'000'000, 32, 20.0));
   Task task = make_task(tables, 4, 4);
   PlannerOptions all;
   all.cuts = kAllCuts;
