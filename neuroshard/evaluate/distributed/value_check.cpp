@@ -3,21 +3,20 @@
 
 #include <fmt/format.h>
 
-#include <Eigen/Core>
 #include <algorithm>
 #include <cmath>
-#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "neuroshard/collect/communication/communication_case.h"
 #include "neuroshard/collect/communication/partial_sums.h"
-#include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/pooled_layout.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/evaluate/distributed/known_tables.h"
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
 
 namespace neuroshard {
@@ -31,113 +30,6 @@ constexpr float kEpsilon = 1e-8F;
 constexpr double kTolerance = 1e-5;
 /// A last place of fp16, in case that a sum is rounded to the other side.
 constexpr double kHalfTolerance = 0x1p-10;
-
-/// Values that every process can compute: eighths from -1 to 7/8.
-float known_value(std::uint64_t stream, std::int64_t number) {
-  return static_cast<float>(
-             static_cast<int>(mix64(stream + static_cast<std::uint64_t>(number)) >> 60) - 8) *
-         0.125F;
-}
-
-std::uint64_t stream_of(std::uint64_t seed, std::uint64_t use, std::size_t table) {
-  return mix64(mix64(mix64(seed) + use) + table);
-}
-
-float initial_weight(const Table& table, std::uint64_t stream, std::int64_t row,
-                     std::int64_t column) {
-  return known_value(stream, row * table.embedding_dim + column);
-}
-
-/// A rectangle of a table in memory, with its optimizer's state.
-class Rectangle {
- public:
-  Rectangle(RowRange rows, std::int64_t num_columns, DataType type)
-      : rows_(rows), num_columns_(num_columns), type_(type) {
-    const auto elements = static_cast<std::size_t>(rows.count * num_columns);
-    if (type == DataType::fp32) {
-      floats_.assign(elements, 0.0F);
-    } else {
-      halves_.assign(elements, Eigen::half(0.0F));
-    }
-    state_.assign(static_cast<std::size_t>(rows.count), 0.0F);
-  }
-
-  static Rectangle of_table(const Table& table, std::uint64_t stream, RowRange rows,
-                            std::int64_t column_offset, std::int64_t num_columns) {
-    Rectangle result(rows, num_columns, table.data_type);
-    for (std::int64_t row = 0; row < rows.count; ++row) {
-      for (std::int64_t c = 0; c < num_columns; ++c) {
-        result.set(row * num_columns + c,
-                   initial_weight(table, stream, rows.first + row, column_offset + c));
-      }
-    }
-    return result;
-  }
-
-  [[nodiscard]] OperatorTable in_operator() {
-    void* weights = type_ == DataType::fp32 ? static_cast<void*>(floats_.data())
-                                            : static_cast<void*>(halves_.data());
-    return {weights, state_.data(), rows_.count, num_columns_, type_};
-  }
-  [[nodiscard]] float at(std::int64_t row, std::int64_t column) const {
-    const auto i = static_cast<std::size_t>(row * num_columns_ + column);
-    return type_ == DataType::fp32 ? floats_[i] : static_cast<float>(halves_[i]);
-  }
-  [[nodiscard]] RowRange rows() const { return rows_; }
-  [[nodiscard]] std::int64_t num_columns() const { return num_columns_; }
-  [[nodiscard]] DataType type() const { return type_; }
-  [[nodiscard]] std::span<float> floats() { return floats_; }
-
- private:
-  void set(std::int64_t i, float value) {
-    if (type_ == DataType::fp32) {
-      floats_[static_cast<std::size_t>(i)] = value;
-    } else {
-      halves_[static_cast<std::size_t>(i)] = Eigen::half(value);
-    }
-  }
-
-  RowRange rows_;
-  std::int64_t num_columns_;
-  DataType type_;
-  std::vector<float> floats_;
-  std::vector<Eigen::half> halves_;
-  std::vector<float> state_;
-};
-
-/// Rectangles in one operator. Without any it does nothing.
-class Holding {
- public:
-  Holding(std::vector<Rectangle> rectangles, const OperatorOptions& options, ThreadPool& pool)
-      : rectangles_(std::move(rectangles)) {
-    std::vector<OperatorTable> tables;
-    for (Rectangle& rectangle : rectangles_) {
-      tables.push_back(rectangle.in_operator());
-      total_columns_ += rectangle.num_columns();
-    }
-    if (!tables.empty()) embedding_.emplace(std::move(tables), options, pool);
-  }
-
-  [[nodiscard]] std::int64_t total_columns() const { return total_columns_; }
-  [[nodiscard]] std::vector<Rectangle>& rectangles() { return rectangles_; }
-
-  /// samples x total_columns().
-  [[nodiscard]] std::vector<float> forward(std::span<const IndexBatch> batches,
-                                           std::int64_t samples) {
-    std::vector<float> output(static_cast<std::size_t>(samples * total_columns_), 0.0F);
-    if (!output.empty()) embedding_->forward(batches, samples, output);
-    return output;
-  }
-  void backward(std::span<const IndexBatch> batches, std::int64_t samples,
-                std::span<const float> gradient) {
-    if (!gradient.empty()) embedding_->backward(batches, samples, gradient);
-  }
-
- private:
-  std::vector<Rectangle> rectangles_;
-  std::int64_t total_columns_ = 0;
-  std::optional<EmbeddingOperator> embedding_;
-};
 
 /// The bags of samples [first, first + count).
 IndexBatch bags_of(const IndexBatch& batch, std::int64_t first, std::int64_t count) {
@@ -183,7 +75,7 @@ class ReplicatedTables {
     std::vector<Rectangle> rectangles;
     for (const int t : tables_) {
       const Table& table = task.tables[t];
-      rectangles.push_back(Rectangle::of_table(table, stream_of(seed, 0, t),
+      rectangles.push_back(Rectangle::of_table(table, known_stream(seed, 0, t),
                                                {0, table.num_embeddings}, 0, table.embedding_dim));
     }
     holding_.emplace(std::move(rectangles), options, pool);
@@ -281,7 +173,7 @@ class CheckedProcess {
     for (const int index : layout_.shards[rank_]) {
       const Shard& shard = plan_.shards[index];
       result.push_back(Rectangle::of_table(task_.tables[shard.table],
-                                           stream_of(seed_, 0, shard.table), rows(shard),
+                                           known_stream(seed_, 0, shard.table), rows(shard),
                                            shard.column_offset, shard.num_columns));
     }
     return result;
@@ -298,8 +190,8 @@ class CheckedProcess {
     std::vector<Rectangle> result;
     for (std::size_t t = 0; t < task_.tables.size(); ++t) {
       const Table& table = task_.tables[t];
-      result.push_back(Rectangle::of_table(table, stream_of(seed_, 0, t), {0, table.num_embeddings},
-                                           0, table.embedding_dim));
+      result.push_back(Rectangle::of_table(table, known_stream(seed_, 0, t),
+                                           {0, table.num_embeddings}, 0, table.embedding_dim));
     }
     return result;
   }
@@ -308,7 +200,7 @@ class CheckedProcess {
     Batches batches;
     batches.whole.resize(task_.tables.size());
     for (std::size_t t = 0; t < task_.tables.size(); ++t) {
-      Random random(stream_of(seed_, 2 * iteration + 1, t));
+      Random random(known_stream(seed_, 2 * iteration + 1, t));
       IndexSampler(task_.tables[t], task_.batch_size)
           .draw(task_.batch_size, random, batches.whole[t]);
     }
@@ -373,7 +265,7 @@ class CheckedProcess {
 
   [[nodiscard]] float gradient(int iteration, std::size_t table, std::int64_t sample,
                                std::int64_t column) const {
-    return known_value(stream_of(seed_, 2 * iteration + 2, table),
+    return known_value(known_stream(seed_, 2 * iteration + 2, table),
                        sample * task_.tables[table].embedding_dim + column);
   }
 
