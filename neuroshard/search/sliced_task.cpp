@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -52,6 +54,7 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   Task sliced = task;
   sliced.tables.clear();
   std::vector<Simulator::TableSlice> origins;
+  std::map<std::string_view, std::string> new_names;
   for (const Slice& slice : slices) {
     Table table = task.tables[slice.table];
     origins.push_back({slice.table, slice.num_rows == 0
@@ -60,6 +63,7 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
                                               static_cast<double>(table.num_embeddings)});
     // Unique, as no number occurs twice; only messages show it.
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
+    new_names[task.tables[slice.table].name] = table.name;
     if (slice.num_rows > 0) table.num_embeddings = slice.num_rows;
     table.embedding_dim = 0;
     for (const Columns& columns : slice.columns) table.embedding_dim += columns.count;
@@ -69,6 +73,10 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
     table.allow.rows = table.allow.rows && slice.num_rows == 0;
     table.allow.replicas = false;
     sliced.tables.push_back(std::move(table));
+  }
+  // Tables that stay together are whole, so that each is one slice.
+  for (Table& table : sliced.tables) {
+    if (!table.same_device_as.empty()) table.same_device_as = new_names.at(table.same_device_as);
   }
   const std::vector<std::int64_t> copies = device_memory(task, {{}, plan.replicated_tables});
   for (std::size_t d = 0; d < copies.size(); ++d) sliced.topology.memory_bytes[d] -= copies[d];

@@ -70,8 +70,10 @@ struct Rounds {
 /// its table, or a part of it, which cuts it at any multiple of 4 columns or shifts an existing
 /// cut; or it exchanges such pieces of two devices, as many columns as make it fit where memory is
 /// tight. A step of large-neighbourhood search takes some pieces off several devices and places
-/// them anew. The given plan must be valid; the result is valid and predicted to cost at most as
-/// much. It depends on the plan, the options and the budget alone unless the deadline comes first.
+/// them anew. Pieces go where their tables may lie; the task's tables stay with none
+/// (bundled_task.h). The given plan must be valid; the result is valid and predicted to cost at
+/// most as much. It depends on the plan, the options and the budget alone unless the deadline comes
+/// first.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
                                           const LocalSearchBudget& budget, ThreadPool& pool);
