@@ -158,14 +158,14 @@ Partition partition(const Task& task, const std::vector<std::vector<Option>>& op
     return a.first->rating_ms > b.first->rating_ms;
   });
 
-  LeastLoadedDevices devices(task.topology.memory_bytes);
+  LeastLoadedDevices devices(task);
   Partition result;
   for (const auto& [shard, table] : shards) {
-    const int device = devices.place(shard->bytes, shard->rating_ms);
+    const int device = devices.place(table, shard->bytes, shard->rating_ms);
     if (device < 0) {
       result.table_without_room = table;
       result.columns_without_room = shard->num_columns;
-      result.most_room = devices.most_room();
+      result.most_room = devices.most_room(table);
       return result;
     }
     result.plan.shards.push_back({table, shard->column_offset, shard->num_columns, device});

@@ -116,6 +116,11 @@ struct Table {
   std::int64_t extra_bytes_per_column = 0;
   /// Features that look up in the table: each has a pooled output of its own.
   std::int64_t num_features = 1;
+  /// Devices on which its pieces may lie, in any order; empty: any. A replicated table lies on all.
+  std::vector<int> devices{};
+  /// Another table of the task that this one stays with: both are whole and on one device. Empty:
+  /// none. The relation is symmetric and transitive (core/table_pins.h).
+  std::string same_device_as{};
 };
 
 /// True if ranges of the table's rows may have other shares of the accesses than of the rows.

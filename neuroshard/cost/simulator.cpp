@@ -20,10 +20,15 @@ namespace {
 constexpr double kPartialBytesGrid = 0x1p-10;
 
 /// With each table allowing the cuts that it may have, so that what plans need not ask the task.
+Task with_own_cuts(Task task) {
+  const std::vector<Cuts> allowed = allowed_cuts(task);
+  for (std::size_t t = 0; t < allowed.size(); ++t) task.tables[t].allow = allowed[t];
+  return task;
+}
+
 Task validated(Task task) {
   validate(task);
-  for (Table& table : task.tables) table.allow = allowed_cuts(task, table);
-  return task;
+  return with_own_cuts(std::move(task));
 }
 
 template <typename Model>
@@ -79,7 +84,7 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
 
 Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
                      std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed)
-    : task_(validated(std::move(task))),
+    : task_(with_own_cuts(std::move(task))),
       compute_(other.compute_),
       communication_(other.communication_),
       partial_bytes_per_column_(std::move(partial_bytes_per_column)),
@@ -93,8 +98,31 @@ Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> s
     const bool has_order = has_row_order(task_.tables[statistics_.size()]);
     statistics_.push_back(other.statistics_of(slice));
     accesses_.push_back(has_order ? other.accesses_[slice.table] : nullptr);
+    if (!other.members_.empty()) members_.push_back(other.members_[slice.table]);
   }
   settings_ = operator_settings(task_, *compute_, statistics_);
+  // The sum of the members' contributions is exact on the other's grid.
+  if (!members_.empty()) settings_.grid = std::max(settings_.grid, other.settings_.grid);
+}
+
+Simulator::Simulator(const Simulator& other, Task task,
+                     const std::vector<std::vector<int>>& members)
+    : task_(with_own_cuts(std::move(task))),
+      compute_(other.compute_),
+      communication_(other.communication_),
+      settings_(other.settings_),
+      fixed_(other.fixed_) {
+  assert(members.size() == task_.tables.size() && other.members_.empty());
+  for (const std::vector<int>& tables : members) {
+    statistics_.push_back(other.statistics_[tables.front()]);
+    accesses_.push_back(tables.size() == 1 ? other.accesses_[tables.front()] : nullptr);
+    members_.emplace_back();
+    if (tables.size() == 1) continue;
+    for (const int table : tables) {
+      members_.back().push_back(
+          {other.statistics_[table], other.task_.tables[table].embedding_dim});
+    }
+  }
 }
 
 Simulator Simulator::with_cuts(const Cuts& cuts) const {
@@ -105,7 +133,20 @@ Simulator Simulator::with_cuts(const Cuts& cuts) const {
 }
 
 void Simulator::encode(int table, std::int64_t num_columns, std::span<double> contribution) const {
+  if (!members_.empty() && !members_[table].empty()) {
+    return encode_members(members_[table], contribution);
+  }
   compute_->encode(statistics_[table], num_columns, settings_, contribution);
+}
+
+void Simulator::encode_members(std::span<const Member> members,
+                               std::span<double> contribution) const {
+  std::vector<double> one(contribution.size());
+  std::fill(contribution.begin(), contribution.end(), 0.0);
+  for (const Member& member : members) {
+    compute_->encode(member.statistics, member.num_columns, settings_, one);
+    for (std::size_t i = 0; i < one.size(); ++i) contribution[i] += one[i];
+  }
 }
 
 void Simulator::encode(const Piece& piece, std::span<double> contribution) const {

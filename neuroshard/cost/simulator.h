@@ -93,10 +93,15 @@ class Simulator {
 
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
   /// one of `slices` for each, of whatever columns (slices have no row order of their own), with
-  /// their parts of what partial sums take; every device costs `fixed` more. Throws InputError if
-  /// the task is not valid.
+  /// their parts of what partial sums take; every device costs `fixed` more. The task follows
+  /// from the other's.
   Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
             std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed);
+
+  /// The same models on a task each of whose tables stands for some of the other's, `members`, with
+  /// all their rows and columns: its contribution is the sum of theirs. The task follows from the
+  /// other's, and has tables with more than one member in one piece.
+  Simulator(const Simulator& other, Task task, const std::vector<std::vector<int>>& members);
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
   /// all-to-alls and, before the second, an all-reduce, after it the addition of partial sums [ms].
@@ -115,8 +120,15 @@ class Simulator {
   [[nodiscard]] std::vector<MemberRange> member_ranges(const ShardingPlan& plan) const;
 
  private:
+  /// A whole table among those that a table stands for.
+  struct Member {
+    TableStatistics statistics{};
+    std::int64_t num_columns = 0;
+  };
+
   /// Sum of the contributions of each device's pieces, one device's after another's.
   [[nodiscard]] std::vector<double> device_states(const ShardingPlan& plan) const;
+  void encode_members(std::span<const Member> members, std::span<double> contribution) const;
   /// Of replicated tables.
   [[nodiscard]] std::vector<double> replica_state(std::span<const int> tables) const;
 
@@ -126,6 +138,8 @@ class Simulator {
   std::vector<TableStatistics> statistics_;
   /// Of tables with a row order; none for others.
   std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_;
+  /// By table, of those that stand for more than one; empty if none does.
+  std::vector<std::vector<Member>> members_;
   OperatorSettings settings_;
   std::vector<double> partial_bytes_per_column_{};  ///< by table; empty: none is a slice
   ReplicaCost fixed_{};

@@ -71,11 +71,20 @@ auto optional_integers(T& table) {
                     std::pair{"extra_bytes_per_column", &table.extra_bytes_per_column}};
 }
 
+std::vector<int> devices_from_json(const JsonReader& reader) {
+  if (reader.array_size() == 0) reader.fail("at least one device");
+  std::vector<int> devices;
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    devices.push_back(static_cast<int>(reader.element(i).integer(0, kMaxWorldSize - 1)));
+  }
+  return devices;
+}
+
 Table table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "embedding_dim", "pooling_factor", "data_type",
                        "reuse_histogram", "index_distribution", "row_order", "row_access",
                        "min_shard_columns", "min_shard_rows", "allow", "extra_bytes_per_shard",
-                       "extra_bytes_per_column", "num_features"});
+                       "extra_bytes_per_column", "num_features", "devices", "same_device_as"});
   Table table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
@@ -98,6 +107,13 @@ Table table_from_json(const JsonReader& reader) {
     table.num_features = features->integer();
   }
   if (const auto allow = reader.optional_field("allow")) table.allow = cuts_from_json(*allow);
+  if (const auto devices = reader.optional_field("devices")) {
+    table.devices = devices_from_json(*devices);
+  }
+  if (const auto other = reader.optional_field("same_device_as")) {
+    table.same_device_as = other->text();
+    if (table.same_device_as.empty()) other->fail("the name of another table of the task");
+  }
   return table;
 }
 
@@ -167,6 +183,10 @@ Json to_json(const Table& table) {
   }
   if (table.num_features != 1) json.set("num_features", table.num_features);
   if (table.allow != Cuts{}) json.set("allow", to_json(table.allow));
+  if (!table.devices.empty()) {
+    json.set("devices", Json::Array(table.devices.begin(), table.devices.end()));
+  }
+  if (!table.same_device_as.empty()) json.set("same_device_as", table.same_device_as);
   return json;
 }
 

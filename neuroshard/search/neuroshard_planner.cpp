@@ -9,6 +9,7 @@
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
+#include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/replica_choice.h"
 #include "neuroshard/search/replica_moves.h"
@@ -136,12 +137,19 @@ PlanningResult improved(const Simulator& simulator, const ShardingPlan& plan, co
 
 PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
-  using Clock = std::chrono::steady_clock;
   validate(options);
-  const Clock::time_point start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   const std::optional<Simulator> restricted =
       options.cuts.columns ? std::nullopt : std::optional(simulator.with_cuts(options.cuts));
-  const Simulator& allowed = restricted ? *restricted : simulator;
+  return plan_bundled(restricted ? *restricted : simulator, [&](const Simulator& bundled) {
+    return plan_and_improve(bundled, options, start);
+  });
+}
+
+PlanningResult NeuroShardPlanner::plan_and_improve(
+    const Simulator& allowed, const PlannerOptions& options,
+    std::chrono::steady_clock::time_point start) const {
+  using Clock = std::chrono::steady_clock;
   Searched first = searched(allowed, options_.beam, options);
   PlanningResult& result = first.best;
   move_replicas(allowed, options, result);

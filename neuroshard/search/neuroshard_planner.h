@@ -1,6 +1,7 @@
 // The algorithm "neuroshard": the paper's search, followed by improvement of its plan.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -41,6 +42,11 @@ class NeuroShardPlanner final : public Planner {
                                     const PlannerOptions& options) const override;
 
  private:
+  /// Of a task whose tables stay with none and allow no more cuts than the options.
+  [[nodiscard]] PlanningResult plan_and_improve(const Simulator& allowed,
+                                                const PlannerOptions& options,
+                                                std::chrono::steady_clock::time_point start) const;
+
   NeuroShardOptions options_;
 };
 

@@ -20,6 +20,7 @@ constexpr PieceType kUnknown = -1;
 
 PieceCatalog::PieceCatalog(const Simulator& simulator)
     : simulator_(simulator),
+      pins_(simulator.task()),
       contributions_(simulator.compute().state_size()),
       types_(simulator.task().tables.size()) {}
 
@@ -130,7 +131,12 @@ PieceType PieceCatalog::row_half(PieceType type) {
   return add(facts.table, facts.num_columns, 2 * facts.num_slices);
 }
 
-bool PieceCatalog::goes_first(PieceType a, PieceType b) const {
+std::size_t PieceCatalog::num_devices(PieceType type) const {
+  const std::size_t count = pins_.devices_of(facts_[type].table).size();
+  return count > 0 ? count : static_cast<std::size_t>(simulator_.task().topology.world_size);
+}
+
+bool PieceCatalog::costs_more(PieceType a, PieceType b) const {
   const Facts& fa = facts_[a];
   const Facts& fb = facts_[b];
   // Costs compare falling, so the sides are exchanged for them.

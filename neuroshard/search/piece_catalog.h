@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/state_rows.h"
 
@@ -50,6 +51,8 @@ class PieceCatalog {
   [[nodiscard]] std::int64_t bytes(PieceType type) const { return facts_[type].bytes; }
   /// Its part of what every device reads and writes to add up partial sums.
   [[nodiscard]] double partial_bytes(PieceType type) const { return facts_[type].partial_bytes; }
+  /// Where pieces of the tables may lie. The task's tables stay with none (bundled_task.h).
+  [[nodiscard]] const TablePins& pins() const { return pins_; }
   /// Predicted cost of a device with this piece alone [ms].
   [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
   /// Its contribution to its device's state; state_size() elements.
@@ -71,10 +74,22 @@ class PieceCatalog {
   /// A slice of half its rows, added if new.
   PieceType row_half(PieceType type);
 
-  /// Order of placement: falling single-piece cost, then the order of the task's tables.
-  [[nodiscard]] bool goes_first(PieceType a, PieceType b) const;
+  /// Falling single-piece cost, then the order of the task's tables.
+  [[nodiscard]] bool costs_more(PieceType a, PieceType b) const;
+  /// Order of placement: pieces with the fewest devices to lie on, as they have least choice, then
+  /// the costliest.
+  [[nodiscard]] bool goes_first(PieceType a, PieceType b) const {
+    if (pins_.restricts_devices()) {
+      const std::size_t choice_a = num_devices(a);
+      const std::size_t choice_b = num_devices(b);
+      if (choice_a != choice_b) return choice_a < choice_b;
+    }
+    return costs_more(a, b);
+  }
 
  private:
+  /// On which pieces of its table may lie.
+  [[nodiscard]] std::size_t num_devices(PieceType type) const;
   /// Where the type of a piece is kept: a negative one if there is none yet.
   PieceType& place_of(int table, std::int64_t num_columns, int num_slices);
   /// Throws InputError as `add`.
@@ -95,6 +110,7 @@ class PieceCatalog {
   };
 
   const Simulator& simulator_;
+  TablePins pins_;
   std::vector<Facts> facts_;
   StateRows contributions_;  ///< by type
   /// [table][columns in units of 4, rounded up]: only a whole table is no multiple of 4 columns.

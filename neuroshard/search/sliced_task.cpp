@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <map>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -152,6 +154,7 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   sliced.tables.clear();
   std::vector<Piece> origins;
   std::vector<double> partial_bytes;
+  std::map<std::string_view, std::string> new_names;
   for (const Slice& slice : slices) {
     Table table = task.tables[slice.table];
     origins.push_back(
@@ -159,6 +162,7 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
     partial_bytes.push_back(partial_bytes_per_column(original, slices, slice));
     // Unique, as no number occurs twice; only messages show it.
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
+    new_names[task.tables[slice.table].name] = table.name;
     if (slice.num_rows > 0) table.num_embeddings = slice.num_rows;
     table.embedding_dim = 0;
     for (const Columns& columns : slice.columns) table.embedding_dim += columns.count;
@@ -172,6 +176,10 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
     table.allow.rows = table.allow.rows && slice.num_rows == 0;
     table.allow.replicas = false;
     sliced.tables.push_back(std::move(table));
+  }
+  // Tables that stay together are whole, so that each is one slice.
+  for (Table& table : sliced.tables) {
+    if (!table.same_device_as.empty()) table.same_device_as = new_names.at(table.same_device_as);
   }
   const std::vector<std::int64_t> copies = device_memory(task, {{}, plan.replicated_tables});
   for (std::size_t d = 0; d < copies.size(); ++d) sliced.topology.memory_bytes[d] -= copies[d];

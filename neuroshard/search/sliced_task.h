@@ -13,9 +13,9 @@ namespace neuroshard {
 
 /// A task on the same devices whose tables are the slices of rows of a plan, those of all rows
 /// among them: each with the columns that the plan has of these rows. A plan of that task is one of
-/// the original, where slices stay slices and tables of all rows may be cut further. Replicated
-/// tables are no tables there: their memory is taken from the devices', their cost added to each
-/// device's.
+/// the original, where slices stay slices and tables of all rows may be cut further, on the devices
+/// that their tables may lie on. Replicated tables are no tables there: their memory is taken from
+/// the devices', their cost added to each device's.
 class SlicedTask {
  public:
   /// Keeps what it needs of both. The plan must be valid.

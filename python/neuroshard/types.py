@@ -51,11 +51,22 @@ class Table:
     extra_bytes_per_column: int = 0
     #: Features that look up in the table, each with a pooled output; `pooling_factor` is of all.
     num_features: int = 1
+    #: Devices on which its pieces may lie; None: any.
+    devices: Sequence[int] | None = None
+    #: Another table of the task that this one stays with: both whole and on one device.
+    same_device_as: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The table as in a task file."""
+        optional = (
+            "reuse_histogram",
+            "index_distribution",
+            "row_access",
+            "devices",
+            "same_device_as",
+        )
         content = dict(self.__dict__)
-        for name in ("reuse_histogram", "index_distribution", "row_access"):
+        for name in optional:
             if content[name] is None:
                 del content[name]
         if self.row_order == "hashed":

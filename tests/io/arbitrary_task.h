@@ -112,6 +112,17 @@ inline Topology arbitrary_topology() {
   return topology;
 }
 
+/// Some to the last device and, in any order, some before it; some to the table before.
+inline void pin_tables(Task& task) {
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    Table& table = task.tables[t];
+    const int last = task.topology.world_size - 1;
+    if (*rc::gen::arbitrary<bool>()) table.devices.push_back(last);
+    for (int d = last - 1; d >= 0 && !table.devices.empty(); d -= 2) table.devices.push_back(d);
+    if (t > 0 && *rc::gen::arbitrary<bool>()) table.same_device_as = task.tables[t - 1].name;
+  }
+}
+
 inline Task arbitrary_task() {
   Task task;
   task.batch_size = *rc::gen::inRange<std::int64_t>(1, kMaxBatchSize + 1);
@@ -124,6 +135,7 @@ inline Task arbitrary_task() {
   }
   task.topology = arbitrary_topology();
   if (*rc::gen::arbitrary<bool>()) task.allow = arbitrary_cuts();
+  if (*rc::gen::arbitrary<bool>()) pin_tables(task);
   return task;
 }
 
@@ -166,6 +178,8 @@ inline void expect_same(const Table& a, const Table& b) {
   EXPECT_EQ(a.extra_bytes_per_shard, b.extra_bytes_per_shard);
   EXPECT_EQ(a.extra_bytes_per_column, b.extra_bytes_per_column);
   EXPECT_EQ(a.num_features, b.num_features);
+  EXPECT_EQ(a.devices, b.devices);
+  EXPECT_EQ(a.same_device_as, b.same_device_as);
 }
 
 inline void expect_same(const Task& a, const Task& b) {

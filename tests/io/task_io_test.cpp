@@ -48,6 +48,18 @@ TEST(TaskIo, GoldenFile) {
   expect_same(parse_task(bytes, "task.json"), golden_task());
 }
 
+TEST(TaskIo, GoldenFileOfPinnedTables) {
+  Task task = golden_task();
+  task.tables[1].devices = {3, 0};
+  task.tables[2].same_device_as = "item";
+  task.tables[3].allow = {.columns = true, .rows = false, .replicas = false};
+  task.tables[3].same_device_as = "query \"é\"";
+  const std::string written = task_text(task);
+  const std::string bytes = golden("pinned_task.json", written);
+  EXPECT_EQ(written, bytes);
+  expect_same(parse_task(bytes, "pinned_task.json"), task);
+}
+
 TEST(TaskIo, Defaults) {
   const Task task = parse_task(
       R"({"format": "neuroshard/task/1", "batch_size": 1, "optimizer": "sgd",
@@ -171,8 +183,22 @@ const Malformed kMalformed[] = {
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"dim\": 16",
      "f: tables[1]: expected no fields but name, num_embeddings, embedding_dim, pooling_factor, "
      "data_type, reuse_histogram, index_distribution, row_order, row_access, min_shard_columns, "
-     "min_shard_rows, allow, extra_bytes_per_shard, extra_bytes_per_column, num_features, got "
-     "\"dim\""},
+     "min_shard_rows, allow, extra_bytes_per_shard, extra_bytes_per_column, num_features, devices, "
+     "same_device_as, got \"dim\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": []",
+     "f: tables[1].devices: expected at least one device, got an empty array"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": 3",
+     "f: tables[1].devices: expected an array, got 3"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": [0, -1]",
+     "f: tables[1].devices[1]: expected an integer between 0 and 65535, got -1"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": [0, 4]",
+     "f: tables[1].devices[1]: expected a device from 0 to 3, got 4"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": [0, 3, 0]",
+     "f: tables[1].devices: expected each device once, got 0 twice"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"same_device_as\": \"\"",
+     "f: tables[1].same_device_as: expected the name of another table of the task, got \"\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"same_device_as\": \"z\"",
+     "f: tables[1].same_device_as: expected the name of another table of the task, got \"z\""},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"num_features\": 0",
      "f: tables[1].num_features: expected an integer between 1 and 1024, got 0"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 65537",

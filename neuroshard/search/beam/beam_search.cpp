@@ -15,6 +15,7 @@
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/row_slices.h"
 
@@ -177,7 +178,8 @@ class Search {
     for (std::size_t t = 0; t < tables.size(); ++t) {
       whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
     }
-    whole = sorted(std::move(whole));
+    std::sort(whole.begin(), whole.end(),
+              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
     const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
     std::vector<Candidate> lists;
     std::vector<int> numbers;
@@ -283,7 +285,11 @@ class Search {
       if (catalog_.can_halve(pieces[i]) || can_halve_rows(pieces[i])) distinct.push_back(i);
     }
     const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
-    // The list is in the order of falling cost already.
+    if (catalog_.pins().restricts_devices()) {
+      std::stable_sort(distinct.begin(), distinct.end(), [&](std::size_t a, std::size_t b) {
+        return catalog_.costs_more(pieces[a], pieces[b]);
+      });
+    }  // Else the list is in the order of falling cost already.
     std::vector<std::size_t> chosen(distinct.begin(),
                                     distinct.begin() + static_cast<std::ptrdiff_t>(count));
     std::stable_sort(distinct.begin(), distinct.end(), [&](std::size_t a, std::size_t b) {
@@ -493,7 +499,9 @@ class Search {
 PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   const auto start = std::chrono::steady_clock::now();
-  PlanningResult result = Search(simulator, options_, options.num_threads).run();
+  PlanningResult result = plan_bundled(simulator, [&](const Simulator& bundled) {
+    return Search(bundled, options_, options.num_threads).run();
+  });
   result.stats.wall_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return result;

@@ -76,6 +76,12 @@ class ImprovementChain {
   [[nodiscard]] int slowest_device();
   [[nodiscard]] int quickest_device();
   [[nodiscard]] Piece random_holding(int device);
+  /// Whether pieces of its table may lie on the device; and some device on which they may, where
+  /// not all are permitted.
+  [[nodiscard]] bool permits(const Piece& holding, int device) const {
+    return catalog_.pins().permits(holding.table, device);
+  }
+  [[nodiscard]] int random_permitted(const Piece& holding);
 
   [[nodiscard]] const Table& table_of(const Piece& holding) const {
     return simulator_.task().tables[holding.table];

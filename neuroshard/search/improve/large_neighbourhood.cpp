@@ -148,6 +148,7 @@ class LargeNeighbourhood final : public ImprovementChain {
       int cheapest = -1;
       double least = std::numeric_limits<double>::infinity();
       for (const int device : targets_) {
+        if (!permits(piece, device)) continue;
         if (assignment_.memory_change(piece.table, piece.num_columns, device) >
             assignment_.free_bytes(device)) {
           continue;

@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/search/memory/pinned_memory.h"
 
 namespace neuroshard {
 
@@ -21,8 +22,9 @@ struct MemoryFit {
 /// then filling devices completely with columns of the current table, in several orders; takes the
 /// plan with the fewest cuts. Costs are not looked at. The task must be valid. A plan is found for
 /// certain if all tables, cut to 4 columns, leave room on every device for one more of the largest
-/// such piece, and no table says how narrow its pieces may be. Where the orders find none, an exact
-/// search follows (exact_memory_fit.h), which is complete for small tasks. Otherwise about (tables
+/// such piece, no table says how narrow its pieces may be, and none is pinned. Where the orders
+/// find none, an exact search follows (exact_memory_fit.h), which is complete for small tasks.
+/// Otherwise about (tables
 /// + cuts) * log(devices) steps.
 ///
 /// Columns alone are cut, unless `rows` are allowed too and nothing else fits (row_fit.h).
@@ -38,11 +40,15 @@ struct MemoryNeeds {
   std::int64_t available = 0;        ///< sum over the devices
   std::int64_t largest_device = 0;   ///< the largest capacity
 
-  /// The largest of the pieces that cannot be cut further.
+  /// The largest of the pieces that cannot be cut further; a group of tables that stay together is
+  /// one, and has the number of its first table.
   int largest_piece_table = 0;
   std::int64_t largest_piece_columns = 0;
   std::int64_t largest_piece_rows = 0;
   std::int64_t largest_piece = 0;
+
+  /// Pinned tables that cannot fit where they may lie, if the task has such.
+  std::optional<PinnedShortage> shortage;
 
   /// The smallest memory for which fit_memory finds a plan on as many devices of equal memory, in
   /// steps of `memory_step`; none if it is above the 2^60 bytes that a device may have.

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <span>
+#include <tuple>
 #include <utility>
 
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/memory/memory_fit.h"
 
 namespace neuroshard {
@@ -20,7 +23,8 @@ bool can_cut_rows(const Table& table) {
 /// The run of the algorithm.
 class RowFilling {
  public:
-  explicit RowFilling(const Task& task) : task_(task), rooms_(task.topology.memory_bytes) {}
+  explicit RowFilling(const Task& task)
+      : task_(task), pins_(task), rooms_(task.topology.memory_bytes) {}
 
   /// Empty if not all could be placed.
   std::vector<Shard> run() {
@@ -30,8 +34,9 @@ class RowFilling {
       (can_cut_rows(task_.tables[t]) ? in_rows : others).push_back(static_cast<int>(t));
     }
     if (in_rows.empty() || !place_in_columns(others)) return {};
-    std::stable_sort(in_rows.begin(), in_rows.end(),
-                     [&](int a, int b) { return bytes(a) > bytes(b); });
+    std::stable_sort(in_rows.begin(), in_rows.end(), [&](int a, int b) {
+      return std::tuple(choice(a), bytes(b)) < std::tuple(choice(b), bytes(a));
+    });
     for (const int table : in_rows) {
       if (!place_whole(table) && !place_in_slices(table)) return {};
     }
@@ -41,6 +46,12 @@ class RowFilling {
   }
 
  private:
+  /// Devices that a table may lie on: those with the fewest have least choice.
+  [[nodiscard]] std::size_t choice(int table) const {
+    const std::span<const int> devices = pins_.devices_of(table);
+    return devices.empty() ? rooms_.size() : devices.size();
+  }
+
   [[nodiscard]] std::int64_t bytes(int table) const {
     return shard_bytes(task_.tables[table], task_.tables[table].embedding_dim, task_.optimizer);
   }
@@ -66,7 +77,7 @@ class RowFilling {
   bool place_whole(int table) {
     int best = -1;
     for (std::size_t d = 0; d < rooms_.size(); ++d) {
-      if (rooms_[d] < bytes(table)) continue;
+      if (rooms_[d] < bytes(table) || !pins_.permits(table, static_cast<int>(d))) continue;
       if (best < 0 || rooms_[d] < rooms_[best]) best = static_cast<int>(d);
     }
     if (best < 0) return false;
@@ -88,6 +99,7 @@ class RowFilling {
     const std::int64_t least = std::max<std::int64_t>(table.min_shard_rows, 1);
     std::vector<int> devices(rooms_.size());
     std::iota(devices.begin(), devices.end(), 0);
+    std::erase_if(devices, [&](int device) { return !pins_.permits(number, device); });
     std::stable_sort(devices.begin(), devices.end(),
                      [&](int a, int b) { return rooms_[a] > rooms_[b]; });
     std::int64_t first = 0;
@@ -106,6 +118,7 @@ class RowFilling {
   }
 
   const Task& task_;
+  TablePins pins_;
   std::vector<std::int64_t> rooms_;
   std::vector<Shard> shards_;
 };
