@@ -40,7 +40,7 @@ bool is_an_option(ShardingType type, const Task& task, const Table& table) {
   if (type == ShardingType::table_wise) return true;
   if (task.topology.world_size == 1) return false;
   if (is_of_one_host(type) && task.topology.local_world_size == 1) return false;
-  const Cuts allowed = allowed_cuts(task, table);
+  const Cuts& allowed = table.allow;  // the task's and its own, as of a simulator's
   if (type == ShardingType::data_parallel) return allowed.replicas;
   return (allowed.columns || !cuts_columns(type)) && (allowed.rows || !cuts_rows(type));
 }
