@@ -148,7 +148,7 @@ def _pieces_of(
     others = end - start - len(hot)
     rest = count - sum(hot.values())
     per_row = rest / others if others else 0.0
-    extra = 0.0 if others else rest / len(hot)  # they are counted too low, and nothing else is there
+    extra = 0.0 if others else rest / len(hot)  # counted too low: there is no other row
     pieces = []
     at = start
     for row, hits in hot.items():
