@@ -65,6 +65,7 @@ class RowAccessCounter:
     """Adds up the accesses of one table."""
 
     def __init__(self) -> None:
+        self._num_rows = 0  # up to the last that was seen
         self._of_ranges: Counts = np.zeros(0, dtype=np.int64)
         self._hot_rows: Counts = np.zeros(0, dtype=np.int64)
         self._hot_counts: Counts = np.zeros(0, dtype=np.int64)
@@ -73,6 +74,7 @@ class RowAccessCounter:
         """Different rows, rising, and how often each is looked up."""
         if rows.size == 0:
             return
+        self._num_rows = max(self._num_rows, int(rows[-1]) + 1)
         ranges = _ranges_of(rows)
         first, last = int(ranges[0]), int(ranges[-1])
         if last >= self._of_ranges.size:
@@ -89,7 +91,7 @@ class RowAccessCounter:
 
     def curve(self) -> list[tuple[int, float]]:
         """(rows, share of the accesses that hit the first so many rows), rising to (all rows up to
-        the last that was seen, or the end of its range, 1.0); none without accesses."""
+        the last that was seen, 1.0); none without accesses."""
         used = np.flatnonzero(self._of_ranges)
         total = int(self._of_ranges.sum())
         if total == 0:
@@ -97,7 +99,7 @@ class RowAccessCounter:
         hot = self._hot_counts >= _HOT_SHARE * total
         starts, ends, counts = _split(
             _starts_of(used),
-            _starts_of(used + 1),
+            np.minimum(_starts_of(used + 1), self._num_rows),
             self._of_ranges[used],
             self._hot_rows[hot],
             self._hot_counts[hot],
@@ -146,7 +148,7 @@ def _pieces_of(
     others = end - start - len(hot)
     rest = count - sum(hot.values())
     per_row = rest / others if others else 0.0
-    extra = 0.0 if others else rest / len(hot)  # they are counted too low, and nothing else is there
+    extra = 0.0 if others else rest / len(hot)  # counted too low: there is no other row
     pieces = []
     at = start
     for row, hits in hot.items():
