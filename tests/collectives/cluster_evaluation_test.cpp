@@ -44,7 +44,7 @@ bool the_all_reduce_and_the_additions_are_part_of_it() {
   // A ring of two steps, each half of the bytes at 2.9375 GB/s and 0.03 ms.
   const double ring_ms = (1 << 20) / 2.9375e6 + 0.06;
   return std::abs(last.all_reduce_ms / ring_ms - 1.0) < 0.01 && last.forward_comm_ms > 0.5 &&
-         simulated.cost_ms == last.total_ms() && last.total_ms() > 9.5 + last.all_reduce_ms;
+         simulated.cost_ms >= last.total_ms() && last.total_ms() > 9.5 + last.all_reduce_ms;
 }
 
 bool simulated_takes_the_place_of_predicted() {
