@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
+
 #include "neuroshard/core/error.h"
 
 namespace neuroshard {
@@ -35,6 +37,16 @@ bool iteration_has_the_predicted_computation() {
          critical_path(simulated.devices).last_to_enter == 1;
 }
 
+bool the_all_reduce_and_the_additions_are_part_of_it() {
+  const PlanIterations simulated =
+      simulate_plan(two_devices("a", 4096).task, predicted(), "ethernet-25g", {1 << 20, 0.5});
+  const DeviceIteration& last = simulated.devices[1];
+  // A ring of two steps, each half of the bytes at 2.9375 GB/s and 0.03 ms.
+  const double ring_ms = (1 << 20) / 2.9375e6 + 0.06;
+  return std::abs(last.all_reduce_ms / ring_ms - 1.0) < 0.01 && last.forward_comm_ms > 0.5 &&
+         simulated.cost_ms >= last.total_ms() && last.total_ms() > 9.5 + last.all_reduce_ms;
+}
+
 bool simulated_takes_the_place_of_predicted() {
   ComparisonEntry entry;
   entry.measured_ms = 1.0;
@@ -53,6 +65,11 @@ bool simulated_takes_the_place_of_predicted() {
 
 TEST(ClusterEvaluation, AnIterationHasThePredictedComputation) {
   EXPECT_EXIT(_exit(iteration_has_the_predicted_computation() ? 0 : 1), ExitedWithCode(0), "");
+}
+
+TEST(ClusterEvaluation, AnIterationHasTheAllReduceAndTheAdditions) {
+  EXPECT_EXIT(_exit(the_all_reduce_and_the_additions_are_part_of_it() ? 0 : 1), ExitedWithCode(0),
+              "");
 }
 
 TEST(ClusterEvaluation, SimulatedAllToAllsTakeThePlaceOfPredictedOnes) {

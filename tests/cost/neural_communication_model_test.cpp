@@ -245,7 +245,7 @@ TEST(CommunicationModelIo, AllReducesAndPartialSumsAreOfAClusterOrOfNone) {
   learned.all_reduce.pop_back();
   write_communication_model(*random_communication_network(4), info, path);
   EXPECT_THAT(input_error([&] { (void)communication_model_from(ModelFile(path), path); }),
-              HasSubstr("[1].all_reduce: expected 19 weights, got an array of 18 elements"));
+              HasSubstr("[1].all_reduce: expected 19 weights, got an array of 18"));
 }
 
 TEST(CommunicationModelIo, RefusesTheArchitectureThatWasNotMonotone) {

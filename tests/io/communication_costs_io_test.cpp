@@ -90,9 +90,9 @@ TEST(CommunicationCostsIo, AllReducesAndPartialSumsStandBesideAllToAlls) {
             "all-to-alls, got \"broadcast\"");
   EXPECT_EQ(refusal(R"({"kind": "all_reduce", "bytes": 0, "ms": [1, 1, 1, 1]})"),
             "c: line 2: bytes: expected an integer between 1 and 1152921504606846976, got 0");
-  EXPECT_EQ(refusal(R"({"kind": "all_reduce", "bytes": 4, "ms": [1]})"),
-            "c: line 2: ms: expected an array of one number for each of 4 devices, got an array of "
-            "1 element");
+  EXPECT_EQ(
+      refusal(R"({"kind": "all_reduce", "bytes": 4, "ms": [1]})"),
+      "c: line 2: ms: expected an array of one number for each of 4 devices, got an array of 1");
   EXPECT_EQ(refusal(R"({"kind": "all_reduce", "bytes": 4, "ms": [1, 1, 1, 1], "columns": []})"),
             "c: line 2: expected no fields but kind, bytes, ms, index, repetitions, interval, got "
             "\"columns\"");

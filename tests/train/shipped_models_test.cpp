@@ -64,6 +64,13 @@ TEST_P(ShippedModels, HaveTheHashOfTheirData) {
       << recorded << " in the model, " << hash_of(files) << " of its data";
 }
 
+TEST(ShippedModel, OfAllToAllsHasTheHashOfItsAllReduces) {
+  const TensorFile model = read_tensors(NEUROSHARD_SOURCE_DIR "/models/all-to-all.safetensors");
+  const std::vector<std::string> files = cost_files("communication/all-reduce");
+  ASSERT_FALSE(files.empty());
+  EXPECT_EQ(model.metadata.at("collectives_data_sha256"), hash_of(files));
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, ShippedModels,
                          testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
                                          ShippedModel{"cpu-epyc-2core", {"compute/cpu-epyc-2core"}},

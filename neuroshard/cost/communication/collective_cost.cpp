@@ -19,8 +19,10 @@ struct Level {
 
   /// Time of `bytes` of a message [ms].
   [[nodiscard]] double message_ms(double of) const { return of / (gb_per_s * 1e6); }
+  /// Of a number that is no power of two, those beyond one join before and hear of it after.
   [[nodiscard]] double doublings() const {
-    return static_cast<double>(std::bit_width(static_cast<unsigned>(members - 1)));
+    const auto count = static_cast<unsigned>(members);
+    return static_cast<double>(std::bit_width(count) - 1) + (std::has_single_bit(count) ? 0 : 2);
   }
   [[nodiscard]] double ring_steps() const { return 2.0 * (members - 1); }
 };
