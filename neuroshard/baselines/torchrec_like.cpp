@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "neuroshard/baselines/placement.h"
+#include "neuroshard/core/table_pins.h"
 
 namespace neuroshard {
 
@@ -188,7 +189,10 @@ PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator,
   const bool columns_alone = std::none_of(tables.begin(), tables.end(), [](const Table& table) {
     return table.allow.rows || table.allow.replicas;
   });
-  return columns_alone ? plan_columns(allowed) : plan_types(allowed);
+  // TorchRec's types know nothing of tables that name their devices or stay with another.
+  const TablePins pins(allowed.task());
+  const bool is_pinned = pins.restricts_devices() || !pins.groups().empty();
+  return columns_alone || is_pinned ? plan_columns(allowed) : plan_types(allowed);
 }
 
 PlanningResult TorchRecLikePlanner::plan_types(const Simulator& simulator) const {
