@@ -235,7 +235,7 @@ TEST(Cuts, TheValuesOfPlansAreChecked) {
   expect_refusal(folder, check, "--check needs processes, started by mpirun");
   const CommandResult small = run_program(under_mpirun(2, check + Arguments{"--arena", "1MiB"}));
   EXPECT_EQ(small.exit_code, 2);
-  EXPECT_THAT(small.err, HasSubstr("tables: expected at most 1.0 MiB, as each process has them "
+  EXPECT_THAT(small.err, HasSubstr("tables: expected at most 1.00 MiB, as each process has them "
                                    "whole to compare with"));
 }
 

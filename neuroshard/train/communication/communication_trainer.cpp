@@ -205,15 +205,15 @@ CommunicationTrainingResult train_communication_model(
     const CommunicationDataset& dataset, const CommunicationDataset& held_out,
     const CommunicationTrainingOptions& options,
     const std::function<void(const EpochStats&)>& on_epoch) {
+  // First, as it takes no time to find a mistake.
+  CollectiveFit collectives =
+      fit_collectives(dataset.collectives, held_out.collectives, options.seed);
+  require_known_clusters(collectives, dataset.info);
   const int samples = dataset.size() / 2;
   if (samples < kFewestSamples) {
     throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
                      fmt::format("{}", samples));
   }
-  // First, as it takes no time to find a mistake.
-  CollectiveFit collectives =
-      fit_collectives(dataset.collectives, held_out.collectives, options.seed);
-  require_known_clusters(collectives, dataset.info);
   CommunicationTrainingResult result = Trainer(dataset, options).run(held_out, on_epoch);
   add_to_model(collectives, result.info);
   result.collectives = std::move(collectives);
