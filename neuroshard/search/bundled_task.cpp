@@ -30,11 +30,13 @@ Table bundle_of(const Task& task, const TableGroup& group) {
     if (table.data_type == DataType::fp16) bundle.data_type = DataType::fp16;
     bundle.num_features += pooled_columns(table, table.embedding_dim);
     bytes = add_saturated(bytes, shard_bytes(table, table.embedding_dim, task.optimizer));
+    // Of all devices, where they are named: there may be more of them in another topology.
+    if (!table.devices.empty()) bundle.devices = table.devices;
   }
+  if (!group.devices.empty()) bundle.devices = group.devices;
   bundle.extra_bytes_per_shard =
       std::min(bytes, kTooManyBytes) - shard_bytes(bundle, bundle.embedding_dim, task.optimizer);
   bundle.allow = {false, false, false};
-  bundle.devices = group.devices;
   return bundle;
 }
 

@@ -47,13 +47,16 @@ PlannerOptions brief_options(const Cuts& cuts = {}) {
 }
 
 RC_GTEST_PROP(PinsProperty, EveryPlannersPlansKeepToThem, ()) {
-  const Task task = with_pins(conditioned_task());
+  Task task = *arbitrary_task(*rc::gen::element(0.9, 1.5, 3.0, 10.0));
+  if (*rc::gen::arbitrary<bool>()) task = with_conditions(std::move(task));
+  task = with_pins(std::move(task));
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const Cuts cuts{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(),
                   *rc::gen::arbitrary<bool>()};
   for (const auto& planner : make_planners()) {
     try {
       const PlanningResult result = planner->plan(simulator, brief_options(cuts));
+      RC_CLASSIFY(true, std::string(planner->name()));
       RC_ASSERT(violations(task, result.plan).empty());
       RC_ASSERT(result.predicted.cost_ms == simulator.cost(result.plan).cost_ms);
     } catch (const InfeasibleError& error) {
@@ -107,7 +110,7 @@ Task small_task() {
   const std::size_t most = *rc::gen::inRange<std::size_t>(2, 6);
   if (task.tables.size() > most) task.tables.resize(most);
   task.topology.memory_bytes =
-      testing_tasks::arbitrary_memory(task, *rc::gen::element(0.8, 1.0, 1.3));
+      testing_tasks::arbitrary_memory(task, *rc::gen::element(1.0, 1.5, 2.0, 3.0));
   return with_pins(std::move(task));
 }
 
@@ -118,6 +121,8 @@ RC_GTEST_PROP(PinsProperty, ASmallTasksPlanIsFoundIfThereIsOne, ()) {
   const Simulator simulator = make_simulator(task);
   const ExactFit exact = fit_exactly(simulator.task(), 100'000);
   const bool fits = whole_tables_fit(task);
+  RC_CLASSIFY(fits, "whole tables fit");
+  RC_CLASSIFY(exact.answer == FitAnswer::fits, "fits");
   if (fits) RC_ASSERT(exact.answer != FitAnswer::does_not_fit);
   if (whole) RC_ASSERT(fits == (exact.answer == FitAnswer::fits));
   if (exact.answer == FitAnswer::fits) {
@@ -202,14 +207,19 @@ TEST(Pins, ABundleOfMoreThanAnyDeviceIsCountedWithoutOverflow) {
 }
 
 TEST(Pins, ReplicasAreOfTablesThatMayLieEverywhere) {
-  Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("tiny", 4, 64),
-                             make_table("pinned", 4, 64)},
-                            4, std::int64_t{1} << 34);
+  std::vector<Table> tables;
+  for (int t = 0; t < 12; ++t) tables.push_back(make_table(std::to_string(t), 4, 64));
+  Task task = one_host_task(tables, 4, std::int64_t{1} << 34);
   task.batch_size = 16'384;
+  task.topology.local_world_size = 1;
   task.tables[2].devices = {1, 2};
-  const ShardingPlan plan = NeuroShardPlanner().plan(make_simulator(task), brief_options()).plan;
+  task.tables[7].same_device_as = "5";
+  const Simulator simulator(
+      task, testing_tasks::analytic_compute(),
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("ethernet-25g")));
+  const ShardingPlan plan = NeuroShardPlanner().plan(simulator, brief_options()).plan;
   EXPECT_THAT(violations(task, plan), IsEmpty());
-  EXPECT_THAT(plan.replicated_tables, ElementsAre(1));
+  EXPECT_THAT(plan.replicated_tables, ElementsAre(0, 1, 3, 4, 6, 8, 9, 10, 11));
 }
 
 TEST(Pins, SlicesKeepThem) {
