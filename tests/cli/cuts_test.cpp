@@ -37,12 +37,12 @@ TEST(Cuts, PlansOfRowsAndCopiesAreCheckedPricedMadeAgainAndMeasured) {
                           [](const Shard& shard) { return !shard.has_all_rows(); }));
   EXPECT_EQ(*document.search.find("options")->find("cuts"),
             Json(Json::Array{"columns", "rows", "replicas"}));
-  EXPECT_EQ(document.search.find("lower_bound_ms"), nullptr);
+  EXPECT_NE(document.search.find("lower_bound_ms"), nullptr);
   EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
 
   const std::string priced = expect_success({"price", path});
   EXPECT_THAT(priced, HasSubstr("100000 rows x 32 columns = "));
-  EXPECT_THAT(priced, Not(HasSubstr("lower bound")));
+  EXPECT_THAT(priced, HasSubstr("lower bound: "));
   const std::string again = folder.file("again.json");
   (void)expect_success({"plan", "--like", path, "-o", again});
   EXPECT_EQ(read_plan(again).plan.shards, document.plan.shards);
@@ -72,7 +72,7 @@ TEST(Cuts, SlicesAreOfEqualSharesOfTheAccesses) {
       if (shard.table == 0 && shard.row_offset == 0) first_rows = shard.num_rows;
     }
     EXPECT_GT(first_rows, 0) << fields;
-    EXPECT_LT(first_rows, 10'000) << fields;
+    EXPECT_LE(first_rows, 10'000) << fields;  // half of the accesses or three quarters
     EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
     const std::string again = folder.file("again.json");
     (void)expect_success({"plan", "--like", path, "-o", again});
