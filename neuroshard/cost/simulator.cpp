@@ -10,6 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {

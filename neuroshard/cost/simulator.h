@@ -15,6 +15,8 @@
 
 namespace neuroshard {
 
+class LazyAccessByRow;
+
 /// Range of the predictions of the computation model's members for one device [ms].
 struct MemberRange {
   double least_ms = 0.0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <string>
@@ -56,35 +57,44 @@ SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int
     : slices_(with_choices(slices_of(plan), simulator, num_choices, slicings_)),
       replicated_tables_(plan.replicated_tables),
       simulator_(simulator_of(simulator, plan, slices_)) {
-  std::map<std::tuple<int, std::int64_t, std::int64_t>, int> numbers;
-  for (std::size_t s = 0; s < slices_.size(); ++s) {
+  // The slice of the plan with these rows that begins last, not after the columns.
+  std::map<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>, int> numbers;
+  for (std::size_t s = 0; s < slices_.size() && slices_[s].way_size == 0; ++s) {
     const Slice& slice = slices_[s];
-    // The plan's come first; another way's may be the same rows.
-    numbers.try_emplace({slice.table, slice.row_offset, slice.num_rows}, static_cast<int>(s));
+    numbers[{slice.table, slice.row_offset, slice.num_rows, slice.column_offset}] =
+        static_cast<int>(s);
   }
   for (const Shard& shard : plan.shards) {
-    const int number = numbers.at({shard.table, shard.row_offset, shard.num_rows});
-    std::int64_t offset = 0;
-    for (const Columns& columns : slices_[number].columns) {
-      if (columns.offset < shard.column_offset) offset += columns.count;
-    }
-    plan_.shards.push_back({number, offset, shard.num_columns, shard.device});
+    const auto after =
+        numbers.upper_bound({shard.table, shard.row_offset, shard.num_rows, shard.column_offset});
+    const int number = std::prev(after)->second;
+    plan_.shards.push_back({number, shard.column_offset - slices_[number].column_offset,
+                            shard.num_columns, shard.device});
   }
   sort_shards(plan_);
 }
 
 std::vector<SlicedTask::Slice> SlicedTask::slices_of(const ShardingPlan& plan) {
-  std::map<std::tuple<int, std::int64_t, std::int64_t>, std::vector<Columns>> columns;
+  std::vector<Slice> parts;
   for (const Shard& shard : plan.shards) {
-    columns[{shard.table, shard.row_offset, shard.num_rows}].push_back(
-        {shard.column_offset, shard.num_columns});
+    parts.push_back(
+        {shard.table, shard.row_offset, shard.num_rows, shard.column_offset, shard.num_columns, 0});
   }
+  std::sort(parts.begin(), parts.end(), [](const Slice& a, const Slice& b) {
+    return std::tie(a.table, a.row_offset, a.num_rows, a.column_offset) <
+           std::tie(b.table, b.row_offset, b.num_rows, b.column_offset);
+  });
   std::vector<Slice> slices;
-  for (auto& [key, of_slice] : columns) {
-    const auto [table, row_offset, num_rows] = key;
-    std::sort(of_slice.begin(), of_slice.end(),
-              [](const Columns& a, const Columns& b) { return a.offset < b.offset; });
-    slices.push_back({table, row_offset, num_rows, std::move(of_slice), 0});
+  for (const Slice& part : parts) {
+    Slice* last = slices.empty() ? nullptr : &slices.back();
+    const bool continues = last != nullptr && last->table == part.table &&
+                           last->row_offset == part.row_offset && last->num_rows == part.num_rows &&
+                           last->column_offset + last->num_columns == part.column_offset;
+    if (continues) {
+      last->num_columns += part.num_columns;
+    } else {
+      slices.push_back(part);
+    }
   }
   return slices;
 }
@@ -108,11 +118,11 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
       std::vector<Slice> cut;
       for (int i = 0, next = joined; i < num_slices; i = next++) {
         const std::int64_t rows = num_slices == 1 ? 0 : ends[next] - ends[i];
-        cut.push_back({t, ends[i], rows, {{0, table.embedding_dim}}, 0});
+        cut.push_back({t, ends[i], rows, 0, table.embedding_dim, 0});
       }
       const bool is_planned = std::equal(
           cut.begin(), cut.end(), planned[t].begin(), planned[t].end(),
-          [&](const Slice& slice, int number) { return slice.has_rows_of(slices[number]); });
+          [&](const Slice& slice, int number) { return slice.is_same_part(slices[number]); });
       if (is_planned) continue;
       for (Slice& slice : cut) slice.way_size = static_cast<int>(cut.size());
       Slicing way(cut.size());
@@ -129,22 +139,17 @@ double SlicedTask::partial_bytes_per_column(const Simulator& original,
                                             const std::vector<Slice>& slices, const Slice& slice) {
   if (slice.way_size > 0) return original.partial_bytes_per_column(slice.way_size);
   if (slice.num_rows == 0) return 0.0;
-  std::int64_t num_columns = 0;
+  const std::int64_t end = slice.column_offset + slice.num_columns;
   double bytes = 0.0;
-  for (const Columns& columns : slice.columns) {
-    // Where the slices change, from one multiple of the granularity to the next, there are as many.
-    for (std::int64_t at = columns.offset; at < columns.offset + columns.count;
-         at += kColumnGranularity) {
-      const auto parts = std::count_if(slices.begin(), slices.end(), [&](const Slice& other) {
-        return other.table == slice.table && other.way_size == 0 && other.has_column(at);
-      });
-      const std::int64_t width = std::min(kColumnGranularity, columns.offset + columns.count - at);
-      bytes += static_cast<double>(width) *
-               original.partial_bytes_per_column(static_cast<double>(parts));
-      num_columns += width;
-    }
+  // From one multiple of the granularity to the next there are as many slices.
+  for (std::int64_t at = slice.column_offset; at < end; at += kColumnGranularity) {
+    const auto parts = std::count_if(slices.begin(), slices.end(), [&](const Slice& other) {
+      return other.table == slice.table && other.way_size == 0 && other.has_column(at);
+    });
+    bytes += static_cast<double>(std::min(kColumnGranularity, end - at)) *
+             original.partial_bytes_per_column(static_cast<double>(parts));
   }
-  return bytes / static_cast<double>(num_columns);
+  return bytes / static_cast<double>(slice.num_columns);
 }
 
 Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan& plan,
@@ -164,8 +169,7 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
     new_names[task.tables[slice.table].name] = table.name;
     if (slice.num_rows > 0) table.num_embeddings = slice.num_rows;
-    table.embedding_dim = 0;
-    for (const Columns& columns : slice.columns) table.embedding_dim += columns.count;
+    table.embedding_dim = slice.num_columns;
     // The statistics of the original say how a slice's rows are used.
     if (slice.num_rows > 0) {
       table.reuse_histogram.reset();
@@ -192,27 +196,9 @@ ShardingPlan SlicedTask::original(const ShardingPlan& plan) const {
   result.replicated_tables = replicated_tables_;
   for (const Shard& shard : plan.shards) {
     const Slice& slice = slices_[shard.table];
-    std::int64_t begin = 0;  // of the slice's columns
-    for (const Columns& columns : slice.columns) {
-      const std::int64_t first = std::max(shard.column_offset, begin);
-      const std::int64_t end =
-          std::min(shard.column_offset + shard.num_columns, begin + columns.count);
-      if (first < end) {
-        const std::int64_t offset = columns.offset + first - begin;
-        Shard* last = result.shards.empty() ? nullptr : &result.shards.back();
-        // Columns of the slice that are neighbours in the table too.
-        const bool continues = last != nullptr && first > shard.column_offset &&
-                               last->column_offset + last->num_columns == offset;
-        if (continues) {
-          last->num_columns += end - first;
-        } else {
-          result.shards.push_back({slice.table, offset, end - first, shard.device,
-                                   slice.row_offset + shard.row_offset,
-                                   shard.has_all_rows() ? slice.num_rows : shard.num_rows});
-        }
-      }
-      begin += columns.count;
-    }
+    result.shards.push_back({slice.table, slice.column_offset + shard.column_offset,
+                             shard.num_columns, shard.device, slice.row_offset + shard.row_offset,
+                             shard.has_all_rows() ? slice.num_rows : shard.num_rows});
   }
   sort_shards(result);
   return result;

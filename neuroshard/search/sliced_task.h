@@ -2,7 +2,6 @@
 // own, without those that are on every device, and other ways of cutting rows.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -35,24 +34,22 @@ class SlicedTask {
   [[nodiscard]] ShardingPlan original(const ShardingPlan& plan) const;
 
  private:
-  struct Columns {
-    std::int64_t offset = 0;
-    std::int64_t count = 0;
-  };
+  /// Rows of a table and columns that are neighbours: those of a piece must be, or it would be two
+  /// in the original, which cost and need more.
   struct Slice {
     int table = 0;  ///< of the original task
     std::int64_t row_offset = 0;
-    std::int64_t num_rows = 0;       ///< 0: all
-    std::vector<Columns> columns{};  ///< those that the plan has of these rows, rising
+    std::int64_t num_rows = 0;  ///< 0: all
+    std::int64_t column_offset = 0;
+    std::int64_t num_columns = 0;
     int way_size = 0;  ///< slices of its way of cutting rows, each of all columns; 0: the plan's
 
     [[nodiscard]] bool has_column(std::int64_t column) const {
-      return std::any_of(columns.begin(), columns.end(), [&](const Columns& range) {
-        return column >= range.offset && column < range.offset + range.count;
-      });
+      return column >= column_offset && column < column_offset + num_columns;
     }
-    [[nodiscard]] bool has_rows_of(const Slice& other) const {
-      return table == other.table && row_offset == other.row_offset && num_rows == other.num_rows;
+    [[nodiscard]] bool is_same_part(const Slice& other) const {
+      return table == other.table && row_offset == other.row_offset && num_rows == other.num_rows &&
+             column_offset == other.column_offset && num_columns == other.num_columns;
     }
   };
 

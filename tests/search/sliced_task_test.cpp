@@ -40,19 +40,21 @@ TEST(SlicedTask, SlicesAreTablesOfTheColumnsThatThePlanHasOfTheirRows) {
   ASSERT_THAT(violations(simulator.task(), plan), IsEmpty());
   const SlicedTask sliced(simulator, plan);
   const Task& task = sliced.simulator().task();
-  ASSERT_EQ(task.tables.size(), 3u);  // all rows, and the two slices
+  // All rows, and the two slices on either side of these columns.
+  ASSERT_EQ(task.tables.size(), 5u);
   EXPECT_EQ(task.tables[0].num_embeddings, 100);
   EXPECT_EQ(task.tables[0].embedding_dim, 16);
   EXPECT_TRUE(task.tables[0].allow.rows);
   EXPECT_EQ(task.tables[1].num_embeddings, 40);
-  EXPECT_EQ(task.tables[1].embedding_dim, 16);
+  EXPECT_EQ(task.tables[1].embedding_dim, 8);
   EXPECT_FALSE(task.tables[1].allow.rows);
-  EXPECT_EQ(task.tables[2].num_embeddings, 60);
+  EXPECT_EQ(task.tables[2].num_embeddings, 40);
+  EXPECT_EQ(task.tables[3].num_embeddings, 60);
   EXPECT_EQ(task.topology.memory_bytes[0], (1 << 20) - 50 * 16 * 4);
   EXPECT_THAT(violations(task, sliced.plan()), IsEmpty());
   EXPECT_THAT(sliced.plan().shards,
               ElementsAre(Shard{0, 0, 12, 0}, Shard{0, 12, 4, 1}, Shard{1, 0, 8, 0},
-                          Shard{1, 8, 8, 1}, Shard{2, 0, 8, 1}, Shard{2, 8, 8, 0}));
+                          Shard{2, 0, 8, 1}, Shard{3, 0, 8, 1}, Shard{4, 0, 8, 0}));
   sort_shards(plan);
   EXPECT_EQ(sliced.original(sliced.plan()).shards, plan.shards);
 }
@@ -60,11 +62,16 @@ TEST(SlicedTask, SlicesAreTablesOfTheColumnsThatThePlanHasOfTheirRows) {
 TEST(SlicedTask, OtherPlansOfTheSlicesAreValidToo) {
   const Simulator simulator = make_simulator(two_tables());
   const SlicedTask sliced(simulator, sliced_plan());
-  // The first slice's columns, 0 to 7 and 24 to 31 of the table, on one device; those of all rows
-  // cut in rows once more.
-  const ShardingPlan other{
-      {{1, 0, 16, 0}, {2, 0, 4, 1}, {2, 4, 12, 0}, {0, 0, 16, 0, 0, 50}, {0, 0, 16, 1, 50, 50}},
-      {}};
+  // The first slice's columns, 0 to 7 and 24 to 31 of the table, on one device: two pieces. Those
+  // of all rows cut in rows once more.
+  const ShardingPlan other{{{1, 0, 8, 0},
+                            {2, 0, 8, 0},
+                            {3, 0, 4, 1},
+                            {3, 4, 4, 0},
+                            {4, 0, 8, 0},
+                            {0, 0, 16, 0, 0, 50},
+                            {0, 0, 16, 1, 50, 50}},
+                           {}};
   EXPECT_THAT(violations(sliced.simulator().task(), other), IsEmpty());
   const ShardingPlan original = sliced.original(other);
   EXPECT_THAT(violations(simulator.task(), original), IsEmpty());
@@ -118,6 +125,9 @@ RC_GTEST_PROP(SlicedTaskProperty, ThereAndBackWithTheSameCost, ()) {
   const ShardingPlan back = sliced.original(sliced.plan());
   RC_ASSERT(back.shards == plan.shards);
   RC_ASSERT(back.replicated_tables == plan.replicated_tables);
+  // Such that a plan that fits there fits here.
+  RC_ASSERT(device_memory(sliced.simulator().task(), sliced.plan()) ==
+            device_memory(simulator.task(), {plan.shards, {}}));
   const PlanCost here = simulator.cost(plan);
   const PlanCost there = sliced.simulator().cost(sliced.plan());
   for (std::size_t d = 0; d < here.devices.size(); ++d) {

@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/piece.h"
 #include "neuroshard/cost/compute/head_kernel.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/reuse/row_slice.h"
 

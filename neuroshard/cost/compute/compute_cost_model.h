@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "neuroshard/core/task.h"
-#include "neuroshard/workload/reuse/access_by_row.h"
 
 namespace neuroshard {
+
+struct RangeAccess;
 
 /// The grid on which contributions lie unless a task's costs are astronomic: multiples of 2^-24
 /// below 2^28 in sum are exact in a double.
