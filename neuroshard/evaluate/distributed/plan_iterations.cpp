@@ -151,6 +151,7 @@ class ReceivedSums {
       sums_.push_back(std::move(sums));
       next += output.num_columns;
     }
+    sums_ = joined(std::move(sums_));
   }
 
   void add_up(ThreadPool& pool) { add_partial_sums(sums_, samples_, pool); }
