@@ -17,11 +17,13 @@
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/evaluate/comparison_io.h"
+#include "neuroshard/evaluate/comparison_models.h"
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_files.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/report/comparison_report.h"
@@ -50,12 +52,23 @@ void refuse_outputs_that_are_inputs(const CompareOptions& options,
   refuse_output_that_is_input(options.output, {options.journal});
 }
 
+/// A journal is of the models too: the first task's, and by their tasks those that are others.
+void identify_models(const std::vector<CostModels>& models, std::vector<NamedTask>& tasks) {
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const CostModels& own = models[t];
+    if (own.communication->name() == models.front().communication->name()) continue;
+    tasks[t].identity.set("communication_model", to_json(ModelReference{own.communication->name(),
+                                                                        own.communication_sha256}));
+  }
+}
+
 void run(CompareOptions& options) {
   const std::vector<std::string> task_files = find_task_files(options.tasks);
   refuse_outputs_that_are_inputs(options, task_files);
   if (!options.output.empty()) require_writable(options.output);
-  const std::vector<NamedTask> tasks = read_named_tasks(task_files);
-  const CostModels models = load_cost_models(options.run.models, tasks.front().task.topology);
+  std::vector<NamedTask> tasks = read_named_tasks(task_files);
+  const std::vector<CostModels> models = models_of_tasks(tasks, options.run.models);
+  identify_models(models, tasks);
   const std::string& platform = options.setting.platform;
   if (!platform.empty()) {
     if (!options.run.measure) throw InputError("--platform needs --measure");
@@ -67,23 +80,23 @@ void run(CompareOptions& options) {
   {
     ProgressLine line;
     entries = comparison.compare(
-        tasks, {&models, 1}, options.journal,
+        tasks, models, options.journal,
         [&](const ComparisonProgress& progress) { line.show(progress_text(progress)); });
   }
   if (!platform.empty()) simulate_communication(tasks, platform, entries);
-  options.setting.warnings = comparison_warnings(tasks, {&models, 1});
+  options.setting.warnings = comparison_warnings(tasks, models);
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.setting.reference);
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));
   if (!options.output.empty()) write_file(options.output, document);
   if (run_options.measuring) {
+    const ComputeCostModel& compute = *models.front().compute;
     warn_of_measurement_difference(
-        *models.compute,
-        measurement_difference(*models.compute, run_options.measuring->description));
+        compute, measurement_difference(compute, run_options.measuring->description));
   }
   print_warnings(options.setting.warnings);
   ComparisonSetting setting = options.setting;
-  setting.communication = described(*models.communication);
+  setting.communication = communication_models_text(models);
   fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
 }
 

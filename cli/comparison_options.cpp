@@ -12,7 +12,8 @@ namespace neuroshard::cli {
 void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
   command
       .add_option("--algorithms", options.algorithms,
-                  "Names; all; or ablation: the search without one of its parts at a time")
+                  "Names; NAME:CUTS with other cuts than --cuts, such as neuroshard:columns+rows; "
+                  "all; or ablation: the search without one of its parts at a time")
       ->delimiter(',')
       ->capture_default_str();
   command.add_option("--model", options.models,

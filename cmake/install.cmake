@@ -13,6 +13,7 @@ set(NEUROSHARD_PUBLIC_HEADERS
   neuroshard.h
   baselines/planner_catalog.h
   core/error.h
+  core/interconnect.h
   core/piece.h
   core/sharding_plan.h
   core/table.h

@@ -31,12 +31,12 @@ PlanningResult GreedyBaseline::plan(const Simulator& simulator, const PlannerOpt
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return quantities[a] > quantities[b]; });
 
-  LeastLoadedDevices devices(task.topology.memory_bytes);
+  LeastLoadedDevices devices(task);
   ShardingPlan plan;
   for (const int table : order) {
-    const int device = devices.place(table_bytes(task, table), quantities[table]);
+    const int device = devices.place(table, table_bytes(task, table), quantities[table]);
     if (device < 0) {
-      throw no_room(name_, task, table, task.tables[table].embedding_dim, devices.most_room());
+      throw no_room(name_, task, table, task.tables[table].embedding_dim, devices.most_room(table));
     }
     plan.shards.push_back(whole_table(task, table, device));
   }

@@ -17,6 +17,9 @@ class GreedyBaseline : public Planner {
   GreedyBaseline(std::string name, Quantity quantity);
 
   [[nodiscard]] std::string_view name() const override { return name_; }
+  [[nodiscard]] Cuts cuts(const PlannerOptions& /*options*/) const override {
+    return {.columns = false, .rows = false, .replicas = false};
+  }
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
 

@@ -4,33 +4,73 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
-LeastLoadedDevices::LeastLoadedDevices(std::vector<std::int64_t> memory_bytes)
-    : rooms_(std::move(memory_bytes)) {
-  for (std::size_t d = 0; d < rooms_.size(); ++d) {
-    by_load_.emplace_hint(by_load_.end(), 0.0, static_cast<int>(d));
-  }
+namespace {
+
+/// Of the tables that a table stays with, itself among them, or of itself.
+std::int64_t group_bytes(const Task& task, const TablePins& pins, int table) {
+  const TableGroup* group = pins.group_of(table);
+  if (group == nullptr) return table_bytes(task, table);
+  std::int64_t bytes = 0;
+  for (const int member : group->tables) bytes = add_saturated(bytes, table_bytes(task, member));
+  return bytes;
 }
 
-int LeastLoadedDevices::place(std::int64_t bytes, double load) {
-  const auto found = std::find_if(by_load_.begin(), by_load_.end(),
-                                  [&](const auto& entry) { return rooms_[entry.second] >= bytes; });
+}  // namespace
+
+DeviceRooms::DeviceRooms(const Task& task)
+    : task_(task), pins_(task), rooms_(task.topology.memory_bytes) {
+  if (!pins_.groups().empty()) placed_on_.resize(task.tables.size(), -1);
+}
+
+std::int64_t DeviceRooms::bytes_to_take(int table, std::int64_t bytes) const {
+  const TableGroup* group = pins_.group_of(table);
+  if (group == nullptr) return bytes;
+  return placed_on_[group->tables.front()] < 0 ? group_bytes(task_, pins_, table) : 0;
+}
+
+bool DeviceRooms::has_room(int table, std::int64_t bytes, int device) const {
+  const TableGroup* group = pins_.group_of(table);
+  const int chosen = group == nullptr ? -1 : placed_on_[group->tables.front()];
+  if (chosen >= 0) return device == chosen;
+  return pins_.permits(table, device) && rooms_[device] >= bytes_to_take(table, bytes);
+}
+
+void DeviceRooms::take(int table, std::int64_t bytes, int device) {
+  rooms_[device] -= bytes_to_take(table, bytes);
+  if (const TableGroup* group = pins_.group_of(table)) placed_on_[group->tables.front()] = device;
+}
+
+std::int64_t DeviceRooms::most_room(int table) const {
+  std::int64_t most = 0;
+  for (int device = 0; device < num_devices(); ++device) {
+    if (pins_.permits(table, device)) most = std::max(most, rooms_[device]);
+  }
+  return most;
+}
+
+LeastLoadedDevices::LeastLoadedDevices(const Task& task) : rooms_(task) {
+  for (int d = 0; d < rooms_.num_devices(); ++d) by_load_.emplace_hint(by_load_.end(), 0.0, d);
+}
+
+int LeastLoadedDevices::place(int table, std::int64_t bytes, double load) {
+  const auto found = std::find_if(by_load_.begin(), by_load_.end(), [&](const auto& entry) {
+    return rooms_.has_room(table, bytes, entry.second);
+  });
   if (found == by_load_.end()) return -1;
   auto node = by_load_.extract(found);
   const int device = node.value().second;
-  rooms_[device] -= bytes;
+  rooms_.take(table, bytes, device);
   node.value().first += load;
   by_load_.insert(std::move(node));
   return device;
-}
-
-std::int64_t LeastLoadedDevices::most_room() const {
-  return *std::max_element(rooms_.begin(), rooms_.end());
 }
 
 double LeastLoadedDevices::largest_load() const { return by_load_.rbegin()->first; }
@@ -46,12 +86,21 @@ Shard whole_table(const Task& task, int table, int device) {
 InfeasibleError no_room(std::string_view planner, const Task& task, int table,
                         std::int64_t num_columns, std::int64_t most_room) {
   const Table& of = task.tables[table];
-  const std::int64_t bytes = shard_bytes(of, num_columns, task.optimizer);
+  const TablePins pins(task);
+  const TableGroup* group = pins.group_of(table);
+  const std::int64_t bytes = group != nullptr ? group_bytes(task, pins, table)
+                                              : shard_bytes(of, num_columns, task.optimizer);
+  const char* others = group != nullptr ? " and all that stay with it" : "";
+  std::string devices;
+  if (const auto permitted = pins.devices_of(table); !permitted.empty()) {
+    devices = fmt::format(" on {}, where alone it may lie,", devices_text(permitted));
+  }
   const bool whole = num_columns == of.embedding_dim;
-  return InfeasibleError(fmt::format(
-      "{}: no device has room for {} table \"{}\" of {}; the most room left is {}", planner,
-      whole ? "the whole" : fmt::format("{} columns of", num_columns), of.name,
-      format_bytes(static_cast<double>(bytes)), format_bytes(static_cast<double>(most_room))));
+  return InfeasibleError(
+      fmt::format("{}: no device has room for {} table \"{}\"{} of {}; the most room left{} is {}",
+                  planner, whole ? "the whole" : fmt::format("{} columns of", num_columns), of.name,
+                  others, format_bytes(static_cast<double>(bytes)), devices,
+                  format_bytes(static_cast<double>(most_room))));
 }
 
 PlanningResult priced(const Simulator& simulator, ShardingPlan plan,

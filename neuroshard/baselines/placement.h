@@ -10,24 +10,52 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/planner.h"
 
 namespace neuroshard {
 
+/// The memory that is left on each device, and which tables may go where: of tables that stay
+/// together, the first that is placed takes the memory of all, and the others follow it.
+class DeviceRooms {
+ public:
+  /// Keeps a reference to the task.
+  explicit DeviceRooms(const Task& task);
+
+  [[nodiscard]] int num_devices() const { return static_cast<int>(rooms_.size()); }
+  /// Whether a piece of `bytes` bytes of the table may go to the device, which has room for it.
+  [[nodiscard]] bool has_room(int table, std::int64_t bytes, int device) const;
+  void take(int table, std::int64_t bytes, int device);
+  /// Of a device on which the table may lie.
+  [[nodiscard]] std::int64_t most_room(int table) const;
+
+ private:
+  /// Bytes that a piece of the table takes: 0 if its group has taken them.
+  [[nodiscard]] std::int64_t bytes_to_take(int table, std::int64_t bytes) const;
+
+  const Task& task_;
+  TablePins pins_;
+  std::vector<std::int64_t> rooms_;
+  std::vector<int> placed_on_;  ///< by table, of those that stay with others; -1: not yet
+};
+
 /// Devices ordered by a load that the caller adds up, each with the memory that is left on it.
 class LeastLoadedDevices {
  public:
-  explicit LeastLoadedDevices(std::vector<std::int64_t> memory_bytes);
+  /// Keeps a reference to the task.
+  explicit LeastLoadedDevices(const Task& task);
 
-  /// Takes the device of lowest load (the lowest index among equals) that has room for `bytes`,
-  /// adds `load` to it, and returns its index; -1 if no device has room.
-  int place(std::int64_t bytes, double load);
+  /// Takes the device of lowest load (the lowest index among equals) that has room for `bytes` of
+  /// the table and on which it may lie, adds `load` to it, and returns its index; -1 if there is
+  /// none.
+  int place(int table, std::int64_t bytes, double load);
 
-  [[nodiscard]] std::int64_t most_room() const;
+  /// Of a device on which the table may lie.
+  [[nodiscard]] std::int64_t most_room(int table) const { return rooms_.most_room(table); }
   [[nodiscard]] double largest_load() const;
 
  private:
-  std::vector<std::int64_t> rooms_;
+  DeviceRooms rooms_;
   std::set<std::pair<double, int>> by_load_;
 };
 
@@ -37,7 +65,8 @@ class LeastLoadedDevices {
 /// The whole table on one device.
 [[nodiscard]] Shard whole_table(const Task& task, int table, int device);
 
-/// "<planner>: no device has room for ... of table ..., which need ...; the most room left is ...".
+/// "<planner>: no device has room for ... of table ..., which need ...; the most room left is ...",
+/// with the devices on which the table may lie and the tables that it stays with, if it is pinned.
 [[nodiscard]] InfeasibleError no_room(std::string_view planner, const Task& task, int table,
                                       std::int64_t num_columns, std::int64_t most_room);
 

@@ -13,15 +13,13 @@ namespace neuroshard {
 
 namespace {
 
-/// A device drawn from those with room for `bytes`; -1 if there is none.
-int draw_device(const std::vector<std::int64_t>& rooms, std::int64_t bytes, Random& random) {
-  const auto count =
-      std::count_if(rooms.begin(), rooms.end(), [&](std::int64_t room) { return room >= bytes; });
-  if (count == 0) return -1;
-  std::uint64_t skip = random.below(count);
-  for (std::size_t d = 0;; ++d) {
-    if (rooms[d] >= bytes && skip-- == 0) return static_cast<int>(d);
+/// A device drawn from those with room for the table; -1 if there is none.
+int draw_device(const DeviceRooms& rooms, int table, std::int64_t bytes, Random& random) {
+  std::vector<int> devices;
+  for (int d = 0; d < rooms.num_devices(); ++d) {
+    if (rooms.has_room(table, bytes, d)) devices.push_back(d);
   }
+  return devices.empty() ? -1 : devices[random.below(devices.size())];
 }
 
 struct Draw {
@@ -31,17 +29,17 @@ struct Draw {
 };
 
 Draw draw_plan(const Task& task, const std::vector<int>& order, Random& random) {
-  std::vector<std::int64_t> rooms = task.topology.memory_bytes;
+  DeviceRooms rooms(task);
   Draw draw;
   for (const int table : order) {
     const std::int64_t bytes = table_bytes(task, table);
-    const int device = draw_device(rooms, bytes, random);
+    const int device = draw_device(rooms, table, bytes, random);
     if (device < 0) {
       draw.table_without_room = table;
-      draw.most_room = *std::max_element(rooms.begin(), rooms.end());
+      draw.most_room = rooms.most_room(table);
       return draw;
     }
-    rooms[device] -= bytes;
+    rooms.take(table, bytes, device);
     draw.plan.shards.push_back(whole_table(task, table, device));
   }
   return draw;

@@ -13,6 +13,9 @@ class RandomBaseline : public Planner {
   explicit RandomBaseline(int max_tries = 100) : max_tries_(max_tries) {}
 
   [[nodiscard]] std::string_view name() const override { return "random"; }
+  [[nodiscard]] Cuts cuts(const PlannerOptions& /*options*/) const override {
+    return {.columns = false, .rows = false, .replicas = false};
+  }
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "neuroshard/baselines/placement.h"
+#include "neuroshard/core/table_pins.h"
 
 namespace neuroshard {
 
@@ -158,14 +159,14 @@ Partition partition(const Task& task, const std::vector<std::vector<Option>>& op
     return a.first->rating_ms > b.first->rating_ms;
   });
 
-  LeastLoadedDevices devices(task.topology.memory_bytes);
+  LeastLoadedDevices devices(task);
   Partition result;
   for (const auto& [shard, table] : shards) {
-    const int device = devices.place(shard->bytes, shard->rating_ms);
+    const int device = devices.place(table, shard->bytes, shard->rating_ms);
     if (device < 0) {
       result.table_without_room = table;
       result.columns_without_room = shard->num_columns;
-      result.most_room = devices.most_room();
+      result.most_room = devices.most_room(table);
       return result;
     }
     result.plan.shards.push_back({table, shard->column_offset, shard->num_columns, device});
@@ -181,7 +182,30 @@ TorchRecLikePlanner::TorchRecLikePlanner(const TorchRecLikeOptions& options)
       hardware_(find_compute_hardware(options.hardware)),
       interconnect_(find_interconnect(options.interconnect)) {}
 
-PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator, const PlannerOptions&) const {
+PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator,
+                                         const PlannerOptions& options) const {
+  const Simulator allowed = simulator.with_cuts(options.cuts);
+  const std::vector<Table>& tables = allowed.task().tables;
+  const bool columns_alone = std::none_of(tables.begin(), tables.end(), [](const Table& table) {
+    return table.allow.rows || table.allow.replicas;
+  });
+  // TorchRec's types know nothing of tables that name their devices or stay with another.
+  const TablePins pins(allowed.task());
+  const bool is_pinned = pins.restricts_devices() || !pins.groups().empty();
+  return columns_alone || is_pinned ? plan_columns(allowed) : plan_types(allowed);
+}
+
+PlanningResult TorchRecLikePlanner::plan_types(const Simulator& simulator) const {
+  const auto start = std::chrono::steady_clock::now();
+  torchrec::ShardingTypesOptions options;
+  options.min_partition = options_.min_shard_columns;
+  torchrec::ShardingTypesPlan found = torchrec::plan_sharding_types(simulator, options);
+  PlanningResult result = priced(simulator, std::move(found.plan), start);
+  result.stats.states_expanded = found.num_proposals;
+  return result;
+}
+
+PlanningResult TorchRecLikePlanner::plan_columns(const Simulator& simulator) const {
   const auto start = std::chrono::steady_clock::now();
   const Task& task = simulator.task();
   const Rating rating(task, hardware_, interconnect_);

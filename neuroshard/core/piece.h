@@ -11,12 +11,16 @@
 namespace neuroshard {
 
 /// Columns of one table, wherever in the table they begin: that changes neither cost nor memory. A
-/// slice of rows has that share of the table's rows (at least one, rounded) and of its lookups.
+/// slice of rows has that share of the table's rows (at least one, rounded) and of its lookups,
+/// unless the rows are told: then it has the lookups that these rows have.
 struct Piece {
   int table = 0;  ///< index into the tables at hand: a task's, a file's, a set's
   std::int64_t num_columns = 0;
-  double row_share =
-      1.0;  ///< above 0, at most 1; below 1 only in measured sets, plans have no rows
+  double row_share = 1.0;  ///< above 0, at most 1
+  /// Of a slice of a table with a row order (`has_row_order`): its first row and its rows. 0 rows:
+  /// any, or all.
+  std::int64_t row_offset = 0;
+  std::int64_t num_rows = 0;
 
   /// By table, then by columns, then by rows. (To clang-tidy 14 the 0 of a defaulted <=> is a
   /// pointer.)

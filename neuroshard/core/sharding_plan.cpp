@@ -12,15 +12,24 @@
 #include <utility>
 
 #include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
+std::int64_t ShardingPlan::num_row_slices() const {
+  return std::count_if(shards.begin(), shards.end(),
+                       [](const Shard& shard) { return !shard.has_all_rows(); });
+}
+
 Piece piece_of(const Task& task, const Shard& shard) {
   Piece piece{shard.table, shard.num_columns};
-  if (!shard.has_all_rows()) {
-    piece.row_share = static_cast<double>(shard.num_rows) /
-                      static_cast<double>(task.tables[shard.table].num_embeddings);
+  const Table& table = task.tables[shard.table];
+  if (shard.rows_of(table) == table.num_embeddings) return piece;
+  piece.row_share = static_cast<double>(shard.num_rows) / static_cast<double>(table.num_embeddings);
+  if (has_row_order(table)) {
+    piece.row_offset = shard.row_offset;
+    piece.num_rows = shard.num_rows;
   }
   return piece;
 }
@@ -91,10 +100,19 @@ void sort_shards(ShardingPlan& plan) {
 
 namespace {
 
+/// What plans of a task must keep to.
+struct Rules {
+  explicit Rules(const Task& of) : task(of), allowed(allowed_cuts(of)), pins(of) {}
+
+  const Task& task;
+  std::vector<Cuts> allowed;  ///< of each table
+  TablePins pins;
+};
+
 /// Why a shard's range of columns is not one that a plan may have; empty: it is.
-std::string column_violation(const Task& task, const Table& table, const Shard& shard) {
+std::string column_violation(const Table& table, const Cuts& allowed, const Shard& shard) {
   if (shard.num_columns == table.embedding_dim) return "";
-  if (!allowed_cuts(task, table).columns) {
+  if (!allowed.columns) {
     return fmt::format(
         "expected \"{}\" with all its columns, as no others are allowed, got {} of {}", table.name,
         shard.num_columns, table.embedding_dim);
@@ -117,10 +135,10 @@ std::string column_violation(const Task& task, const Table& table, const Shard& 
 }
 
 /// Likewise of its range of rows.
-std::string row_violation(const Task& task, const Table& table, const Shard& shard) {
+std::string row_violation(const Table& table, const Cuts& allowed, const Shard& shard) {
   const std::int64_t rows = shard.rows_of(table);
   if (rows == table.num_embeddings) return "";
-  if (!allowed_cuts(task, table).rows) {
+  if (!allowed.rows) {
     return fmt::format("expected \"{}\" with all its rows, as no others are allowed, got {} of {}",
                        table.name, rows, table.num_embeddings);
   }
@@ -131,8 +149,23 @@ std::string row_violation(const Task& task, const Table& table, const Shard& sha
   return "";
 }
 
+/// Likewise of its device.
+std::string device_violation(const Rules& rules, const Shard& shard) {
+  const int world_size = rules.task.topology.world_size;
+  if (shard.device < 0 || shard.device >= world_size) {
+    return fmt::format("expected 0 to {}, got {}", world_size - 1, shard.device);
+  }
+  if (!rules.pins.permits(shard.table, shard.device)) {
+    return fmt::format("expected \"{}\" on {}, got {}", rules.task.tables[shard.table].name,
+                       devices_text(rules.pins.devices_of(shard.table)), shard.device);
+  }
+  return "";
+}
+
 /// Violations of one shard on its own; empty if it may take part in the checks across shards.
-std::vector<std::string> shard_violations(const Task& task, const Shard& shard, std::size_t index) {
+std::vector<std::string> shard_violations(const Rules& rules, const Shard& shard,
+                                          std::size_t index) {
+  const Task& task = rules.task;
   const std::string place = fmt::format("shards[{}]", index);
   std::vector<std::string> found;
   if (shard.table < 0 || shard.table >= static_cast<int>(task.tables.size())) {
@@ -140,9 +173,8 @@ std::vector<std::string> shard_violations(const Task& task, const Shard& shard, 
                         task.tables.size(), shard.table)};
   }
   const Table& table = task.tables[shard.table];
-  if (shard.device < 0 || shard.device >= task.topology.world_size) {
-    found.push_back(fmt::format("{}.device: expected 0 to {}, got {}", place,
-                                task.topology.world_size - 1, shard.device));
+  if (const std::string text = device_violation(rules, shard); !text.empty()) {
+    found.push_back(fmt::format("{}.device: {}", place, text));
   }
   const auto within = [](std::int64_t offset, std::int64_t count, std::int64_t size) {
     return offset >= 0 && count >= 1 && count <= size && offset <= size - count;
@@ -159,8 +191,9 @@ std::vector<std::string> shard_violations(const Task& task, const Shard& shard, 
                                 shard.row_offset));
     return found;
   }
+  const Cuts& allowed = rules.allowed[shard.table];
   for (const std::string& text :
-       {column_violation(task, table, shard), row_violation(task, table, shard)}) {
+       {column_violation(table, allowed, shard), row_violation(table, allowed, shard)}) {
     if (!text.empty()) found.push_back(fmt::format("{}: {}", place, text));
   }
   return found;
@@ -239,8 +272,9 @@ void coverage_violations(const Task& task, const ShardingPlan& plan,
 }
 
 /// Violations of the tables that are on every device.
-void replica_violations(const Task& task, const ShardingPlan& plan,
+void replica_violations(const Rules& rules, const ShardingPlan& plan,
                         std::vector<std::string>& found) {
+  const Task& task = rules.task;
   std::vector<bool> is_replicated(task.tables.size());
   for (std::size_t i = 0; i < plan.replicated_tables.size(); ++i) {
     const std::string place = fmt::format("replicated_tables[{}]", i);
@@ -253,7 +287,7 @@ void replica_violations(const Task& task, const ShardingPlan& plan,
     const Table& table = task.tables[index];
     if (is_replicated[index]) {
       found.push_back(fmt::format("{}: expected \"{}\" once, got it again", place, table.name));
-    } else if (!allowed_cuts(task, table).replicas) {
+    } else if (!rules.allowed[index].replicas) {
       found.push_back(fmt::format("{}: expected \"{}\" on one device, as copies are not allowed",
                                   place, table.name));
     }
@@ -268,21 +302,42 @@ void replica_violations(const Task& task, const ShardingPlan& plan,
   }
 }
 
+/// Tables that are not on the device of those that they stay with; each is whole on one device.
+void group_violations(const Rules& rules, const ShardingPlan& plan,
+                      std::vector<std::string>& found) {
+  if (rules.pins.groups().empty()) return;
+  const std::vector<Table>& tables = rules.task.tables;
+  std::vector<int> device_of(tables.size(), -1);
+  for (const Shard& shard : plan.shards) device_of[shard.table] = shard.device;
+  for (std::size_t i = 0; i < plan.shards.size(); ++i) {
+    const Shard& shard = plan.shards[i];
+    const TableGroup* group = rules.pins.group_of(shard.table);
+    if (group == nullptr) continue;
+    const int first = group->tables.front();
+    if (device_of[first] < 0 || device_of[first] == shard.device) continue;
+    found.push_back(
+        fmt::format("shards[{}].device: expected \"{}\" on device {} with \"{}\", got {}", i,
+                    tables[shard.table].name, device_of[first], tables[first].name, shard.device));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> violations(const Task& task, const ShardingPlan& plan) {
+  const Rules rules(task);
   std::vector<std::string> found;
   for (std::size_t i = 0; i < plan.shards.size(); ++i) {
-    for (std::string& text : shard_violations(task, plan.shards[i], i)) {
+    for (std::string& text : shard_violations(rules, plan.shards[i], i)) {
       found.push_back(std::move(text));
     }
   }
-  replica_violations(task, plan, found);
+  replica_violations(rules, plan, found);
   if (!found.empty()) return found;
 
   ShardingPlan sorted = plan;
   sort_shards(sorted);
   coverage_violations(task, sorted, found);
+  group_violations(rules, plan, found);
 
   const std::vector<std::int64_t> used = device_memory(task, plan);
   for (int device = 0; device < task.topology.world_size; ++device) {

@@ -54,9 +54,14 @@ struct ShardingPlan {
   std::vector<Shard> shards{};
   /// Tables that are whole on every device and have no shard: rising indices into Task::tables.
   std::vector<int> replicated_tables{};
+
+  /// Shards that do not have all rows of their table.
+  [[nodiscard]] std::int64_t num_row_slices() const;
+  [[nodiscard]] bool has_row_slices() const { return num_row_slices() > 0; }
 };
 
-/// The shard as a piece of its table, where ids are hashes.
+/// The shard as a piece of its table: of a slice, its rows, where the table has a row order, and
+/// otherwise its share of them.
 [[nodiscard]] Piece piece_of(const Task& task, const Shard& shard);
 
 /// Samples of which each device looks up the rows of replicated tables: the largest share of a
@@ -77,8 +82,9 @@ struct ShardingPlan {
 
 /// Why the plan is not valid for its task, one line per violation; empty means valid: every element
 /// of every table on exactly one device or the table on all of them, no cut that the task does not
-/// allow, pieces at multiples of 4 columns, memory respected. Of a table that is cut into slices of
-/// rows, gaps and overlaps are told of the first faulty range of rows.
+/// allow, pieces at multiples of 4 columns, pins (Table::devices, Table::same_device_as) and memory
+/// respected. Of a table that is cut into slices of rows, gaps and overlaps are told of the first
+/// faulty range of rows.
 [[nodiscard]] std::vector<std::string> violations(const Task& task, const ShardingPlan& plan);
 
 /// The plan with its shards in the one canonical order (table, row offset, column offset).

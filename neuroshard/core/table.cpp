@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -17,6 +18,10 @@ std::string_view to_string(Optimizer optimizer) {
   return optimizer == Optimizer::sgd ? "sgd" : "rowwise_adagrad";
 }
 
+std::string_view to_string(RowOrder order) {
+  return order == RowOrder::hashed ? "hashed" : "by_frequency";
+}
+
 std::optional<DataType> data_type_from_string(std::string_view name) {
   for (const DataType type : {DataType::fp32, DataType::fp16}) {
     if (name == to_string(type)) return type;
@@ -29,6 +34,47 @@ std::optional<Optimizer> optimizer_from_string(std::string_view name) {
     if (name == to_string(optimizer)) return optimizer;
   }
   return std::nullopt;
+}
+
+std::string to_string(const Cuts& cuts) {
+  std::string text;
+  for (const CutName& cut : kCutNames) {
+    if (!(cuts.*cut.allowed)) continue;
+    if (!text.empty()) text += '+';
+    text += cut.name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+std::optional<Cuts> cuts_from_string(std::string_view text) {
+  Cuts cuts{false, false, false};
+  if (text == "none") return cuts;
+  for (bool is_last = false; !is_last;) {
+    const std::size_t end = text.find('+');
+    const std::string_view name = text.substr(0, end);
+    const auto* cut = std::find_if(kCutNames.begin(), kCutNames.end(),
+                                   [&](const CutName& known) { return known.name == name; });
+    if (cut == kCutNames.end() || cuts.*cut->allowed) return std::nullopt;
+    cuts.*cut->allowed = true;
+    is_last = end == std::string_view::npos;
+    text.remove_prefix(is_last ? text.size() : end + 1);
+  }
+  return cuts;
+}
+
+std::optional<RowOrder> row_order_from_string(std::string_view name) {
+  for (const RowOrder order : {RowOrder::hashed, RowOrder::by_frequency}) {
+    if (name == to_string(order)) return order;
+  }
+  return std::nullopt;
+}
+
+bool has_row_order(const Table& table) {
+  if (!table.row_access.empty()) return true;
+  if (table.row_order == RowOrder::hashed) return false;
+  const std::optional<IndexDistribution>& distribution = table.index_distribution;
+  return table.reuse_histogram || (distribution && (!distribution->access_classes.empty() ||
+                                                    distribution->zipf_exponent > 0.0));
 }
 
 int reuse_bin(std::int64_t count) {
@@ -86,6 +132,26 @@ void validate_distribution(const Table& table, const std::string& place) {
           "shares that add up to 1", fmt::format("a sum of {}", share));
 }
 
+void validate_row_access(const std::vector<RowAccessPoint>& points, const std::string& place) {
+  require(points.size() <= kMaxRowAccessPoints, place,
+          fmt::format("at most {} points", kMaxRowAccessPoints), fmt::format("{}", points.size()));
+  RowAccessPoint before;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const RowAccessPoint& point = points[i];
+    const std::string where = fmt::format("{}[{}]", place, i);
+    require(point.row_share > before.row_share && point.row_share <= 1.0, where,
+            fmt::format("a share of the rows above {}, at most 1", before.row_share),
+            fmt::format("{}", point.row_share));
+    require(point.access_share >= before.access_share && point.access_share <= 1.0, where,
+            fmt::format("a share of the accesses from {} to 1", before.access_share),
+            fmt::format("{}", point.access_share));
+    before = point;
+  }
+  require(points.empty() || (before.row_share == 1.0 && before.access_share == 1.0), place,
+          "[1, 1] as the last point",
+          fmt::format("[{}, {}]", before.row_share, before.access_share));
+}
+
 }  // namespace
 
 void validate(const Table& table, const std::string& place) {
@@ -106,6 +172,9 @@ void validate(const Table& table, const std::string& place) {
     validate_histogram(*table.reuse_histogram, place + ".reuse_histogram");
   }
   if (table.index_distribution) validate_distribution(table, place + ".index_distribution");
+  require(table.row_access.empty() || table.row_order == RowOrder::hashed, place,
+          "row_order or row_access", "both");
+  validate_row_access(table.row_access, place + ".row_access");
   require(table.min_shard_columns >= 0 && table.min_shard_columns <= kMaxEmbeddingDim,
           place + ".min_shard_columns",
           fmt::format("an integer between 0 and {}", kMaxEmbeddingDim),

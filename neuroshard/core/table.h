@@ -13,14 +13,22 @@ namespace neuroshard {
 enum class DataType { fp32, fp16 };
 enum class Optimizer { sgd, rowwise_adagrad };
 
+/// Where a table's hot rows are.
+enum class RowOrder {
+  hashed,        ///< anywhere: a range of rows has accesses in proportion to its rows
+  by_frequency,  ///< row 0 is the hottest, and none is hotter than the one before it
+};
+
 [[nodiscard]] constexpr std::int64_t element_bytes(DataType type) {
   return type == DataType::fp32 ? 4 : 2;
 }
 [[nodiscard]] std::string_view to_string(DataType type);
 [[nodiscard]] std::string_view to_string(Optimizer optimizer);
+[[nodiscard]] std::string_view to_string(RowOrder order);
 /// nullopt for a name that is not one of the enumerators'.
 [[nodiscard]] std::optional<DataType> data_type_from_string(std::string_view name);
 [[nodiscard]] std::optional<Optimizer> optimizer_from_string(std::string_view name);
+[[nodiscard]] std::optional<RowOrder> row_order_from_string(std::string_view name);
 
 /// Number of bins of a reuse histogram. Bin 0: rows hit exactly once; bin i: rows hit
 /// (2^(i-1), 2^i] times; the last bin: more than 32,768 times.
@@ -44,6 +52,12 @@ struct IndexDistribution {
   std::vector<AccessClass> access_classes{};  ///< if not empty: piecewise uniform, shares sum to 1
 };
 
+/// A point of the curve of a table's accesses over its rows, both as shares of all.
+struct RowAccessPoint {
+  double row_share = 0.0;     ///< of the rows, from row 0 on
+  double access_share = 0.0;  ///< of the accesses: what hits these rows
+};
+
 /// Ways to place a table other than whole on one device.
 struct Cuts {
   bool columns = true;   ///< pieces of its columns
@@ -61,9 +75,19 @@ struct CutName {
 inline constexpr std::array<CutName, 3> kCutNames{
     {{"columns", &Cuts::columns}, {"rows", &Cuts::rows}, {"replicas", &Cuts::replicas}}};
 
+/// "columns+rows", "none".
+[[nodiscard]] std::string to_string(const Cuts& cuts);
+/// Reads what `to_string` writes, in any order; nullopt for anything else.
+[[nodiscard]] std::optional<Cuts> cuts_from_string(std::string_view text);
+
 /// What both allow.
 [[nodiscard]] constexpr Cuts operator&(const Cuts& a, const Cuts& b) {
   return {a.columns && b.columns, a.rows && b.rows, a.replicas && b.replicas};
+}
+
+/// What either allows.
+[[nodiscard]] constexpr Cuts operator|(const Cuts& a, const Cuts& b) {
+  return {a.columns || b.columns, a.rows || b.rows, a.replicas || b.replicas};
 }
 
 /// One embedding table. Its use is `reuse_histogram` (valid for the task's batch size) or
@@ -76,6 +100,10 @@ struct Table {
   DataType data_type = DataType::fp32;
   std::optional<ReuseHistogram> reuse_histogram{};
   std::optional<IndexDistribution> index_distribution{};
+  RowOrder row_order = RowOrder::hashed;
+  /// Measured instead of `row_order`: rises from [0, 0], which is left out, to [1, 1], linear in
+  /// between. Empty: not measured.
+  std::vector<RowAccessPoint> row_access{};
   /// No piece of the table is narrower; a table of fewer than twice as many columns stays whole. 0:
   /// any width that cuts at multiples of 4 columns leave.
   std::int64_t min_shard_columns = 0;
@@ -88,7 +116,15 @@ struct Table {
   std::int64_t extra_bytes_per_column = 0;
   /// Features that look up in the table: each has a pooled output of its own.
   std::int64_t num_features = 1;
+  /// Devices on which its pieces may lie, in any order; empty: any. A replicated table lies on all.
+  std::vector<int> devices{};
+  /// Another table of the task that this one stays with: both are whole and on one device. Empty:
+  /// none. The relation is symmetric and transitive (core/table_pins.h).
+  std::string same_device_as{};
 };
+
+/// True if ranges of the table's rows may have other shares of the accesses than of the rows.
+[[nodiscard]] bool has_row_order(const Table& table);
 
 /// Throws InputError ("place.field: expected ..., got ...") unless every number is in range.
 void validate(const Table& table, const std::string& place);
@@ -98,6 +134,7 @@ inline constexpr std::int64_t kMaxEmbeddings = std::int64_t{1} << 42;
 inline constexpr std::int64_t kMaxEmbeddingDim = 65'536;
 inline constexpr double kMaxPoolingFactor = 1e6;
 inline constexpr std::int64_t kMaxFeatures = 1024;
+inline constexpr std::size_t kMaxRowAccessPoints = 1024;
 inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxExtraBytes = std::int64_t{1} << 44;
 

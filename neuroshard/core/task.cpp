@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/table_pins.h"
 
 namespace neuroshard {
 
@@ -56,6 +57,21 @@ void validate(const Task& task) {
     }
   }
   validate(task.topology);
+  validate_pins(task);
+}
+
+std::vector<Cuts> allowed_cuts(const Task& task) {
+  const TablePins pins(task);
+  std::vector<Cuts> allowed;
+  allowed.reserve(task.tables.size());
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const auto table = static_cast<int>(t);
+    Cuts cuts = task.allow & task.tables[t].allow;
+    if (pins.group_of(table) != nullptr) cuts = {false, false, false};
+    if (!pins.devices_of(table).empty()) cuts.replicas = false;
+    allowed.push_back(cuts);
+  }
+  return allowed;
 }
 
 }  // namespace neuroshard

@@ -25,14 +25,13 @@ struct Task {
   Cuts allow{};  ///< of every table; a table may allow less
 };
 
-/// The cuts that a table of a task may have.
-[[nodiscard]] constexpr Cuts allowed_cuts(const Task& task, const Table& table) {
-  return task.allow & table.allow;
-}
+/// The cuts that each table may have, by what task and table allow and by what is pinned: a table
+/// that stays with another is whole, and one that may not lie on every device is not replicated.
+[[nodiscard]] std::vector<Cuts> allowed_cuts(const Task& task);
 
 inline constexpr int kMaxWorldSize = 65'536;
 
-/// Throws InputError at the first value out of range or name used twice.
+/// Throws InputError at the first value out of range, name used twice or pin that nothing can meet.
 void validate(const Task& task);
 
 }  // namespace neuroshard

@@ -16,17 +16,35 @@ namespace neuroshard {
 
 namespace {
 
+/// Partial sums are counted in multiples of this [bytes], so that their sums are exact.
+constexpr double kPartialBytesGrid = 0x1p-10;
+
 /// With each table allowing the cuts that it may have, so that what plans need not ask the task.
+Task with_own_cuts(Task task) {
+  const std::vector<Cuts> allowed = allowed_cuts(task);
+  for (std::size_t t = 0; t < allowed.size(); ++t) task.tables[t].allow = allowed[t];
+  return task;
+}
+
 Task validated(Task task) {
   validate(task);
-  for (Table& table : task.tables) table.allow = allowed_cuts(task, table);
-  return task;
+  return with_own_cuts(std::move(task));
 }
 
 template <typename Model>
 std::shared_ptr<const Model> present(std::shared_ptr<const Model> model, const char* what) {
   if (!model) throw InputError("simulator", what, "none");
   return model;
+}
+
+std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_of(const Task& task) {
+  std::vector<std::shared_ptr<const LazyAccessByRow>> accesses;
+  for (const Table& table : task.tables) {
+    accesses.push_back(has_row_order(table)
+                           ? std::make_shared<const LazyAccessByRow>(table, task.batch_size)
+                           : nullptr);
+  }
+  return accesses;
 }
 
 std::vector<double> column_sums(const Task& task, const ShardingPlan& plan) {
@@ -55,6 +73,7 @@ Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
       compute_(present(std::move(compute), "a computation cost model")),
       communication_(present(std::move(communication), "a communication cost model")),
       statistics_(table_statistics(task_)),
+      accesses_(accesses_of(task_)),
       settings_(operator_settings(task_, *compute_, statistics_)) {}
 
 // NOLINTNEXTLINE(modernize-pass-by-value): the copy is made by the constructor that is called
@@ -63,17 +82,47 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
   compute_ = present(std::move(compute), "a computation cost model");
 }
 
-Simulator::Simulator(const Simulator& other, Task task, std::span<const TableSlice> slices,
-                     const ReplicaCost& fixed)
-    : task_(validated(std::move(task))),
+Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
+                     std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed)
+    : task_(with_own_cuts(std::move(task))),
       compute_(other.compute_),
       communication_(other.communication_),
+      partial_bytes_per_column_(std::move(partial_bytes_per_column)),
       fixed_(fixed) {
   assert(slices.size() == task_.tables.size());
-  for (const TableSlice& slice : slices) {
-    statistics_.push_back(other.statistics_[slice.table].slice(slice.row_share));
+  assert(partial_bytes_per_column_.size() == task_.tables.size());
+  for (double& bytes : partial_bytes_per_column_) {
+    bytes = std::round(bytes / kPartialBytesGrid) * kPartialBytesGrid;
+  }
+  for (const Piece& slice : slices) {
+    const bool has_order = has_row_order(task_.tables[statistics_.size()]);
+    statistics_.push_back(other.statistics_of(slice));
+    accesses_.push_back(has_order ? other.accesses_[slice.table] : nullptr);
+    if (!other.members_.empty()) members_.push_back(other.members_[slice.table]);
   }
   settings_ = operator_settings(task_, *compute_, statistics_);
+  // The sum of the members' contributions is exact on the other's grid.
+  if (!members_.empty()) settings_.grid = std::max(settings_.grid, other.settings_.grid);
+}
+
+Simulator::Simulator(const Simulator& other, Task task,
+                     const std::vector<std::vector<int>>& members)
+    : task_(with_own_cuts(std::move(task))),
+      compute_(other.compute_),
+      communication_(other.communication_),
+      settings_(other.settings_),
+      fixed_(other.fixed_) {
+  assert(members.size() == task_.tables.size() && other.members_.empty());
+  for (const std::vector<int>& tables : members) {
+    statistics_.push_back(other.statistics_[tables.front()]);
+    accesses_.push_back(tables.size() == 1 ? other.accesses_[tables.front()] : nullptr);
+    members_.emplace_back();
+    if (tables.size() == 1) continue;
+    for (const int table : tables) {
+      members_.back().push_back(
+          {other.statistics_[table], other.task_.tables[table].embedding_dim});
+    }
+  }
 }
 
 Simulator Simulator::with_cuts(const Cuts& cuts) const {
@@ -84,24 +133,67 @@ Simulator Simulator::with_cuts(const Cuts& cuts) const {
 }
 
 void Simulator::encode(int table, std::int64_t num_columns, std::span<double> contribution) const {
+  if (!members_.empty() && !members_[table].empty()) {
+    return encode_members(members_[table], contribution);
+  }
   compute_->encode(statistics_[table], num_columns, settings_, contribution);
+}
+
+void Simulator::encode_members(std::span<const Member> members,
+                               std::span<double> contribution) const {
+  std::vector<double> one(contribution.size());
+  std::fill(contribution.begin(), contribution.end(), 0.0);
+  for (const Member& member : members) {
+    compute_->encode(member.statistics, member.num_columns, settings_, one);
+    for (std::size_t i = 0; i < one.size(); ++i) contribution[i] += one[i];
+  }
 }
 
 void Simulator::encode(const Piece& piece, std::span<double> contribution) const {
   if (piece.row_share >= 1.0) return encode(piece.table, piece.num_columns, contribution);
-  compute_->encode(statistics_[piece.table].slice(piece.row_share), piece.num_columns, settings_,
+  encode(statistics_of(piece), piece.num_columns, contribution);
+}
+
+void Simulator::encode(const TableStatistics& rows, std::int64_t num_columns,
+                       std::span<double> contribution) const {
+  compute_->encode(rows, num_columns, settings_, contribution);
+}
+
+TableStatistics Simulator::statistics_of(const Piece& piece) const {
+  const TableStatistics& whole = statistics_[piece.table];
+  const auto& accesses = accesses_[piece.table];
+  if (piece.num_rows == 0 || !accesses) return whole.slice(piece.row_share);
+  return whole.slice(accesses->get().range(piece.row_offset, piece.num_rows));
+}
+
+std::vector<std::int64_t> Simulator::slice_ends(int table, int num_slices) const {
+  const Table& of = task_.tables[table];
+  if (const auto& accesses = accesses_[table]) {
+    const std::int64_t least = std::max<std::int64_t>(of.min_shard_rows, 1);
+    return accesses->get().equal_access_ends(num_slices, least);
+  }
+  const std::int64_t rows = of.num_embeddings / num_slices;
+  const std::int64_t longer = of.num_embeddings % num_slices;
+  std::vector<std::int64_t> ends;
+  for (std::int64_t slice = 0; slice <= num_slices; ++slice) {
+    ends.push_back(slice * rows + std::min(slice, longer));
+  }
+  return ends;
+}
+
+void Simulator::encode_replica(int table, std::span<double> contribution) const {
+  OperatorSettings settings = settings_;
+  settings.batch_size = replica_batch_size(task_);
+  const Table of = for_any_batch_size(task_.tables[table], task_.batch_size);
+  compute_->encode(table_statistics(of, settings.batch_size), of.embedding_dim, settings,
                    contribution);
 }
 
 std::vector<double> Simulator::replica_state(std::span<const int> tables) const {
-  OperatorSettings settings = settings_;
-  settings.batch_size = replica_batch_size(task_);
   std::vector<double> state(compute_->state_size(), 0.0);
   std::vector<double> contribution(state.size());
-  for (const int index : tables) {
-    const Table table = for_any_batch_size(task_.tables[index], task_.batch_size);
-    compute_->encode(table_statistics(table, settings.batch_size), table.embedding_dim, settings,
-                     contribution);
+  for (const int table : tables) {
+    encode_replica(table, contribution);
     for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
   }
   return state;
@@ -121,8 +213,23 @@ Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) cons
   return cost;
 }
 
+double Simulator::partial_bytes_per_column(double num_slices) const {
+  if (num_slices <= 1.0) return 0.0;
+  const double bytes =
+      4.0 * static_cast<double>(replica_batch_size(task_)) * (1.0 + 1.0 / num_slices);
+  return std::round(bytes / kPartialBytesGrid) * kPartialBytesGrid;
+}
+
 double Simulator::partial_sums_ms(const ShardingPlan& plan) const {
-  const double bytes = partial_sum_bytes(task_, plan);
+  double bytes = partial_sum_bytes(task_, plan);
+  for (const Shard& shard : plan.shards) {
+    bytes += partial_bytes_per_column_of(shard.table) *
+             static_cast<double>(pooled_columns(task_.tables[shard.table], shard.num_columns));
+  }
+  return partial_sums_ms(bytes);
+}
+
+double Simulator::partial_sums_ms(double bytes) const {
   if (bytes <= 0.0) return 0.0;
   const double ms = communication_->partial_sums_ms(bytes);
   if (!is_cost(ms)) throw not_a_cost(communication_->name(), "the addition of partial sums", ms);
@@ -151,7 +258,6 @@ PlanCost Simulator::combine(std::span<const double> compute_ms, std::span<const 
   for (double& start : start_ms) start -= earliest;
   communication_->forward(task_.topology, task_.batch_size, columns, start_ms, forward_ms);
   require_costs(forward_ms, *communication_, "forward all-to-all");
-  partial_sums_ms += fixed_.partial_sums_ms;
 
   PlanCost result;
   result.devices.resize(world_size);

@@ -54,30 +54,54 @@ class Simulator {
   /// The same, of a slice of rows too.
   void encode(const Piece& piece, std::span<double> contribution) const;
 
+  /// Contribution of a replicated table, of which each device looks up its share of the batch, to
+  /// the state of the operator of replicated tables.
+  void encode_replica(int table, std::span<double> contribution) const;
+
   /// What replicated tables cost each device [ms]. They are an operator of their own, as each
   /// device looks up its share of the batch alone.
   struct ReplicaCost {
     double compute_ms = 0.0;
     double all_reduce_ms = 0.0;  ///< of the gradients of all their rows, in fp32
-    /// Of slices, not of replicas, and 0 from `replica_cost`: what `partial_sums_ms` says of a plan
-    /// whose slices are fixed.
-    double partial_sums_ms = 0.0;
   };
   [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
 
   /// What each device takes to add up the partial sums of the plan's slices of rows, at the end of
   /// the forward all-to-all [ms]; 0 for a plan without.
   [[nodiscard]] double partial_sums_ms(const ShardingPlan& plan) const;
+  /// Of so many bytes that it reads and writes.
+  [[nodiscard]] double partial_sums_ms(double bytes) const;
+  /// A piece's part of these bytes for each column of its pooled output, if the rows are in
+  /// `num_slices` slices: it is read, and the sum, written once, is shared by all. Sums of them are
+  /// exact.
+  [[nodiscard]] double partial_bytes_per_column(double num_slices) const;
+  /// Of a piece of all rows that this task's table has, which may be a slice of another's.
+  [[nodiscard]] double partial_bytes_per_column_of(int table) const {
+    return partial_bytes_per_column_.empty() ? 0.0 : partial_bytes_per_column_[table];
+  }
 
-  /// A slice of a table, where ids are hashes.
-  struct TableSlice {
-    int table = 0;
-    double row_share = 1.0;
-  };
-  /// The same models on a task whose tables are slices of the other's, one of `slices` for each;
-  /// every device costs `fixed` more. Throws InputError if the task is not valid.
-  Simulator(const Simulator& other, Task task, std::span<const TableSlice> slices,
-            const ReplicaCost& fixed);
+  /// How the rows of a slice (or of a whole table) are used.
+  [[nodiscard]] TableStatistics statistics_of(const Piece& piece) const;
+  /// Contribution of `num_columns` columns of such rows.
+  void encode(const TableStatistics& rows, std::int64_t num_columns,
+              std::span<double> contribution) const;
+
+  /// Where to cut a table's rows into slices with shares of the accesses as equal as its rows and
+  /// `min_shard_rows` permit, which must permit so many: `num_slices` + 1 rows, the first 0, the
+  /// last the number of rows. Of hashed ids, slices of as many rows.
+  [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
+
+  /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
+  /// one of `slices` for each, of whatever columns (slices have no row order of their own), with
+  /// their parts of what partial sums take; every device costs `fixed` more. The task follows
+  /// from the other's.
+  Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
+            std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed);
+
+  /// The same models on a task each of whose tables stands for some of the other's, `members`, with
+  /// all their rows and columns: its contribution is the sum of theirs. The task follows from the
+  /// other's, and has tables with more than one member in one piece.
+  Simulator(const Simulator& other, Task task, const std::vector<std::vector<int>>& members);
 
   /// Cost of a plan from each device's computation cost [ms] and sum of columns: adds both
   /// all-to-alls and, before the second, an all-reduce, after it the addition of partial sums [ms].
@@ -96,8 +120,15 @@ class Simulator {
   [[nodiscard]] std::vector<MemberRange> member_ranges(const ShardingPlan& plan) const;
 
  private:
+  /// A whole table among those that a table stands for.
+  struct Member {
+    TableStatistics statistics{};
+    std::int64_t num_columns = 0;
+  };
+
   /// Sum of the contributions of each device's pieces, one device's after another's.
   [[nodiscard]] std::vector<double> device_states(const ShardingPlan& plan) const;
+  void encode_members(std::span<const Member> members, std::span<double> contribution) const;
   /// Of replicated tables.
   [[nodiscard]] std::vector<double> replica_state(std::span<const int> tables) const;
 
@@ -105,7 +136,12 @@ class Simulator {
   std::shared_ptr<const ComputeCostModel> compute_;
   std::shared_ptr<const CommunicationCostModel> communication_;
   std::vector<TableStatistics> statistics_;
+  /// Of tables with a row order; none for others.
+  std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_;
+  /// By table, of those that stand for more than one; empty if none does.
+  std::vector<std::vector<Member>> members_;
   OperatorSettings settings_;
+  std::vector<double> partial_bytes_per_column_{};  ///< by table; empty: none is a slice
   ReplicaCost fixed_{};
 };
 

@@ -28,6 +28,7 @@ PlannerRun run_planner(const std::string& task_name, const Simulator& simulator,
   ComparisonEntry entry;
   entry.task = task_name;
   entry.algorithm = planner.name();
+  entry.cuts = planner.cuts(options) & simulator.task().allow;
   const Clock::time_point start = Clock::now();
   const auto stop = [&] {
     entry.wall_ms = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
@@ -88,6 +89,7 @@ void add_task(const TaskEntries& entries, std::vector<ComparisonSummary>& summar
         *std::find_if(summaries.begin(), summaries.end(),
                       [&](const ComparisonSummary& s) { return s.algorithm == entry->algorithm; });
     ++summary.tasks;
+    if (entry->cuts) summary.cuts = summary.cuts.value_or(*entry->cuts) | *entry->cuts;
     summary.solved += entry->found ? 1 : 0;
     summary.mean_wall_ms += entry->wall_ms;
     summary.wins += entry->found && entry->predicted_ms <= best ? 1 : 0;

@@ -21,6 +21,9 @@ namespace neuroshard {
 struct ComparisonEntry {
   std::string task;
   std::string algorithm;
+  /// Those that its plan may have, by the planner, its options and the task; none in files of
+  /// versions that knew columns alone.
+  std::optional<Cuts> cuts;
   bool found = false;
   std::string reason;         ///< why no plan, if not found
   double predicted_ms = 0.0;  ///< cost of the plan
@@ -40,6 +43,7 @@ struct ComparisonEntry {
 /// plan, so that no planner gains by failing on the hard ones.
 struct ComparisonSummary {
   std::string algorithm;
+  std::optional<Cuts> cuts;  ///< all those that its plans may have
   int tasks = 0;
   int solved = 0;
   int common = 0;  ///< tasks that every planner solved

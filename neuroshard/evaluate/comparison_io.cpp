@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
+
+#include "neuroshard/io/task_io.h"
 
 namespace neuroshard {
 
@@ -42,13 +45,22 @@ void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
   }
 }
 
+/// Their names, each once.
+Json::Array communication_models(std::span<const CostModels> models) {
+  Json::Array names;
+  for (const CostModels& of_task : models) {
+    const Json name(of_task.communication->name());
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 Json to_json(const ComparisonEntry& entry) {
-  Json json = Json::Object{{"task", entry.task},
-                           {"algorithm", entry.algorithm},
-                           {"found", entry.found},
-                           {"wall_ms", entry.wall_ms}};
+  Json json = Json::Object{{"task", entry.task}, {"algorithm", entry.algorithm}};
+  if (entry.cuts) json.set("cuts", to_json(*entry.cuts));
+  json.set("found", entry.found).set("wall_ms", entry.wall_ms);
   if (!entry.found) return json.set("reason", entry.reason);
   json.set("predicted_ms", entry.predicted_ms);
   set_if(json, "measured_ms", entry.measured_ms);
@@ -69,13 +81,14 @@ Json to_json(const ComparisonEntry& entry) {
 }
 
 Json to_json(const ComparisonSummary& summary) {
-  Json json = Json::Object{{"algorithm", summary.algorithm},
-                           {"tasks", summary.tasks},
-                           {"solved", summary.solved},
-                           {"common", summary.common},
-                           {"wins", summary.wins},
-                           {"mean_predicted_ms", summary.mean_predicted_ms},
-                           {"mean_wall_ms", summary.mean_wall_ms}};
+  Json json = Json::Object{{"algorithm", summary.algorithm}};
+  if (summary.cuts) json.set("cuts", to_json(*summary.cuts));
+  json.set("tasks", summary.tasks)
+      .set("solved", summary.solved)
+      .set("common", summary.common)
+      .set("wins", summary.wins)
+      .set("mean_predicted_ms", summary.mean_predicted_ms)
+      .set("mean_wall_ms", summary.mean_wall_ms);
   set_if(json, "mean_measured_ms", summary.mean_measured_ms);
   set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);
   set_if(json, "measured_wins", summary.measured_wins);
@@ -87,13 +100,14 @@ Json to_json(const ComparisonSummary& summary) {
 }
 
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
-  reader.allow_fields({"task", "algorithm", "found", "wall_ms", "reason", "predicted_ms",
+  reader.allow_fields({"task", "algorithm", "cuts", "found", "wall_ms", "reason", "predicted_ms",
                        "measured_ms", "measured_compute_ms", "compute_mape", "drift",
                        "less_drift_ms", "device_columns", "device_compute_ms", "all_reduce_bytes",
                        "partial_sums_ms"});
   ComparisonEntry entry;
   entry.task = reader.field("task").text();
   entry.algorithm = reader.field("algorithm").text();
+  if (const auto cuts = reader.optional_field("cuts")) entry.cuts = cuts_from_json(*cuts);
   entry.found = reader.field("found").boolean();
   entry.wall_ms = non_negative(reader.field("wall_ms"));
   if (!entry.found) {
@@ -114,18 +128,23 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   return entry;
 }
 
-Json comparison_document(const CostModels& models, const std::vector<ComparisonEntry>& entries,
+Json comparison_document(std::span<const CostModels> models,
+                         const std::vector<ComparisonEntry>& entries,
                          const std::vector<ComparisonSummary>& summaries,
                          const ComparisonSetting& setting) {
   Json::Array summary_array;
   for (const ComparisonSummary& summary : summaries) summary_array.push_back(to_json(summary));
   Json::Array entry_array;
   for (const ComparisonEntry& entry : entries) entry_array.push_back(to_json(entry));
+  const CostModels& first = models.front();
   Json document = Json::Object{{"format", kComparisonFormat},
-                               {"compute_model", models.compute->name()},
-                               {"communication_model", models.communication->name()},
-                               {"communication_is_simulated", models.communication->is_simulated()},
-                               {"reference", setting.reference}};
+                               {"compute_model", first.compute->name()},
+                               {"communication_model", first.communication->name()},
+                               {"communication_is_simulated", first.communication->is_simulated()}};
+  if (const Json::Array names = communication_models(models); names.size() > 1) {
+    document.set("communication_models", names);
+  }
+  document.set("reference", setting.reference);
   if (!setting.platform.empty()) document.set("platform", setting.platform);
   document.set("warnings", Json::Array(setting.warnings.begin(), setting.warnings.end()));
   document.set("summary", std::move(summary_array));

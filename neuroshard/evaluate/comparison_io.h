@@ -2,6 +2,7 @@
 // (docs/formats.md).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,11 +29,11 @@ struct ComparisonSetting {
   std::string platform{};   ///< cluster on which measured plans' all-to-alls were simulated; or
                             ///< empty
   std::vector<std::string> warnings{};  ///< a line each, as of comparison_warnings
-  std::string communication{};  ///< `described` of the model; empty: the text does not say it
+  std::string communication{};  ///< `described` of the models; empty: the text does not say it
 };
 
-/// The whole result.
-[[nodiscard]] Json comparison_document(const CostModels& models,
+/// The whole result. `models` are those of the tasks, at least one.
+[[nodiscard]] Json comparison_document(std::span<const CostModels> models,
                                        const std::vector<ComparisonEntry>& entries,
                                        const std::vector<ComparisonSummary>& summaries,
                                        const ComparisonSetting& setting);

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cassert>
+
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/task_io.h"
@@ -77,6 +79,7 @@ Piece piece_from_json(const JsonReader& reader, std::size_t num_tables) {
 
 Json to_json(const Piece& piece) {
   Json::Array entries{piece.table, piece.num_columns};
+  assert(piece.num_rows == 0 && "slices of a row order are tables of their own in the header");
   if (piece.row_share < 1.0) entries.emplace_back(piece.row_share);
   return entries;
 }

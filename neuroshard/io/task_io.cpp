@@ -38,6 +38,30 @@ IndexDistribution index_distribution_from_json(const JsonReader& reader) {
   return distribution;
 }
 
+std::vector<RowAccessPoint> row_access_from_json(const JsonReader& reader) {
+  if (reader.array_size() == 0) reader.fail("at least one [share_of_rows, share_of_accesses]");
+  std::vector<RowAccessPoint> points;
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    const JsonReader point = reader.element(i);
+    if (point.array_size() != 2) point.fail("a pair [share_of_rows, share_of_accesses]");
+    points.push_back({point.element(0).number(), point.element(1).number()});
+  }
+  return points;
+}
+
+/// Where the hot rows are: `row_order` or `row_access` or neither.
+void read_row_order(const JsonReader& reader, Table& table) {
+  const auto order = reader.optional_field("row_order");
+  const auto access = reader.optional_field("row_access");
+  if (order && access) reader.fail("row_order or row_access", "both");
+  if (order) {
+    const auto known = row_order_from_string(order->text());
+    if (!known) order->fail("\"hashed\" or \"by_frequency\"");
+    table.row_order = *known;
+  }
+  if (access) table.row_access = row_access_from_json(*access);
+}
+
 /// Fields that are 0 where they are not given, and not written then.
 template <typename T>
 auto optional_integers(T& table) {
@@ -47,11 +71,20 @@ auto optional_integers(T& table) {
                     std::pair{"extra_bytes_per_column", &table.extra_bytes_per_column}};
 }
 
+std::vector<int> devices_from_json(const JsonReader& reader) {
+  if (reader.array_size() == 0) reader.fail("at least one device");
+  std::vector<int> devices;
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    devices.push_back(static_cast<int>(reader.element(i).integer(0, kMaxWorldSize - 1)));
+  }
+  return devices;
+}
+
 Table table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "embedding_dim", "pooling_factor", "data_type",
-                       "reuse_histogram", "index_distribution", "min_shard_columns",
-                       "min_shard_rows", "allow", "extra_bytes_per_shard", "extra_bytes_per_column",
-                       "num_features"});
+                       "reuse_histogram", "index_distribution", "row_order", "row_access",
+                       "min_shard_columns", "min_shard_rows", "allow", "extra_bytes_per_shard",
+                       "extra_bytes_per_column", "num_features", "devices", "same_device_as"});
   Table table;
   table.name = reader.field("name").text();
   table.num_embeddings = reader.field("num_embeddings").integer();
@@ -66,6 +99,7 @@ Table table_from_json(const JsonReader& reader) {
   if (const auto distribution = reader.optional_field("index_distribution")) {
     table.index_distribution = index_distribution_from_json(*distribution);
   }
+  read_row_order(reader, table);
   for (const auto& [name, number] : optional_integers(table)) {
     if (const auto field = reader.optional_field(name)) *number = field->integer();
   }
@@ -73,6 +107,13 @@ Table table_from_json(const JsonReader& reader) {
     table.num_features = features->integer();
   }
   if (const auto allow = reader.optional_field("allow")) table.allow = cuts_from_json(*allow);
+  if (const auto devices = reader.optional_field("devices")) {
+    table.devices = devices_from_json(*devices);
+  }
+  if (const auto other = reader.optional_field("same_device_as")) {
+    table.same_device_as = other->text();
+    if (table.same_device_as.empty()) other->fail("the name of another table of the task");
+  }
   return table;
 }
 
@@ -117,6 +158,14 @@ Json to_json(const IndexDistribution& distribution) {
   return Json().set("access_classes", std::move(classes));
 }
 
+Json to_json(const std::vector<RowAccessPoint>& points) {
+  Json::Array pairs;
+  for (const RowAccessPoint& point : points) {
+    pairs.push_back(Json::Array{point.row_share, point.access_share});
+  }
+  return pairs;
+}
+
 Json to_json(const Table& table) {
   Json json;
   json.set("name", table.name);
@@ -127,11 +176,17 @@ Json to_json(const Table& table) {
   if (table.reuse_histogram)
     json.set("reuse_histogram", reuse_histogram_to_json(*table.reuse_histogram));
   if (table.index_distribution) json.set("index_distribution", to_json(*table.index_distribution));
+  if (table.row_order != RowOrder::hashed) json.set("row_order", to_string(table.row_order));
+  if (!table.row_access.empty()) json.set("row_access", to_json(table.row_access));
   for (const auto& [name, number] : optional_integers(table)) {
     if (*number != 0) json.set(name, *number);
   }
   if (table.num_features != 1) json.set("num_features", table.num_features);
   if (table.allow != Cuts{}) json.set("allow", to_json(table.allow));
+  if (!table.devices.empty()) {
+    json.set("devices", Json::Array(table.devices.begin(), table.devices.end()));
+  }
+  if (!table.same_device_as.empty()) json.set("same_device_as", table.same_device_as);
   return json;
 }
 

@@ -1,11 +1,16 @@
 // The ablations, and the planners of a comparison by name.
 #include "neuroshard/paper/ablations.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "neuroshard/baselines/baselines.h"
 #include "neuroshard/baselines/planner_catalog.h"
+#include "neuroshard/baselines/planner_with_cuts.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/neuroshard_planner.h"
 
@@ -22,6 +27,28 @@ std::unique_ptr<Planner> find_planner_or_ablation(std::string_view name) {
     if (!is_known) planners.push_back(std::move(ablation));
   }
   return take_by_name(std::move(planners), name);
+}
+
+std::unique_ptr<Planner> find_with_cuts(const std::string& name, std::size_t colon) {
+  const auto cuts = cuts_from_string(std::string_view(name).substr(colon + 1));
+  if (!cuts) {
+    throw InputError(
+        "algorithm",
+        "none, or some of columns, rows and replicas with + between them, behind \":\"",
+        fmt::format("\"{}\"", name));
+  }
+  return std::make_unique<PlannerWithCuts>(find_planner_or_ablation(name.substr(0, colon)), *cuts);
+}
+
+/// The planners of one word of the list.
+std::vector<std::unique_ptr<Planner>> named(const std::string& name) {
+  if (name == "all") return make_planners();
+  if (name == "ablation") return make_ablations();
+  std::vector<std::unique_ptr<Planner>> planners;
+  const std::size_t colon = name.find(':');
+  planners.push_back(colon == std::string::npos ? find_planner_or_ablation(name)
+                                                : find_with_cuts(name, colon));
+  return planners;
 }
 
 /// The thorough schedule, with chains of one kind.
@@ -65,10 +92,17 @@ std::vector<std::unique_ptr<Planner>> make_ablations() {
 }
 
 std::vector<std::unique_ptr<Planner>> find_planners(const std::vector<std::string>& names) {
-  if (names.size() == 1 && names[0] == "all") return make_planners();
-  if (names.size() == 1 && names[0] == "ablation") return make_ablations();
   std::vector<std::unique_ptr<Planner>> planners;
-  for (const std::string& name : names) planners.push_back(find_planner_or_ablation(name));
+  for (const std::string& name : names) {
+    for (std::unique_ptr<Planner>& planner : named(name)) {
+      for (const std::unique_ptr<Planner>& other : planners) {
+        if (other->name() == planner->name()) {
+          throw InputError("algorithm", "each once", fmt::format("\"{}\" again", other->name()));
+        }
+      }
+      planners.push_back(std::move(planner));
+    }
+  }
   return planners;
 }
 

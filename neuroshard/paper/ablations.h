@@ -13,8 +13,10 @@ namespace neuroshard {
 /// reuse of earlier tries, one kind of the improvement's chains, the improvement.
 [[nodiscard]] std::vector<std::unique_ptr<Planner>> make_ablations();
 
-/// The planners that `compare --algorithms` names: {"all"} (the search and the baselines),
-/// {"ablation"}, or planners and ablations one by one. Throws InputError listing the names.
+/// The planners that `compare --algorithms` names: "all" (the search and the baselines),
+/// "ablation", planners and ablations, and "NAME:CUTS", one of these with cuts of its own
+/// (planner_with_cuts.h). Throws InputError for unknown names, listing the known ones, for cuts
+/// that are none, and for a planner that is named twice.
 [[nodiscard]] std::vector<std::unique_ptr<Planner>> find_planners(
     const std::vector<std::string>& names);
 

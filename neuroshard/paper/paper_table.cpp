@@ -12,6 +12,8 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/task_warnings.h"
+#include "neuroshard/io/task_io.h"
+#include "neuroshard/report/comparison_report.h"
 #include "neuroshard/report/text_table.h"
 #include "neuroshard/workload/workload_catalog.h"
 
@@ -57,11 +59,12 @@ std::string share_solved(const ComparisonSummary& summary) {
 Json cell_json(const PaperTableCell& cell) {
   Json::Array algorithms;
   for (const ComparisonSummary& summary : cell.summaries) {
-    Json json = Json::Object{{"algorithm", summary.algorithm},
-                             {"tasks", summary.tasks},
-                             {"solved", summary.solved},
-                             {"common", summary.common},
-                             {"mean_predicted_ms", summary.mean_predicted_ms}};
+    Json json = Json::Object{{"algorithm", summary.algorithm}};
+    if (summary.cuts) json.set("cuts", to_json(*summary.cuts));
+    json.set("tasks", summary.tasks)
+        .set("solved", summary.solved)
+        .set("common", summary.common)
+        .set("mean_predicted_ms", summary.mean_predicted_ms);
     if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
     algorithms.push_back(std::move(json));
   }
@@ -150,7 +153,7 @@ std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
              is_measured ? "part-measured (computation measured, all-to-alls predicted)"
                          : "predicted") +
          fmt::format("communication model: {}\n", cells.front().communication) +
-         table_of("mean cost [ms]", cells, mean_cost) + "\n" +
+         cuts_text(cells.front().summaries) + table_of("mean cost [ms]", cells, mean_cost) + "\n" +
          table_of("share of tasks solved", cells, share_solved) + "\n";
 }
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -49,12 +48,6 @@ Json outcome_json(const AlgorithmOutcome& outcome) {
   return json;
 }
 
-/// Lower bounds are those of plans that cut columns alone.
-bool has_lower_bound(const PlanRequest& request) {
-  const Cuts& cuts = request.options.cuts;
-  return request.lower_bound && !cuts.rows && !cuts.replicas;
-}
-
 /// How the plan was found (docs/formats.md); `lower_bound_ms` 0 is left out.
 Json search_json(const PlannedTask& planned, const Planner& planner, const PlanRequest& request) {
   const SearchStats& stats = planned.stats;
@@ -67,7 +60,7 @@ Json search_json(const PlannedTask& planned, const Planner& planner, const PlanR
                              {"head_evaluations", stats.head_evaluations},
                              {"pieces_encoded", stats.pieces_encoded},
                              {"statistics", to_json(stats)}};
-  if (has_lower_bound(request)) search.set("lower_bound_ms", planned.lower_bound_ms);
+  if (request.lower_bound) search.set("lower_bound_ms", planned.lower_bound_ms);
   search.set("wall_ms", stats.wall_ms);
   if (!planned.baselines.empty()) {
     Json::Array baselines;
@@ -124,7 +117,10 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   PlannedTask planned;
   planned.models = models;
   planned.stats = std::move(found.stats);
-  if (has_lower_bound(request)) planned.lower_bound_ms = lower_bound_ms(simulator);
+  if (request.lower_bound) {
+    planned.lower_bound_ms =
+        lower_bound_ms(simulator, request.options.cuts, found.predicted.cost_ms);
+  }
   planned.member_ranges = simulator.member_ranges(found.plan);
   planned.warnings = prediction_warnings(models, simulator, found.plan);
   planned.notes = model_notes(models, task.topology);
@@ -167,17 +163,6 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
   return planned;
 }
 
-namespace {
-
-/// Lower bounds are those of plans that cut columns alone.
-bool cuts_columns_alone(const ShardingPlan& plan) {
-  return plan.replicated_tables.empty() &&
-         std::all_of(plan.shards.begin(), plan.shards.end(),
-                     [](const Shard& shard) { return shard.has_all_rows(); });
-}
-
-}  // namespace
-
 PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                       const std::string& file) {
   require_valid(document, file);
@@ -187,13 +172,18 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   priced.notes = std::move(found.notes);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
   priced.warnings = prediction_warnings(priced.models, simulator, document.plan);
-  const bool has_bound = request.lower_bound && cuts_columns_alone(document.plan);
-  if (has_bound) priced.lower_bound_ms = lower_bound_ms(simulator);
+  if (request.lower_bound) {
+    // Of all plans with the kinds of cuts that this one has.
+    const Cuts cuts{.columns = true,
+                    .rows = document.plan.has_row_slices(),
+                    .replicas = !document.plan.replicated_tables.empty()};
+    priced.lower_bound_ms = lower_bound_ms(simulator, cuts, simulator.cost(document.plan).cost_ms);
+  }
   priced.member_ranges = simulator.member_ranges(document.plan);
   priced.document = document;
   priced.document.predicted = simulator.cost(document.plan);
   priced.document.model = models_json(priced.models);
-  priced.document.search = search_of_priced(document, priced, has_bound);
+  priced.document.search = search_of_priced(document, priced, request.lower_bound);
   priced.document.warnings = priced.warnings;
   for (std::string& line : found.changes) priced.warnings.push_back(std::move(line));
   return priced;

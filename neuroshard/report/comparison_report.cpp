@@ -114,6 +114,29 @@ std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& en
 
 }  // namespace
 
+std::string cuts_text(const std::vector<ComparisonSummary>& summaries) {
+  bool has_more = false;
+  std::vector<std::pair<Cuts, std::string>> groups;
+  for (const ComparisonSummary& summary : summaries) {
+    if (!summary.cuts) continue;
+    has_more |= summary.cuts->rows || summary.cuts->replicas;
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) {
+      return known.first == *summary.cuts;
+    });
+    if (group == groups.end()) {
+      groups.emplace_back(*summary.cuts, summary.algorithm);
+    } else {
+      group->second += ", " + summary.algorithm;
+    }
+  }
+  if (!has_more) return "";
+  std::string text;
+  for (const auto& [cuts, algorithms] : groups) {
+    text += fmt::format("{} {} of {}", text.empty() ? "cuts:" : ";", to_string(cuts), algorithms);
+  }
+  return text + "\n";
+}
+
 std::string comparison_text(const std::vector<ComparisonEntry>& entries,
                             const std::vector<ComparisonSummary>& summaries,
                             const ComparisonSetting& setting) {
@@ -127,6 +150,7 @@ std::string comparison_text(const std::vector<ComparisonEntry>& entries,
     text += fmt::format("mean costs over the {} that every algorithm solved\n",
                         format_count(summaries.front().common, "task"));
   }
+  text += cuts_text(summaries);
   if (!setting.communication.empty()) {
     text += fmt::format("communication model: {}\n", setting.communication);
   }

@@ -9,6 +9,10 @@
 
 namespace neuroshard {
 
+/// "cuts: columns+rows of a, b; none of c\n"; empty if none is allowed more than columns, as in the
+/// paper.
+[[nodiscard]] std::string cuts_text(const std::vector<ComparisonSummary>& summaries);
+
 [[nodiscard]] std::string comparison_text(const std::vector<ComparisonEntry>& entries,
                                           const std::vector<ComparisonSummary>& summaries,
                                           const ComparisonSetting& setting);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
@@ -19,27 +20,67 @@ constexpr std::int64_t kMostDivisions = 100'000'000;
 /// What rounding in the last digits of a cost may amount to.
 constexpr double kRounding = 1e-9;
 
-/// Least contributions of a table's columns, however divided into pieces.
+/// Pieces of slices that are encoded, of all tables together: a second.
+constexpr std::int64_t kMostSlicesEncoded = 500'000;
+
+/// The shares of the rows that a slice may have, 1 among them.
+std::vector<double> row_shares(const Task& task, const Table& table) {
+  std::vector<double> shares{1.0};
+  if (!table.allow.rows) return shares;
+  const auto add = [&](int num_slices) {
+    if (!can_slice(task, table, num_slices)) return;
+    for (int joined = 1; joined < num_slices; ++joined) {
+      shares.push_back(static_cast<double>(joined) / num_slices);
+    }
+  };
+  for (const int num_slices : {12, 16, 2, 3, 4, 6, 8}) add(num_slices);
+  for (int num_slices = 32; num_slices <= task.topology.world_size; num_slices *= 2) {
+    add(num_slices);
+  }
+  std::sort(shares.begin(), shares.end());
+  shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
+  return shares;
+}
+
+/// What the bound may still look at.
+struct WorkLeft {
+  std::int64_t divisions = kMostDivisions;
+  std::int64_t slices = kMostSlicesEncoded;
+};
+
+/// Least contributions of a table's columns, however divided into pieces and these into slices.
 class LeastContributions {
  public:
-  /// Unknown if the table is too wide, or would take more than the `divisions_left`, which it takes
-  /// its own from.
-  LeastContributions(const Simulator& simulator, int table, std::int64_t& divisions_left)
+  /// Unknown if the table is too wide, or would take more than the work `left`, which it takes its
+  /// own from.
+  LeastContributions(const Simulator& simulator, int table, bool rows, WorkLeft& left)
       : size_(simulator.compute().state_size()) {
     const Table& of = simulator.task().tables[table];
     const std::int64_t dim = of.embedding_dim;
     if (dim > kWidestDivided) return;
+    // Which rows a slice has decides what it costs there, not only how many.
+    if (rows && of.allow.rows && has_row_order(of)) return;
     const std::int64_t quantum = of.allow.columns && can_cut(dim) ? kColumnGranularity : dim;
     const std::int64_t divisions = (dim / quantum) * (dim / quantum + 1) / 2;
-    if (divisions > divisions_left) return;
-    divisions_left -= divisions;
+    const std::vector<double> shares =
+        rows ? row_shares(simulator.task(), of) : std::vector<double>{1.0};
+    const std::int64_t slices = (dim / quantum) * (static_cast<std::int64_t>(shares.size()) - 1);
+    if (divisions > left.divisions || slices > left.slices) return;
+    left.divisions -= divisions;
+    left.slices -= slices;
     quantum_ = quantum;
     num_quanta_ = dim / quantum_;
     least_.resize(static_cast<std::size_t>(num_quanta_ + 1) * size_, 0.0);
     std::vector<double> pieces(least_.size(), 0.0);
+    std::vector<double> slice(size_);
     for (std::int64_t n = 1; n <= num_quanta_; ++n) {
       const std::span<double> piece(pieces.data() + static_cast<std::size_t>(n) * size_, size_);
       simulator.encode(table, n * quantum_, piece);
+      for (const double share : shares) {
+        if (share >= 1.0) continue;
+        simulator.encode({table, n * quantum_, share}, slice);
+        for (std::size_t i = 0; i < size_; ++i) piece[i] = std::min(piece[i], slice[i] / share);
+      }
       double* best = least_.data() + static_cast<std::size_t>(n) * size_;
       std::copy(piece.begin(), piece.end(), best);
       for (std::int64_t part = 1; part < n; ++part) {
@@ -48,9 +89,22 @@ class LeastContributions {
         for (std::size_t i = 0; i < size_; ++i) best[i] = std::min(best[i], last[i] + rest[i]);
       }
     }
+    has_rows_ = shares.size() > 1;
+    if (!has_rows_) return;
+    per_quantum_.assign(size_, std::numeric_limits<double>::infinity());
+    for (std::int64_t n = 1; n <= num_quanta_; ++n) {
+      const double* piece = pieces.data() + static_cast<std::size_t>(n) * size_;
+      for (std::size_t i = 0; i < size_; ++i) {
+        per_quantum_[i] = std::min(per_quantum_[i], piece[i] / static_cast<double>(n));
+      }
+    }
   }
 
   [[nodiscard]] bool known() const { return num_quanta_ > 0; }
+  /// True if slices of rows were looked at.
+  [[nodiscard]] bool has_rows() const { return has_rows_; }
+  /// Least contribution of a quantum of whole rows, with rows.
+  [[nodiscard]] const std::vector<double>& per_quantum() const { return per_quantum_; }
   [[nodiscard]] std::int64_t quantum() const { return quantum_; }
   [[nodiscard]] std::int64_t num_quanta() const { return num_quanta_; }
   /// Of n quanta.
@@ -63,11 +117,56 @@ class LeastContributions {
   std::int64_t quantum_ = 0;
   std::int64_t num_quanta_ = 0;
   std::vector<double> least_;  ///< [quanta][state]
+  bool has_rows_ = false;
+  std::vector<double> per_quantum_;  ///< [state]
 };
+
+/// Whether a plan cheaper than `known_ms` may have the table on every device.
+bool may_be_replicated(const Simulator& simulator, int number, double known_ms) {
+  const Task& task = simulator.task();
+  const Table& table = task.tables[number];
+  const auto& memory = task.topology.memory_bytes;
+  return table.allow.replicas && task.topology.world_size > 1 &&
+         shard_bytes(table, table.embedding_dim, task.optimizer) <=
+             *std::min_element(memory.begin(), memory.end()) &&
+         simulator.replica_cost({{number}}).all_reduce_ms < known_ms;
+}
+
+/// A table that may be on every device, and what it adds to the mean device if it is not.
+struct Replicable {
+  int number = 0;
+  std::vector<double> share;
+  double columns = 0.0;
+};
+
+/// Least cost of a device that holds at least 1/D of a table.
+double cheapest_share(const Simulator& simulator, const Table& table,
+                      const LeastContributions& least) {
+  const Task& task = simulator.task();
+  const int world_size = task.topology.world_size;
+  const auto floor_ms = [&](std::int64_t quanta) {
+    const std::int64_t columns = pooled_columns(table, quanta * least.quantum());
+    return simulator.communication().floor_ms(task.topology, task.batch_size,
+                                              static_cast<double>(columns));
+  };
+  const std::int64_t fewest = (least.num_quanta() + world_size - 1) / world_size;
+  if (least.has_rows()) {
+    std::vector<double> state = least.per_quantum();
+    for (double& element : state) {
+      element *= static_cast<double>(least.num_quanta()) / world_size;
+    }
+    return simulator.compute().cost(state) + floor_ms(fewest);
+  }
+  double cheapest = std::numeric_limits<double>::infinity();
+  for (std::int64_t n = fewest; n <= least.num_quanta(); ++n) {
+    cheapest = std::min(cheapest, simulator.compute().cost(least.of(n)) + floor_ms(n));
+  }
+  return cheapest;
+}
 
 }  // namespace
 
-double lower_bound_ms(const Simulator& simulator) {
+double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known_ms) {
   const ComputeCostModel& compute = simulator.compute();
   if (!compute.is_convex_increasing()) return 0.0;
   const Task& task = simulator.task();
@@ -78,24 +177,36 @@ double lower_bound_ms(const Simulator& simulator) {
   std::vector<double> mean(compute.state_size(), 0.0);
   double mean_columns = 0.0;
   double largest = 0.0;  // the second part: of the tables one by one
-  std::int64_t divisions_left = kMostDivisions;
-  for (std::size_t table = 0; table < task.tables.size(); ++table) {
-    const Table& of = task.tables[table];
-    mean_columns += static_cast<double>(pooled_columns(of, of.embedding_dim)) / world_size;
-    const LeastContributions least(simulator, static_cast<int>(table), divisions_left);
-    if (!least.known()) continue;
-    const auto whole = least.of(least.num_quanta());
-    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += whole[i] / world_size;
-    double cheapest = std::numeric_limits<double>::infinity();
-    for (std::int64_t n = (least.num_quanta() + world_size - 1) / world_size;
-         n <= least.num_quanta(); ++n) {
-      cheapest = std::min(
-          cheapest, compute.cost(least.of(n)) +
-                        floor_ms(static_cast<double>(pooled_columns(of, n * least.quantum()))));
+  WorkLeft left;
+  std::vector<Replicable> replicable;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const int number = static_cast<int>(t);
+    const Table& table = task.tables[t];
+    const double columns =
+        static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
+    const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms);
+    mean_columns += columns;
+    const LeastContributions least(simulator, number, cuts.rows, left);
+    std::vector<double> share(mean.size(), 0.0);
+    if (least.known()) {
+      const auto whole = least.of(least.num_quanta());
+      for (std::size_t i = 0; i < mean.size(); ++i) share[i] = whole[i] / world_size;
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += share[i];
+      if (!replicas) largest = std::max(largest, cheapest_share(simulator, table, least));
     }
-    largest = std::max(largest, cheapest);
+    if (replicas) replicable.push_back({number, std::move(share), columns});
   }
-  const double bound = std::max(compute.cost(mean) + floor_ms(mean_columns), largest);
+  double of_mean = compute.cost(mean) + floor_ms(mean_columns);
+  double saved = 0.0;
+  std::vector<double> more(mean.size());
+  for (const Replicable& table : replicable) {
+    for (std::size_t i = 0; i < mean.size(); ++i) more[i] = mean[i] + table.share[i];
+    const double gain_ms = compute.cost(more) + floor_ms(mean_columns + table.columns) - of_mean;
+    simulator.encode_replica(table.number, more);
+    saved += std::max(gain_ms - compute.least_rise_ms(more), 0.0);
+  }
+  of_mean = std::max(of_mean - saved, 0.0);
+  const double bound = std::min(std::max(of_mean, largest), known_ms);
   if (!is_cost(bound)) throw not_a_cost(compute.name(), "any plan at least", bound);
   return bound * (1.0 - kRounding);
 }

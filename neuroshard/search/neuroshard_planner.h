@@ -1,6 +1,7 @@
 // The algorithm "neuroshard": the paper's search, followed by improvement of its plan.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -21,9 +22,12 @@ struct NeuroShardOptions {
 /// The budget of the improvement, without a deadline: `options.steps` or, if that is 0, what the
 /// time limit leaves after a beam search of this number of head evaluations. The budget is counted
 /// in nominal time, half of the time limit for one thread, so that the clock seldom decides where
-/// the search ends.
+/// the search ends. What the search of other cuts than columns evaluated is taken from the other
+/// half, as long as that has enough, so that where they gain nothing the plan is as good as
+/// without.
 [[nodiscard]] LocalSearchBudget improvement_budget(const PlannerOptions& options, int world_size,
-                                                   std::int64_t head_evaluations);
+                                                   std::int64_t head_evaluations,
+                                                   std::int64_t of_other_cuts = 0);
 
 /// The result is never predicted to cost more than the beam search's plan, which is improved by
 /// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
@@ -38,6 +42,11 @@ class NeuroShardPlanner final : public Planner {
                                     const PlannerOptions& options) const override;
 
  private:
+  /// Of a task whose tables stay with none and allow no more cuts than the options.
+  [[nodiscard]] PlanningResult plan_and_improve(const Simulator& allowed,
+                                                const PlannerOptions& options,
+                                                std::chrono::steady_clock::time_point start) const;
+
   NeuroShardOptions options_;
 };
 

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
@@ -19,6 +20,7 @@ constexpr PieceType kUnknown = -1;
 
 PieceCatalog::PieceCatalog(const Simulator& simulator)
     : simulator_(simulator),
+      pins_(simulator.task()),
       contributions_(simulator.compute().state_size()),
       types_(simulator.task().tables.size()) {}
 
@@ -34,30 +36,71 @@ PieceType& PieceCatalog::place_of(int table, std::int64_t num_columns, int num_s
 }
 
 PieceType PieceCatalog::add(int table, std::int64_t num_columns, int num_slices) {
-  const Task& task = simulator_.task();
-  const Table& whole = task.tables[table];
+  const Table& whole = simulator_.task().tables[table];
   assert(num_columns % kColumnGranularity == 0 || num_columns == whole.embedding_dim);
   assert(num_slices >= 1 && num_slices <= whole.num_embeddings);
   PieceType& place = place_of(table, num_columns, num_slices);
   if (place != kUnknown) return place;
   const auto type = static_cast<PieceType>(facts_.size());
   place = type;
+  if (num_slices == 1 || !has_row_order(whole)) {
+    const std::int64_t most_rows = (whole.num_embeddings + num_slices - 1) / num_slices;
+    add_slice(table, num_columns, num_slices, 0, most_rows,
+              simulator_.statistics_of(Piece{table, num_columns, 1.0 / num_slices}));
+    return type;
+  }
+  const std::vector<TableStatistics>& slices = slices_of(table, num_slices);
+  for (int slice = 0; slice < num_slices; ++slice) {
+    add_slice(table, num_columns, num_slices, slice, slices[slice].num_embeddings, slices[slice]);
+  }
+  return type;
+}
+
+void PieceCatalog::add_slice(int table, std::int64_t num_columns, int num_slices, int slice,
+                             std::int64_t num_rows, const TableStatistics& rows) {
+  const Task& task = simulator_.task();
+  const Table& whole = task.tables[table];
   contributions_.resize(facts_.size() + 1);
-  const std::span<double> contribution = contributions_[static_cast<std::size_t>(type)];
-  simulator_.encode(Piece{table, num_columns, 1.0 / num_slices}, contribution);
+  const std::span<double> contribution = contributions_[facts_.size()];
+  simulator_.encode(rows, num_columns, contribution);
   const double single_cost = simulator_.compute().cost(contribution);
   const bool finite = std::all_of(contribution.begin(), contribution.end(),
                                   [](double value) { return std::isfinite(value); });
   if (!finite || !is_cost(single_cost)) {
-    throw not_a_cost(
-        simulator_.compute().name(),
-        fmt::format("{} columns of table \"{}\"", num_columns, task.tables[table].name),
-        finite ? single_cost : std::numeric_limits<double>::quiet_NaN());
+    throw not_a_cost(simulator_.compute().name(),
+                     fmt::format("{} columns of table \"{}\"", num_columns, whole.name),
+                     finite ? single_cost : std::numeric_limits<double>::quiet_NaN());
   }
-  const std::int64_t most_rows = (whole.num_embeddings + num_slices - 1) / num_slices;
-  facts_.push_back({table, num_slices, num_columns, neuroshard::pooled_columns(whole, num_columns),
-                    shard_bytes(whole, num_columns, task.optimizer, most_rows), single_cost});
-  return type;
+  const std::int64_t pooled = neuroshard::pooled_columns(whole, num_columns);
+  const double partial = simulator_.partial_bytes_per_column(num_slices) +
+                         simulator_.partial_bytes_per_column_of(table);
+  facts_.push_back({table, num_slices, slice, num_columns, pooled,
+                    shard_bytes(whole, num_columns, task.optimizer, num_rows),
+                    partial * static_cast<double>(pooled), single_cost});
+}
+
+const std::vector<TableStatistics>& PieceCatalog::slices_of(int table, int num_slices) {
+  const auto [place, is_new] = slices_.try_emplace({table, num_slices});
+  std::vector<TableStatistics>& slices = place->second;
+  if (!is_new) return slices;
+  const std::vector<std::int64_t> ends = simulator_.slice_ends(table, num_slices);
+  for (int slice = 0; slice < num_slices; ++slice) {
+    slices.push_back(simulator_.statistics_of({.table = table,
+                                               .row_share = 1.0 / num_slices,
+                                               .row_offset = ends[slice],
+                                               .num_rows = ends[slice + 1] - ends[slice]}));
+  }
+  return slices;
+}
+
+std::int64_t PieceCatalog::largest_bytes(PieceType type) const {
+  if (has_equal_slices(type)) return bytes(type);
+  const PieceType first = first_slice(type);
+  std::int64_t largest = 0;
+  for (PieceType each = first; each < first + num_slices(type); ++each) {
+    largest = std::max(largest, bytes(each));
+  }
+  return largest;
 }
 
 bool PieceCatalog::can_halve(PieceType type) const {
@@ -76,9 +119,7 @@ std::pair<PieceType, PieceType> PieceCatalog::halves(PieceType type) {
 
 bool PieceCatalog::can_slice(int table, int num_slices) const {
   const Task& task = simulator_.task();
-  const Table& of = task.tables[table];
-  return of.allow.rows && num_slices <= task.topology.world_size &&
-         of.num_embeddings / num_slices >= std::max<std::int64_t>(of.min_shard_rows, 1);
+  return neuroshard::can_slice(task, task.tables[table], num_slices);
 }
 
 bool PieceCatalog::can_halve_rows(PieceType type) const {
@@ -90,12 +131,17 @@ PieceType PieceCatalog::row_half(PieceType type) {
   return add(facts.table, facts.num_columns, 2 * facts.num_slices);
 }
 
-bool PieceCatalog::goes_first(PieceType a, PieceType b) const {
+std::size_t PieceCatalog::num_devices(PieceType type) const {
+  const std::size_t count = pins_.devices_of(facts_[type].table).size();
+  return count > 0 ? count : static_cast<std::size_t>(simulator_.task().topology.world_size);
+}
+
+bool PieceCatalog::costs_more(PieceType a, PieceType b) const {
   const Facts& fa = facts_[a];
   const Facts& fb = facts_[b];
   // Costs compare falling, so the sides are exchanged for them.
-  return std::tie(fb.single_cost, fa.table, fb.num_columns, fa.num_slices) <
-         std::tie(fa.single_cost, fb.table, fa.num_columns, fb.num_slices);
+  return std::tie(fb.single_cost, fa.table, fb.num_columns, fa.num_slices, fa.slice) <
+         std::tie(fa.single_cost, fb.table, fa.num_columns, fb.num_slices, fb.slice);
 }
 
 }  // namespace neuroshard

@@ -34,8 +34,8 @@ struct PlannerOptions {
   /// a single shorter one. 0: a number that follows from the time limit and the task alone, where
   /// the machine is fast enough for it.
   std::int64_t steps = 0;
-  /// Those that plans may have, as far as task and table allow them too. The baselines and the
-  /// paper's search cut columns alone.
+  /// Those that plans may have, as far as task and table allow them too. Not every planner knows
+  /// all of them (Planner::cuts).
   Cuts cuts{.columns = true, .rows = false, .replicas = false};
   ImprovementSchedule improvement = ImprovementSchedule::thorough;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
@@ -67,6 +67,9 @@ class Planner {
 
   /// As on the command line, e.g. "greedy-size".
   [[nodiscard]] virtual std::string_view name() const = 0;
+
+  /// The cuts that plans may have by these options.
+  [[nodiscard]] virtual Cuts cuts(const PlannerOptions& options) const { return options.cuts; }
 
   /// A valid plan for the simulator's task. Throws InfeasibleError if this planner finds none;
   /// the message says why in numbers.

@@ -4,20 +4,63 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <map>
+#include <numeric>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "neuroshard/search/row_slices.h"
+
 namespace neuroshard {
 
+namespace {
+
+/// A way of cutting rows: in so many equal slices, of which the first ones are joined.
+struct Cutting {
+  int num_slices = 1;
+  int joined = 1;
+};
+
+/// In rising number of slices, as far as there are devices. Joined ones are for few devices, on
+/// which equal slices cannot even out the load.
+constexpr std::array<Cutting, 11> kCuttings{
+    {{1}, {2}, {3, 2}, {3}, {4, 3}, {4, 2}, {4}, {6}, {8}, {12}, {16}}};
+
+/// The tables whose rows may be cut that cost most on a device of their own.
+std::vector<int> costliest_tables(const Simulator& simulator, int count) {
+  std::vector<std::pair<double, int>> costs;
+  std::vector<double> contribution(simulator.compute().state_size());
+  const std::vector<Table>& tables = simulator.task().tables;
+  for (std::size_t t = 0; t < tables.size(); ++t) {
+    if (!tables[t].allow.rows || tables[t].num_embeddings < 2) continue;
+    simulator.encode(static_cast<int>(t), tables[t].embedding_dim, contribution);
+    costs.emplace_back(-simulator.compute().cost(contribution), static_cast<int>(t));
+  }
+  const std::size_t kept = std::min(costs.size(), static_cast<std::size_t>(count));
+  std::partial_sort(costs.begin(), costs.begin() + static_cast<std::ptrdiff_t>(kept), costs.end());
+  std::vector<int> result;
+  for (std::size_t i = 0; i < kept; ++i) result.push_back(costs[i].second);
+  return result;
+}
+
+}  // namespace
+
 SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan)
-    : slices_(slices_of(plan)),
+    : SlicedTask(simulator, plan, 0) {}
+
+SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices)
+    : slices_(with_choices(slices_of(plan), simulator, num_choices, slicings_)),
       replicated_tables_(plan.replicated_tables),
       simulator_(simulator_of(simulator, plan, slices_)) {
   std::map<std::tuple<int, std::int64_t, std::int64_t>, int> numbers;
   for (std::size_t s = 0; s < slices_.size(); ++s) {
     const Slice& slice = slices_[s];
-    numbers[{slice.table, slice.row_offset, slice.num_rows}] = static_cast<int>(s);
+    // The plan's come first; another way's may be the same rows.
+    numbers.try_emplace({slice.table, slice.row_offset, slice.num_rows}, static_cast<int>(s));
   }
   for (const Shard& shard : plan.shards) {
     const int number = numbers.at({shard.table, shard.row_offset, shard.num_rows});
@@ -41,9 +84,67 @@ std::vector<SlicedTask::Slice> SlicedTask::slices_of(const ShardingPlan& plan) {
     const auto [table, row_offset, num_rows] = key;
     std::sort(of_slice.begin(), of_slice.end(),
               [](const Columns& a, const Columns& b) { return a.offset < b.offset; });
-    slices.push_back({table, row_offset, num_rows, std::move(of_slice)});
+    slices.push_back({table, row_offset, num_rows, std::move(of_slice), 0});
   }
   return slices;
+}
+
+std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slices,
+                                                        const Simulator& simulator, int num_choices,
+                                                        Slicings& slicings) {
+  if (num_choices == 0) return slices;
+  const Task& task = simulator.task();
+  std::vector<Slicing> planned(task.tables.size());  // of each table; empty if it is replicated
+  for (std::size_t s = 0; s < slices.size(); ++s) {
+    planned[slices[s].table].push_back(static_cast<int>(s));
+  }
+  for (const int t : costliest_tables(simulator, num_choices)) {
+    if (planned[t].empty()) continue;
+    const Table& table = task.tables[t];
+    std::vector<Slicing> ways{planned[t]};
+    for (const auto [num_slices, joined] : kCuttings) {
+      if (!can_slice(task, table, num_slices)) break;
+      const std::vector<std::int64_t> ends = simulator.slice_ends(t, num_slices);
+      std::vector<Slice> cut;
+      for (int i = 0, next = joined; i < num_slices; i = next++) {
+        const std::int64_t rows = num_slices == 1 ? 0 : ends[next] - ends[i];
+        cut.push_back({t, ends[i], rows, {{0, table.embedding_dim}}, 0});
+      }
+      const bool is_planned = std::equal(
+          cut.begin(), cut.end(), planned[t].begin(), planned[t].end(),
+          [&](const Slice& slice, int number) { return slice.has_rows_of(slices[number]); });
+      if (is_planned) continue;
+      for (Slice& slice : cut) slice.way_size = static_cast<int>(cut.size());
+      Slicing way(cut.size());
+      std::iota(way.begin(), way.end(), static_cast<int>(slices.size()));
+      slices.insert(slices.end(), cut.begin(), cut.end());
+      ways.push_back(std::move(way));
+    }
+    if (ways.size() > 1) slicings.add(std::move(ways));
+  }
+  return slices;
+}
+
+double SlicedTask::partial_bytes_per_column(const Simulator& original,
+                                            const std::vector<Slice>& slices, const Slice& slice) {
+  if (slice.way_size > 0) return original.partial_bytes_per_column(slice.way_size);
+  if (slice.num_rows == 0) return 0.0;
+  std::int64_t num_columns = 0;
+  double bytes = 0.0;
+  for (const Columns& columns : slice.columns) {
+    // Where the slices change, from one multiple of the granularity to the next, there are as many.
+    for (std::int64_t at = columns.offset; at < columns.offset + columns.count;
+         at += kColumnGranularity) {
+      const auto parts = std::count_if(slices.begin(), slices.end(), [&](const Slice& other) {
+        return other.table == slice.table && other.way_size == 0 && other.has_column(at);
+      });
+      const std::int64_t width = std::min(kColumnGranularity, columns.offset + columns.count - at);
+      bytes += static_cast<double>(width) *
+               original.partial_bytes_per_column(static_cast<double>(parts));
+      num_columns += width;
+    }
+  }
+  return bytes / static_cast<double>(num_columns);
 }
 
 Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan& plan,
@@ -51,30 +152,39 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   const Task& task = original.task();
   Task sliced = task;
   sliced.tables.clear();
-  std::vector<Simulator::TableSlice> origins;
+  std::vector<Piece> origins;
+  std::vector<double> partial_bytes;
+  std::map<std::string_view, std::string> new_names;
   for (const Slice& slice : slices) {
     Table table = task.tables[slice.table];
-    origins.push_back({slice.table, slice.num_rows == 0
-                                        ? 1.0
-                                        : static_cast<double>(slice.num_rows) /
-                                              static_cast<double>(table.num_embeddings)});
+    origins.push_back(
+        piece_of(task, {slice.table, 0, table.embedding_dim, 0, slice.row_offset, slice.num_rows}));
+    partial_bytes.push_back(partial_bytes_per_column(original, slices, slice));
     // Unique, as no number occurs twice; only messages show it.
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
+    new_names[task.tables[slice.table].name] = table.name;
     if (slice.num_rows > 0) table.num_embeddings = slice.num_rows;
     table.embedding_dim = 0;
     for (const Columns& columns : slice.columns) table.embedding_dim += columns.count;
-    // The statistics of the original say how its rows are used.
-    table.reuse_histogram.reset();
-    table.index_distribution.reset();
+    // The statistics of the original say how a slice's rows are used.
+    if (slice.num_rows > 0) {
+      table.reuse_histogram.reset();
+      table.index_distribution.reset();
+      table.row_order = RowOrder::hashed;
+      table.row_access.clear();
+    }
     table.allow.rows = table.allow.rows && slice.num_rows == 0;
     table.allow.replicas = false;
     sliced.tables.push_back(std::move(table));
   }
+  // Tables that stay together are whole, so that each is one slice.
+  for (Table& table : sliced.tables) {
+    if (!table.same_device_as.empty()) table.same_device_as = new_names.at(table.same_device_as);
+  }
   const std::vector<std::int64_t> copies = device_memory(task, {{}, plan.replicated_tables});
   for (std::size_t d = 0; d < copies.size(); ++d) sliced.topology.memory_bytes[d] -= copies[d];
-  Simulator::ReplicaCost fixed = original.replica_cost(plan.replicated_tables);
-  fixed.partial_sums_ms = original.partial_sums_ms(plan);
-  return {original, std::move(sliced), origins, fixed};
+  return {original, std::move(sliced), origins, std::move(partial_bytes),
+          original.replica_cost(plan.replicated_tables)};
 }
 
 ShardingPlan SlicedTask::original(const ShardingPlan& plan) const {

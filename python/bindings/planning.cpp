@@ -17,6 +17,7 @@
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/evaluate/comparison_io.h"
+#include "neuroshard/evaluate/comparison_models.h"
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
@@ -94,12 +95,11 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
                     const Names& models, const PlannerOptions& options,
                     const ComparisonRequest& request) {
   std::vector<NamedTask> named = named_tasks(tasks);
-  if (named.empty()) throw InputError("tasks", "at least one", "none");
-  std::vector<CostModels> of_tasks;
-  for (NamedTask& task : named) {
-    const CostModels& own = of_tasks.emplace_back(load_cost_models(models, task.task.topology));
-    task.identity.set("communication_model",
-                      to_json(ModelReference{own.communication->name(), own.communication_sha256}));
+  const std::vector<CostModels> of_tasks = models_of_tasks(named, models);
+  for (std::size_t t = 0; t < named.size(); ++t) {
+    named[t].identity.set("communication_model",
+                          to_json(ModelReference{of_tasks[t].communication->name(),
+                                                 of_tasks[t].communication_sha256}));
   }
   ComparisonRunOptions run;
   run.planner = options;
@@ -113,8 +113,7 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
   ComparisonRun comparison(
       request.algorithms.empty() ? make_planners() : find_planners(request.algorithms), run);
   const std::vector<ComparisonEntry> entries = comparison.compare(named, of_tasks, request.journal);
-  return to_line(comparison_document(of_tasks.front(), entries,
-                                     summarize(entries, request.reference),
+  return to_line(comparison_document(of_tasks, entries, summarize(entries, request.reference),
                                      {.reference = request.reference,
                                       .platform = "",
                                       .warnings = comparison_warnings(named, of_tasks)}));

@@ -50,6 +50,7 @@ from .planning import (
     price,
     reuse_histograms,
 )
+from .search_options import SearchOptions
 from .types import (
     REUSE_BINS,
     DeviceCost,
@@ -81,6 +82,7 @@ __all__ = [
     "NeuroShardError",
     "Plan",
     "PlanCost",
+    "SearchOptions",
     "Shard",
     "SimulatedDevice",
     "SimulatedIteration",

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import os
-import subprocess
 import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack, overload
 
 from . import _core
-from .arguments import names_of, seconds_of, to_text
-from .errors import ExtrapolationWarning, InfeasibleError, InputError, MachineError
-from .executable import EXECUTABLE
+from .arguments import names_of, to_text
+from .errors import ExtrapolationWarning, InputError
+from .executable_answer import Answer, answer_of, repeated, with_names
+from .search_options import SearchOptions, options_arguments, options_json
 from .types import Plan, PlanCost, PlanLike, Table, TaskLike, plan_text, task_text, tasks_of
-
 
 #: What was chosen for the user that the user may want to choose.
 _log = logging.getLogger("neuroshard")
@@ -31,56 +30,22 @@ def _tell(reasons: Sequence[str], notes: Sequence[str]) -> None:
         warnings.warn(reason, ExtrapolationWarning, stacklevel=3)
 
 
-def _options(
-    seed: int,
-    num_threads: int,
-    time_limit_seconds: float | str,
-    steps: int,
-    improvement: str,
-    pessimism: float,
-    least_gain: float,
-    cuts: str | Sequence[str],
-) -> dict[str, Any]:
-    """The options of a search, by their long names on the command line."""
-    seconds = seconds_of(time_limit_seconds, "time_limit_seconds")
-    return {
-        "seed": seed,
-        "threads": num_threads,
-        "time_limit": f"{seconds!r}s" if math.isfinite(seconds) else None,
-        "steps": steps,
-        "improvement": improvement,
-        "pessimism": pessimism,
-        "least_gain": least_gain,
-        "cuts": names_of(cuts, "cuts"),
-    }
-
-
 def plan(
     task: TaskLike,
     *,
     models: str | Sequence[str] = (),
     algorithm: str = "neuroshard",
-    seed: int = 0,
-    num_threads: int = 0,
-    time_limit_seconds: float | str = 1.0,
-    steps: int = 0,
-    improvement: str = "thorough",
-    pessimism: float = 0.5,
-    least_gain: float = 0.01,
-    cuts: str | Sequence[str] = ("columns",),
     lower_bound: bool = True,
     baselines: bool = False,
+    **options: Unpack[SearchOptions],
 ) -> Plan:
     """The plan of lowest predicted cost that the algorithm finds.
 
     `models` are names of `list_models()` or files, at most one for computation and one for
-    communication; a kind that is not named gets the default. `num_threads` 0 is one
-    per core; the plan does not depend on it. `steps` is the number of neighbours that each chain of
-    the improvement tries; 0: a number that follows from the time limit. `improvement` is "thorough"
-    or "brief". `pessimism`, from 0 to 1, improves by the mean to the highest of the model's
-    networks; the improved plan is taken if it gains at least `least_gain` of the longest
-    computation. `cuts` are those that the plan may have: "columns", "rows" (slices of rows) and
-    "replicas" (whole tables on every device). With `baselines`, `plan.search["baselines"]` has the result of every baseline.
+    communication; a kind that is not named gets the default. The search's options are those of
+    `SearchOptions`: `seed`, `num_threads`, `time_limit_seconds`, `steps`, `improvement`,
+    `pessimism`, `least_gain` and `cuts`. With `baselines`, `plan.search["baselines"]` has the result
+    of every baseline.
     Raises InfeasibleError, which says what memory or devices would do, if no plan fits into memory;
     InputError for an invalid task; and warns (ExtrapolationWarning) where a model is used outside
     of its range.
@@ -93,16 +58,7 @@ def plan(
     request = {
         "models": names_of(models, "models"),
         "algorithm": algorithm,
-        "options": _options(
-            seed,
-            num_threads,
-            time_limit_seconds,
-            steps,
-            improvement,
-            pessimism,
-            least_gain,
-            cuts,
-        ),
+        "options": options_json(options, "plan"),
         "lower_bound": lower_bound,
         "baselines": baselines,
     }
@@ -148,6 +104,8 @@ class ComparisonEntry:
     found: bool
     wall_ms: float
     reason: str = ""
+    #: That its plan may have; None in journals of versions that knew columns alone.
+    cuts: Sequence[str] | None = None
     predicted_ms: float | None = None
     measured_ms: float | None = None
     measured_compute_ms: float | None = None
@@ -176,6 +134,8 @@ class ComparisonSummary:
     wins: int
     mean_predicted_ms: float
     mean_wall_ms: float
+    #: That its plans may have, on any of the tasks.
+    cuts: Sequence[str] | None = None
     mean_measured_ms: float | None = None
     mean_measured_compute_ms: float | None = None
     measured_wins: int | None = None
@@ -208,27 +168,27 @@ def compare(
     *,
     models: str | Sequence[str] = (),
     algorithms: str | Sequence[str] = (),
-    seed: int = 0,
-    num_threads: int = 0,
-    time_limit_seconds: float | str = 1.0,
-    steps: int = 0,
-    improvement: str = "thorough",
-    pessimism: float = 0.5,
-    least_gain: float = 0.01,
-    cuts: str | Sequence[str] = ("columns",),
     reference: str = "",
     measure: bool = False,
     arena_bytes: int = 4 << 30,
     controls: Sequence[str | os.PathLike[str]] = (),
     journal: str | os.PathLike[str] | None = None,
+    platform: str | os.PathLike[str] | None = None,
+    backend: str = "cpu",
+    **options: Unpack[SearchOptions],
 ) -> Comparison:
     """Runs the algorithms (all, if none is named) on the tasks; ratios are to the algorithm
-    `reference`. The search's options are those of `plan`.
+    `reference`. The search's options are those of `plan`; "neuroshard:columns+rows" is an algorithm
+    with cuts of its own.
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory. `controls` are files of costs measured earlier, some samples of which
     are measured again with the plans, to show how the machine's speed has changed. `journal` is a
     file of results task by task (.jsonl), with which a run that was stopped goes on.
+
+    `platform` simulates the all-to-alls of measured plans on a cluster, as of `evaluate`; `backend`
+    "cuda" measures on GPUs. Either is done by the package's executable, to which a journal then
+    belongs.
 
     >>> from neuroshard import Table, Task, Topology, compare
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -242,23 +202,26 @@ def compare(
     >>> found.summary[0].mean_predicted_ms <= found.summary[1].mean_predicted_ms
     True
     """
+    texts = tasks_of(tasks)
+    if platform is not None or backend != "cpu":
+        if not measure:
+            raise InputError("compare: platform and backend need measure=True")
+        arguments = [*options_arguments(options, "compare"), "--measure"]
+        arguments += ["--arena", str(arena_bytes), "--backend", backend, "--relative-to", reference]
+        if names := names_of(algorithms, "algorithms"):
+            arguments += ["--algorithms", ",".join(names)]
+        arguments += repeated("--model", names_of(models, "models"))
+        arguments += repeated("--controls", controls)
+        arguments += repeated("--journal", [] if journal is None else [journal])
+        arguments += repeated("--platform", [] if platform is None else [platform])
+        found, reasons, notes = _run_compare(texts, arguments)
+        _tell(reasons, notes)
+        return _comparison(found)
     text = _core.compare(
-        list(tasks_of(tasks).items()),
+        list(texts.items()),
         names_of(models, "models"),
         names_of(algorithms, "algorithms"),
-        to_text(
-            _options(
-                seed,
-                num_threads,
-                time_limit_seconds,
-                steps,
-                improvement,
-                pessimism,
-                least_gain,
-                cuts,
-            ),
-            "compare",
-        ),
+        to_text(options_json(options, "compare"), "compare"),
         arena_bytes if measure else 0,
         reference,
         "" if journal is None else os.fspath(journal),
@@ -266,6 +229,23 @@ def compare(
     )
     found = json.loads(text)
     _tell(found["warnings"], [])
+    return _comparison(found)
+
+
+def _run_compare(texts: Mapping[str, str], arguments: Sequence[str]) -> Answer:
+    # The files' names and places are the same in each run, as a journal refers to them.
+    names = {f"task-{number:06}.json": name for number, name in enumerate(texts)}
+    with tempfile.TemporaryDirectory() as folder:
+        for file, text in zip(names, texts.values()):
+            Path(folder, file).write_text(text, encoding="utf-8")
+        answer = answer_of(["compare", *names, *arguments], folder, names)
+    for entry in answer.found["entries"]:
+        entry["task"] = names[entry["task"]]
+    answer.found["warnings"] = [with_names(line, names) for line in answer.found["warnings"]]
+    return answer
+
+
+def _comparison(found: Mapping[str, Any]) -> Comparison:
     return Comparison(
         entries=[ComparisonEntry(**entry) for entry in found["entries"]],
         summary=[ComparisonSummary(**line) for line in found["summary"]],
@@ -291,6 +271,7 @@ class Evaluation:
     compute_tau: float | None
 
 
+@overload
 def evaluate(
     plan: PlanLike,
     *,
@@ -298,8 +279,29 @@ def evaluate(
     arena_bytes: int = 4 << 30,
     num_threads: int = 0,
     seed: int = 0,
-) -> Evaluation:
-    """Runs every device's pieces through the library's own operator on this machine.
+    backend: str = "cpu",
+    platform: None = None,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    plan: PlanLike, *, models: str | Sequence[str] = (), platform: str | os.PathLike[str]
+) -> SimulatedIteration: ...
+
+
+def evaluate(
+    plan: PlanLike,
+    *,
+    models: str | Sequence[str] = (),
+    arena_bytes: int = 4 << 30,
+    num_threads: int = 0,
+    seed: int = 0,
+    backend: str = "cpu",
+    platform: str | os.PathLike[str] | None = None,
+) -> Evaluation | SimulatedIteration:
+    """Runs every device's pieces through the library's own operator on this machine or, with
+    `backend` "cuda", on its GPUs. With `platform`, `evaluate_on_cluster`: nothing is measured.
 
     `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
     memory.
@@ -318,11 +320,22 @@ def evaluate(
     >>> found.measured.devices[0].compute_ms > 0
     True
     """
-    text, reasons, notes = _core.evaluate(
-        plan_text(plan), names_of(models, "models"), arena_bytes, num_threads, seed
-    )
+    if platform is not None:
+        if backend != "cpu":
+            raise InputError("evaluate: platform simulates, backend measures: expected one of them")
+        found, reasons, notes = _run_evaluate(plan, models, repeated("--platform", [platform]))
+        _tell(reasons, notes)
+        return _simulated_iteration(found)
+    if backend != "cpu":
+        arguments = ["--backend", backend, "--arena", str(arena_bytes), "--seed", str(seed)]
+        arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
+        found, reasons, notes = _run_evaluate(plan, models, arguments)
+    else:
+        text, reasons, notes = _core.evaluate(
+            plan_text(plan), names_of(models, "models"), arena_bytes, num_threads, seed
+        )
+        found = json.loads(text)
     _tell(reasons, notes)
-    found = json.loads(text)
     return Evaluation(
         predicted=_cost(found, "predicted"),
         measured=_cost(found, "measured"),
@@ -337,6 +350,7 @@ def _cost(evaluation: Mapping[str, Any], prefix: str) -> PlanCost:
     devices = [
         {
             "compute_ms": device[f"{prefix}_compute_ms"],
+            "all_reduce_ms": device.get(f"{prefix}_all_reduce_ms", 0.0),
             "forward_comm_ms": device[f"{prefix}_forward_comm_ms"],
             "backward_comm_ms": device[f"{prefix}_backward_comm_ms"],
             "all_reduce_ms": device.get(f"{prefix}_all_reduce_ms", 0.0),
@@ -374,40 +388,7 @@ class SimulatedIteration:
     last_to_end: int
 
 
-def _lines_of(messages: str, kind: str) -> list[str]:
-    """The executable's messages of a kind: "warning" or "note"."""
-    prefix = f"neuroshard: {kind}: "
-    return [
-        line.removeprefix(prefix) for line in messages.splitlines() if line.startswith(prefix)
-    ]
-
-
-def evaluate_on_cluster(
-    plan: PlanLike,
-    platform: str | os.PathLike[str],
-    *,
-    models: str | Sequence[str] = (),
-) -> SimulatedIteration:
-    """Simulates the plan's all-to-alls on a cluster: a preset (`ethernet-25g`, ...) or a SimGrid
-    platform file (.xml).
-
-    `models` default to those that the plan was made with. Runs the package's executable, as SimGrid
-    simulates once per process.
-    """
-    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
-    with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "plan.json")
-        given.write(file)
-        command = [os.fspath(EXECUTABLE), "evaluate", file, "--json"]
-        command += ["--platform", os.fspath(platform)]
-        for model in names_of(models, "models"):
-            command += ["--model", model]
-        run = subprocess.run(command, capture_output=True, text=True, check=False)
-    if run.returncode != 0:
-        error = {1: InfeasibleError, 2: InputError}.get(run.returncode, MachineError)
-        raise error(run.stderr.strip().removeprefix("neuroshard: ").replace(file, "plan"))
-    _tell(_lines_of(run.stderr, "warning"), _lines_of(run.stderr, "note"))
-    found = json.loads(run.stdout)
+def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
     return SimulatedIteration(
         predicted_ms=found["predicted_ms"],
         simulated_ms=found["simulated_ms"],
@@ -425,6 +406,29 @@ def evaluate_on_cluster(
         entered_ms=found["entered_ms"],
         last_to_end=found["last_to_end"],
     )
+
+
+def _run_evaluate(
+    plan: PlanLike, models: str | Sequence[str], arguments: Sequence[str]
+) -> Answer:
+    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
+    with tempfile.TemporaryDirectory() as folder:
+        given.write(os.path.join(folder, "plan.json"))
+        command = ["evaluate", "plan.json", *arguments]
+        command += repeated("--model", names_of(models, "models"))
+        return answer_of(command, folder, {"plan.json": "plan"})
+
+
+def evaluate_on_cluster(
+    plan: PlanLike, platform: str | os.PathLike[str], *, models: str | Sequence[str] = ()
+) -> SimulatedIteration:
+    """Simulates the plan's all-to-alls on a cluster: a preset (`ethernet-25g`, ...) or a SimGrid
+    platform file (.xml).
+
+    `models` default to those that the plan was made with. Runs the package's executable, as SimGrid
+    simulates once per process.
+    """
+    return evaluate(plan, models=models, platform=platform)
 
 
 @dataclass(frozen=True)

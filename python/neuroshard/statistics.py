@@ -1,4 +1,5 @@
-"""Statistics of tables from data: pooling factors and reuse histograms, computed batch by batch.
+"""Statistics of tables from data: pooling factors, reuse histograms and which rows are accessed how
+often, computed batch by batch.
 
 From batches of NumPy arrays, or as TorchRec has them (`KeyedJaggedTensor`):
 
@@ -10,9 +11,10 @@ or from files of the layout in which Meta's embedding lookup data set is public 
 
     tables = tables_of_lookups("fbgemm_t856_bs65536.pt.gz", embedding_dim=64)
 
-Needs NumPy; PyTorch only for its own objects and files. Of a table, 17 counts are kept. One batch
-is in memory at a time; of a file, one table of a batch (but all of a file in the format before
-PyTorch 1.6, which cannot be mapped).
+Needs NumPy; PyTorch only for its own objects and files. Of a table, counts of at most 150 KiB are
+kept, however many rows and lookups it has (`neuroshard.row_access`). One batch is in memory at a
+time; of a file, one table of a batch (but all of a file in the format before PyTorch 1.6, which
+cannot be mapped).
 """
 
 from __future__ import annotations
@@ -39,6 +41,8 @@ except ImportError:
         "neuroshard.statistics: expected NumPy, got none; pip install numpy"
     ) from None
 
+from .row_access import RowAccessCounter
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -62,6 +66,7 @@ class ReuseCounter:
         self._lookups = 0
         self._batches = 0
         self._max_index = 0
+        self._accesses = RowAccessCounter()
 
     def add(self, indices: Integers) -> None:
         """All row indices that one batch looks up."""
@@ -72,6 +77,7 @@ class ReuseCounter:
         rows, hits = np.unique(indices, return_counts=True)
         self._max_index = max(self._max_index, int(rows[-1]))
         self._rows += np.bincount(np.searchsorted(_MOST_HITS, hits), minlength=REUSE_BINS)
+        self._accesses.add(rows, hits)
 
     def statistics(self) -> TableStatistics:
         """Of all batches added."""
@@ -85,6 +91,7 @@ class ReuseCounter:
             batch_size=self._batch_size,
             num_batches=self._batches,
             max_index=self._max_index,
+            accesses=self._accesses.curve(),
         )
 
 
@@ -384,6 +391,7 @@ def tables_of_lookups(
             pooling_factor=of_table.pooling_factor,
             data_type=data_type,
             reuse_histogram=list(of_table.reuse_histogram),
+            row_access=of_table.row_access(of_table.max_index + 1),
         )
         for number, of_table in enumerate(statistics)
     ]

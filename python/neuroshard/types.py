@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -14,6 +15,9 @@ from .errors import InputError
 
 #: Bins of a reuse histogram: rows hit once, twice, 3-4, 5-8, ..., above 32,768 times by a batch.
 REUSE_BINS = 17
+
+#: Difference of shares of rows and of accesses from which on a table's ids are not hashes.
+_UNEVEN = 0.01
 
 #: Ways to place a table other than whole on one device: pieces of its columns, slices of its rows,
 #: and whole on every device.
@@ -34,6 +38,11 @@ class Table:
     reuse_histogram: Sequence[float] | None = None
     #: {"zipf_exponent": 1.1} or {"access_classes": [[rows, share of the lookups], ...]}
     index_distribution: Mapping[str, Any] | None = None
+    #: Where the hot rows are: "hashed", anywhere, or "by_frequency", the hottest first.
+    row_order: str = "hashed"
+    #: Instead, measured: [[share of the rows, share of the accesses to these first rows], ...],
+    #: rising to [1, 1].
+    row_access: Sequence[Sequence[float]] | None = None
     min_shard_columns: int = 0
     min_shard_rows: int = 0
     #: Cuts that the table may have, as far as the task allows them too.
@@ -42,13 +51,26 @@ class Table:
     extra_bytes_per_column: int = 0
     #: Features that look up in the table, each with a pooled output; `pooling_factor` is of all.
     num_features: int = 1
+    #: Devices on which its pieces may lie; None: any.
+    devices: Sequence[int] | None = None
+    #: Another table of the task that this one stays with: both whole and on one device.
+    same_device_as: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The table as in a task file."""
+        optional = (
+            "reuse_histogram",
+            "index_distribution",
+            "row_access",
+            "devices",
+            "same_device_as",
+        )
         content = dict(self.__dict__)
-        for name in ("reuse_histogram", "index_distribution"):
+        for name in optional:
             if content[name] is None:
                 del content[name]
+        if self.row_order == "hashed":
+            del content["row_order"]
         return content
 
     def __repr__(self) -> str:
@@ -57,6 +79,8 @@ class Table:
             value = getattr(self, each.name)
             if each.name == "reuse_histogram" and value is not None:
                 shown.append(f"reuse_histogram=<{_counted(value, 'share')}>")
+            elif each.name == "row_access" and value is not None:
+                shown.append(f"row_access=<{_counted(value, 'point')}>")
             elif each.default is MISSING or value != each.default:
                 shown.append(f"{each.name}={value!r}")
         return f"Table({', '.join(shown)})"
@@ -64,9 +88,9 @@ class Table:
 
 @dataclass(frozen=True)
 class TableStatistics:
-    """How one table is used (`neuroshard.statistics` counts it): mean lookups per sample, and of
-    the distinct rows that one batch touches, the shares by number of hits (1, 2, 3-4, 5-8, ...,
-    above 32,768)."""
+    """How one table is used (`neuroshard.statistics` counts it): mean lookups per sample; of the
+    distinct rows that one batch touches, the shares by number of hits (1, 2, 3-4, 5-8, ..., above
+    32,768); and the accesses to the first rows."""
 
     pooling_factor: float
     reuse_histogram: Sequence[float]
@@ -76,6 +100,34 @@ class TableStatistics:
     num_batches: int = 1
     #: The largest row index seen.
     max_index: int = 0
+    #: (rows, share of the accesses that hit the first so many rows), rising to a share of 1.0.
+    accesses: Sequence[tuple[int, float]] = ()
+
+    def row_access(self, num_embeddings: int) -> list[list[float]] | None:
+        """`Table.row_access` of the table with so many rows. None where the accesses are too evenly
+        spread over the rows, or too few, to tell them from those of hashed ids: no range of rows
+        from 0 on has 1 % of the accesses more or less than of the rows, or 1.36 / sqrt(lookups),
+        which chance alone exceeds once in twenty times (Kolmogorov and Smirnov).
+
+        >>> used = TableStatistics(50.0, [1.0] + [0.0] * 16, 4096, accesses=[(10, 0.75), (40, 1.0)])
+        >>> used.row_access(100)
+        [[0.1, 0.75], [0.4, 1.0], [1.0, 1.0]]
+        """
+        if num_embeddings <= self.max_index:
+            raise InputError(
+                f"num_embeddings: expected more than the largest row seen, {self.max_index}, "
+                f"got {num_embeddings}"
+            )
+        points = [
+            [rows / num_embeddings, share]
+            for rows, share in self.accesses
+            if rows < num_embeddings
+        ]
+        lookups = self.pooling_factor * self.batch_size * self.num_batches
+        least = max(_UNEVEN, 1.36 / math.sqrt(max(lookups, 1.0)))
+        if all(abs(share - rows) <= least for rows, share in points):
+            return None
+        return [*points, [1.0, 1.0]]
 
 
 @dataclass

@@ -22,6 +22,7 @@ using testing_tasks::arbitrary_task;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
 using testing_tasks::with_conditions;
+using testing_tasks::with_pins;
 
 Simulator analytic(const Task& task) {
   return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
@@ -119,6 +120,37 @@ TEST(Baselines, SayWhichTableHasNoRoom) {
   EXPECT_EQ(refusal("torchrec-like", task), "torchrec-like (1 proposals): " + tail);
 }
 
+TEST(Baselines, KeepToPins) {
+  Task task = make_task({make_table("a", 1000, 64), make_table("b", 1000, 64, 5.0),
+                         make_table("c", 1000, 32), make_table("d", 1000, 16)},
+                        4, kAmple);
+  task.tables[0].devices = {3};
+  task.tables[1].devices = {2, 3};
+  task.tables[2].same_device_as = "d";
+  for (const auto& planner : make_baselines()) {
+    const PlanningResult result = planner->plan(analytic(task), {});
+    EXPECT_THAT(violations(task, result.plan), testing::IsEmpty()) << planner->name();
+  }
+  EXPECT_THAT(devices_of("greedy-dim", task), testing::ElementsAre(3, 2, 0, 0));
+}
+
+TEST(Baselines, SayWhichPinnedTableHasNoRoom) {
+  Task task = make_task(
+      {make_table("a", 1 << 20, 255), make_table("b", 1 << 20, 255), make_table("c", 1 << 20, 255)},
+      4, std::int64_t{3} << 29);
+  task.tables[1].devices = {0};
+  task.tables[2].devices = {0};
+  EXPECT_EQ(refusal("greedy-size", task),
+            "greedy-size: no device has room for the whole table \"b\" of 1020.00 MiB; the most "
+            "room left on device 0, where alone it may lie, is 516.00 MiB");
+  task.tables[1].devices = {};
+  task.tables[1].same_device_as = "a";
+  EXPECT_EQ(
+      refusal("greedy-size", task),
+      "greedy-size: no device has room for the whole table \"a\" and all that stay with it of "
+      "1.99 GiB; the most room left is 1.50 GiB");
+}
+
 TEST(Baselines, RandomFollowsItsSeed) {
   std::vector<Table> tables;
   for (int t = 0; t < 40; ++t) tables.push_back(make_table(fmt::format("t{}", t), 10, 4));
@@ -177,6 +209,7 @@ TEST(TorchRecLike, CutsWhereWholeTablesDoNotFit) {
 RC_GTEST_PROP(BaselinesProperty, PlansAreValidPricedAndTheSameForTheSameSeed, ()) {
   Task task = *arbitrary_task(*rc::gen::element(0.8, 1.0, 1.3, 2.0));
   if (*rc::gen::arbitrary<bool>()) task = with_conditions(std::move(task));
+  if (*rc::gen::arbitrary<bool>()) task = with_pins(std::move(task));
   const Simulator simulator = analytic(task);
   PlannerOptions options;
   options.seed = *rc::gen::arbitrary<std::uint64_t>();

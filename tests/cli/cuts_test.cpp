@@ -37,17 +37,49 @@ TEST(Cuts, PlansOfRowsAndCopiesAreCheckedPricedMadeAgainAndMeasured) {
                           [](const Shard& shard) { return !shard.has_all_rows(); }));
   EXPECT_EQ(*document.search.find("options")->find("cuts"),
             Json(Json::Array{"columns", "rows", "replicas"}));
-  EXPECT_EQ(document.search.find("lower_bound_ms"), nullptr);
+  EXPECT_NE(document.search.find("lower_bound_ms"), nullptr);
   EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
 
   const std::string priced = expect_success({"price", path});
   EXPECT_THAT(priced, HasSubstr("100000 rows x 32 columns = "));
-  EXPECT_THAT(priced, Not(HasSubstr("lower bound")));
+  EXPECT_THAT(priced, HasSubstr("lower bound: "));
   const std::string again = folder.file("again.json");
   (void)expect_success({"plan", "--like", path, "-o", again});
   EXPECT_EQ(read_plan(again).plan.shards, document.plan.shards);
   EXPECT_EQ(read_plan(again).predicted->cost_ms, document.predicted->cost_ms);
   EXPECT_THAT(expect_success({"evaluate", path, "--arena", "16MiB"}), HasSubstr("measured"));
+}
+
+/// The lopsided task with fields added to its first table.
+std::string with_hot_rows(const std::string& fields) {
+  std::string text = kLopsided;
+  const std::string last = "\"pooling_factor\": 40";
+  return text.replace(text.find(last), last.size(), last + ", " + fields);
+}
+
+TEST(Cuts, SlicesAreOfEqualSharesOfTheAccesses) {
+  const CliFolder folder;
+  for (const char* fields :
+       {R"("index_distribution": {"zipf_exponent": 1.2}, "row_order": "by_frequency")",
+        R"("row_access": [[0.1, 0.75], [0.5, 0.8], [1, 1]])"}) {
+    const std::string task = folder.write("task.json", with_hot_rows(fields));
+    const std::string path = folder.file("plan.json");
+    (void)expect_success(Arguments{"plan", task, "--cuts", "rows", "--steps", "100", "-o", path} +
+                         kAnalytic);
+    const PlanDocument document = read_plan(path);
+    std::int64_t first_rows = 0;
+    for (const Shard& shard : document.plan.shards) {
+      if (shard.table == 0 && shard.row_offset == 0) first_rows = shard.num_rows;
+    }
+    EXPECT_GT(first_rows, 0) << fields;
+    EXPECT_LE(first_rows, 10'000) << fields;  // half of the accesses or three quarters
+    EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
+    const std::string again = folder.file("again.json");
+    (void)expect_success({"plan", "--like", path, "-o", again});
+    EXPECT_EQ(read_plan(again).plan.shards, document.plan.shards);
+    EXPECT_EQ(read_plan(again).predicted->cost_ms, document.predicted->cost_ms);
+    EXPECT_THAT(expect_success({"evaluate", path, "--arena", "16MiB"}), HasSubstr("measured"));
+  }
 }
 
 TEST(Cuts, ReplicatedTablesAreShownAndMeasured) {
@@ -74,6 +106,78 @@ TEST(Cuts, ReplicatedTablesAreShownAndMeasured) {
     EXPECT_GT(compute.number(), 0.0);
     EXPECT_GT(all_reduce.number(), 0.0);
   }
+}
+
+TEST(Cuts, AComparisonOfCutsSaysWhichAnAlgorithmHas) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  const std::string journal = folder.file("journal.jsonl");
+  const Arguments compare =
+      Arguments{"compare",
+                task,
+                "--algorithms",
+                "neuroshard:columns,neuroshard:columns+rows,neuroshard,torchrec-like,greedy-size",
+                "--cuts",
+                "columns,rows,replicas",
+                "--steps",
+                "100",
+                "--relative-to",
+                "neuroshard:columns",
+                "--journal",
+                journal} +
+      kAnalytic;
+  const std::string text = expect_success(compare);
+  EXPECT_THAT(text, HasSubstr("\nneuroshard:columns+rows "));
+  EXPECT_THAT(text, HasSubstr("\ncuts: columns of neuroshard:columns; columns+rows of "
+                              "neuroshard:columns+rows; columns+rows+replicas of neuroshard, "
+                              "torchrec-like; none of greedy-size\n"));
+  EXPECT_THAT(text, HasSubstr("ratio: predicted cost to that of neuroshard:columns, "));
+  const Json document = parse_json(expect_success(compare + Arguments{"--json"}), "stdout");
+  const JsonReader root(document, "stdout");
+  const JsonReader summary = root.field("summary");
+  ASSERT_EQ(summary.array_size(), 5u);
+  std::vector<double> costs;
+  for (std::size_t i = 0; i < summary.array_size(); ++i) {
+    const JsonReader line = summary.element(i);
+    costs.push_back(line.field("mean_predicted_ms").number());
+  }
+  EXPECT_LE(costs[1], costs[0]);
+  EXPECT_LE(costs[2], costs[0]);
+  EXPECT_LT(costs[3], costs[4]);  // TorchRec cuts the rows of the hot table too
+  const JsonReader entries = root.field("entries");
+  EXPECT_EQ(*entries.element(1).object().find("cuts"), Json(Json::Array{"columns", "rows"}));
+  // With the paper's cuts alone, nothing is said of them.
+  EXPECT_THAT(expect_success(Arguments{"compare", task, "--algorithms", "torchrec-like,random"} +
+                             kAnalytic),
+              Not(HasSubstr("cuts:")));
+}
+
+TEST(Cuts, EveryTaskOfAComparisonIsPricedByItsOwnInterconnect) {
+  const CliFolder folder;
+  std::string named = kLopsided;
+  named.insert(named.rfind('}', named.size() - 2), R"(, "interconnect": "ethernet-10g")");
+  const Arguments algorithm{"--algorithms", "greedy-size", "--model", "analytic-cpu"};
+  const auto compared = [&](const Arguments& tasks) {
+    return parse_json(
+        expect_success(Arguments{"compare"} + tasks + algorithm + Arguments{"--json"}), "stdout");
+  };
+  const std::string one = folder.write("one.json", kLopsided);
+  const std::string other = folder.write("other.json", named);
+  const auto cost = [](const Json& document, std::size_t entry) {
+    const JsonReader root(document, "stdout");
+    const JsonReader entries = root.field("entries");
+    const JsonReader of_task = entries.element(entry);
+    return of_task.field("predicted_ms").number();
+  };
+  const Json both = compared({one, other});
+  EXPECT_EQ(cost(both, 0), cost(compared({one}), 0));
+  EXPECT_EQ(cost(both, 1), cost(compared({other}), 0));
+  EXPECT_NE(cost(both, 0), cost(both, 1));
+  EXPECT_EQ(*both.find("communication_models"), Json(Json::Array{"ethernet-25g", "ethernet-10g"}));
+  EXPECT_EQ(compared({one, one}).find("communication_models"), nullptr);
+  EXPECT_THAT(expect_success(Arguments{"compare", one, other} + algorithm),
+              HasSubstr("communication model: ethernet-25g, pre-trained (simulated); "
+                        "ethernet-10g, pre-trained (simulated)\n"));
 }
 
 /// kLopsided on two devices: slices of rows that are cut differently, and a copy.
@@ -217,6 +321,12 @@ TEST(Cuts, WhatIsWrongIsSaidInALine) {
 {"table": "tiny", "column_offset": 0, "num_columns": 32, "device": 0}]})");
   const CommandResult checked = run_cli({"check", gap});
   EXPECT_EQ(checked.exit_code, 1);
+  const std::string falling =
+      folder.write("falling.json", with_hot_rows(R"("row_access": [[0.5, 0.9], [1, 0.8]])"));
+  const CommandResult refused = run_cli({"plan", falling});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("falling.json: tables[0].row_access[1]: expected a share of "
+                                     "the accesses from 0.9 to 1, got 0.8"));
   EXPECT_THAT(checked.out + checked.err,
               HasSubstr("table \"hot\": rows 99999 to 99999, columns 0 to 31 are on no device"));
 }

@@ -49,6 +49,17 @@ TEST(Rectangles, TilingsAreValid) {
   EXPECT_THAT(found({of_a(0, 100, 0, 8), {0, 8, 8, 1}}), IsEmpty());
 }
 
+TEST(Rectangles, SlicesOfRowsAreCounted) {
+  const auto slices = [](const std::vector<Shard>& shards) {
+    const ShardingPlan plan{shards, {1}};
+    EXPECT_EQ(plan.has_row_slices(), plan.num_row_slices() > 0);
+    return plan.num_row_slices();
+  };
+  EXPECT_EQ(slices({}), 0);
+  EXPECT_EQ(slices({{0, 0, 8, 0}, {0, 8, 8, 1}}), 0);
+  EXPECT_EQ(slices({of_a(0, 30, 0, 16), of_a(30, 70, 0, 8), {0, 8, 8, 1, 30, 70}}), 3);
+}
+
 TEST(Rectangles, GapsAndOverlapsAreNamed) {
   EXPECT_THAT(found({of_a(0, 30, 0, 16), of_a(40, 60, 0, 16)}),
               ElementsAre("table \"a\": rows 30 to 39, columns 0 to 15 are on no device"));

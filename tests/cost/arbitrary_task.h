@@ -2,8 +2,10 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <ostream>
 #include <string>
@@ -22,6 +24,8 @@ inline void showValue(const Task& task, std::ostream& os) {
   for (const Table& table : task.tables) {
     os << fmt::format("\n  {}: {} x {} {} pooling {}", table.name, table.num_embeddings,
                       table.embedding_dim, to_string(table.data_type), table.pooling_factor);
+    if (!table.devices.empty()) os << fmt::format(" on {}", fmt::join(table.devices, ","));
+    if (!table.same_device_as.empty()) os << " with " << table.same_device_as;
   }
 }
 
@@ -101,6 +105,49 @@ inline Task with_conditions(Task task) {
     table.extra_bytes_per_shard = *rc::gen::element<std::int64_t>(0, 1, 5000);
     table.extra_bytes_per_column = *rc::gen::element<std::int64_t>(0, 1, 100);
     table.num_features = *rc::gen::element<std::int64_t>(1, 1, 2, 5);
+  }
+  return task;
+}
+
+/// The task with tables whose rows are used unequally, most of them with a row order.
+inline Task with_row_orders(Task task) {
+  for (Table& table : task.tables) {
+    if (*rc::gen::arbitrary<bool>()) {
+      table.index_distribution =
+          IndexDistribution{.zipf_exponent = *rc::gen::element(0.5, 1.05, 1.5)};
+    }
+    switch (*rc::gen::inRange(0, 3)) {
+      case 0:
+        table.row_order = RowOrder::by_frequency;
+        break;
+      case 1:
+        table.row_access = {
+            {*rc::gen::element(0.001, 0.2), 0.4}, {0.5, *rc::gen::element(0.4, 0.9)}, {1.0, 1.0}};
+        break;
+      default:
+        break;
+    }
+  }
+  return task;
+}
+
+/// The task with some tables that may lie on some devices alone, and some that stay with others.
+inline Task with_pins(Task task) {
+  const int num_devices = task.topology.world_size;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    Table& table = task.tables[t];
+    if (t > 0 && *rc::gen::inRange(0, 4) == 0) {
+      // Where the other one may lie, and perhaps elsewhere, so that devices are left for the group.
+      const Table& other = task.tables[*rc::gen::inRange<std::size_t>(0, t)];
+      table.same_device_as = other.name;
+      if (*rc::gen::arbitrary<bool>()) table.devices = other.devices;
+    } else if (*rc::gen::inRange(0, 3) == 0) {
+      table.devices = {*rc::gen::inRange(0, num_devices)};
+    }
+    for (int d = 0; d < num_devices && !table.devices.empty(); ++d) {
+      const auto found = std::find(table.devices.begin(), table.devices.end(), d);
+      if (found == table.devices.end() && *rc::gen::inRange(0, 4) == 0) table.devices.push_back(d);
+    }
   }
   return task;
 }

@@ -119,6 +119,50 @@ TEST(TableStatistics, ASliceIsLikeTheTableThatIsMeasuredForIt) {
   }
 }
 
+/// Likewise of a range of rows, where the order is known.
+TEST(TableStatistics, ARangeIsLikeTheTableThatIsMeasuredForIt) {
+  Table ordered = table_of(zipf(1.2));
+  ordered.row_order = RowOrder::by_frequency;
+  Table hot = table_of(classes({{90'000, 0.6}, {1, 0.4}}));
+  hot.row_order = RowOrder::by_frequency;
+  Table measured = table_of(zipf(0.8));
+  measured.row_access = {{0.01, 0.3}, {0.6, 0.8}, {1.0, 1.0}};
+  for (const Table& table : {ordered, hot, measured}) {
+    const AccessByRow accesses(table, kSettings.batch_size);
+    const TableStatistics whole = statistics_of(table);
+    double pooling = 0.0;
+    double distinct = 0.0;
+    for (const auto& [first, count] :
+         {std::pair<std::int64_t, std::int64_t>{0, 100}, {100, 9'900}, {10'000, 90'000}}) {
+      SCOPED_TRACE(first);
+      const TableStatistics slice = whole.slice(accesses.range(first, count));
+      const TableStatistics own = statistics_of(row_slice(table, accesses, first, count));
+      EXPECT_EQ(slice.num_embeddings, count);
+      EXPECT_EQ(own.num_embeddings, count);
+      EXPECT_DOUBLE_EQ(slice.pooling_factor, own.pooling_factor);
+      EXPECT_NEAR(slice.distinct_rows / own.distinct_rows, 1.0, 0.01);
+      EXPECT_NEAR(slice.hottest_row_share / own.hottest_row_share, 1.0, 0.01);
+      for (int bin = 0; bin < kReuseBins; ++bin) {
+        EXPECT_NEAR(slice.reuse_histogram[bin], own.reuse_histogram[bin], 0.01) << bin;
+      }
+      pooling += slice.pooling_factor;
+      distinct += slice.distinct_rows;
+    }
+    EXPECT_NEAR(pooling, whole.pooling_factor, 1e-9);
+    EXPECT_NEAR(distinct / whole.distinct_rows, 1.0, 0.01);
+  }
+}
+
+TEST(TableStatistics, ARangeThatIsNeverUsed) {
+  Table table = table_of({});
+  table.row_access = {{0.5, 1.0}, {1.0, 1.0}};
+  const TableStatistics slice =
+      statistics_of(table).slice(AccessByRow(table, kSettings.batch_size).range(50'000, 50'000));
+  EXPECT_GT(slice.pooling_factor, 0.0);
+  EXPECT_LT(slice.pooling_factor, 1e-5);
+  EXPECT_EQ(slice.reuse_histogram[0], 1.0);
+}
+
 TEST(TableStatistics, NoRowOfASliceHasMoreThanAllLookups) {
   for (const double hot : {0.05, 0.5, 0.9}) {
     const TableStatistics whole = statistics_of(table_of(classes({{1, hot}, {99'999, 1.0 - hot}})));

@@ -334,6 +334,42 @@ RC_GTEST_PROP(SimulatorProperty, CostDoesNotDependOnTheOrderOfEqualDevices, ()) 
   RC_ASSERT(simulator.cost(plan).cost_ms == simulator.cost(same).cost_ms);
 }
 
+TEST(Simulator, SlicesByFrequencyHaveTheLookupsOfTheirRows) {
+  Task task;
+  task.batch_size = 4096;
+  task.tables = {make_table("a", 1'000'000, 64, 20.0)};
+  task.tables[0].index_distribution = IndexDistribution{.zipf_exponent = 1.2};
+  task.topology = make_topology(2, 2, std::int64_t{1} << 34);
+  const ShardingPlan halves{{{0, 0, 64, 0, 0, 500'000}, {0, 0, 64, 1, 500'000, 500'000}}};
+  const PlanCost hashed = analytic(task).cost(halves);
+  EXPECT_EQ(hashed.devices[0].compute_ms, hashed.devices[1].compute_ms);
+  task.tables[0].row_order = RowOrder::by_frequency;
+  const Simulator simulator = analytic(task);
+  const PlanCost ordered = simulator.cost(halves);
+  EXPECT_GT(ordered.devices[0].compute_ms, hashed.devices[0].compute_ms);
+  EXPECT_LT(ordered.devices[1].compute_ms, hashed.devices[1].compute_ms);
+  const std::vector<std::int64_t> ends = simulator.slice_ends(0, 2);
+  const ShardingPlan equal{
+      {{0, 0, 64, 0, 0, ends[1]}, {0, 0, 64, 1, ends[1], 1'000'000 - ends[1]}}};
+  EXPECT_LT(simulator.cost(equal).devices[0].compute_ms, ordered.devices[0].compute_ms);
+  // Whole tables cost the same whatever their order.
+  const ShardingPlan whole{{{0, 0, 64, 0}}};
+  task.tables[0].row_order = RowOrder::hashed;
+  EXPECT_EQ(simulator.cost(whole).cost_ms, analytic(task).cost(whole).cost_ms);
+}
+
+TEST(Simulator, SlicesOfHashedIdsAreOfEqualRows) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = {make_table("a", 10, 16)};
+  task.topology = make_topology(4, 4, 1 << 20);
+  EXPECT_EQ(analytic(task).slice_ends(0, 4), (std::vector<std::int64_t>{0, 3, 6, 8, 10}));
+  task.tables[0].row_access = {{0.1, 0.75}, {1.0, 1.0}};
+  EXPECT_EQ(analytic(task).slice_ends(0, 4), (std::vector<std::int64_t>{0, 1, 4, 7, 10}));
+  task.tables[0].min_shard_rows = 2;
+  EXPECT_EQ(analytic(task).slice_ends(0, 4)[1], 2);
+}
+
 RC_GTEST_PROP(SimulatorProperty, CostIsTheLargestTotalAndNoLessThanAnyPart, ()) {
   const Task task = *arbitrary_task(1.0);
   const PlanCost cost = analytic(task).cost(*arbitrary_plan(task));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -65,6 +66,21 @@ TEST(BatchDraw, ReuseIsThatOfTheTable) {
     const double spread = 4.0 * std::sqrt(expected.rows[bin]) + 4.0;
     EXPECT_NEAR(rows[bin], expected.rows[bin], spread) << bin;
   }
+}
+
+TEST(BatchDraw, RowsAreInTheTablesOrder) {
+  const auto share_of_first = [](const Table& table, std::int64_t end) {
+    const std::vector<std::int64_t> rows = draw_all(table, 16'384, 7, table.num_embeddings);
+    const auto first = std::count_if(rows.begin(), rows.end(), [&](auto row) { return row < end; });
+    return static_cast<double>(first) / static_cast<double>(rows.size());
+  };
+  Table ordered = skewed_table();
+  ordered.row_order = RowOrder::by_frequency;
+  EXPECT_NEAR(share_of_first(ordered, 1), hottest_row_share(ordered, 16'384), 0.005);
+  Table measured = skewed_table();
+  measured.row_access = {{0.25, 0.1}, {0.5, 0.7}, {1.0, 1.0}};
+  EXPECT_NEAR(share_of_first(measured, 25'000), 0.1, 0.01);
+  EXPECT_NEAR(share_of_first(measured, 50'000), 0.7, 0.01);
 }
 
 TEST(BatchDraw, SeedsDiffer) {

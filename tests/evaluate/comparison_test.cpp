@@ -72,6 +72,17 @@ TEST(Summarize, ATieIsAWinForBoth) {
   EXPECT_EQ(summaries[1].wins, 1);
 }
 
+TEST(Summarize, CutsAreThoseOfAllTasks) {
+  ComparisonEntry first = solved("1", "a", 5.0, 1.0);
+  first.cuts = Cuts{true, false, false};
+  ComparisonEntry second = unsolved("2", "a", 1.0);
+  second.cuts = Cuts{false, false, true};
+  // A journal of a version that knew columns alone does not say.
+  const auto summaries = summarize({first, solved("1", "b", 5.0, 1.0), second});
+  EXPECT_EQ(summaries[0].cuts, (Cuts{true, false, true}));
+  EXPECT_EQ(summaries[1].cuts, std::nullopt);
+}
+
 TEST(Summarize, MeasuredCostsHaveTheirOwnWins) {
   const auto summaries =
       summarize({solved("1", "a", 5.0, 1.0, 8.0), solved("1", "b", 6.0, 1.0, 7.0),

@@ -61,7 +61,7 @@ TEST(ComparisonWarnings, OfSeveralModelsAreApart) {
 
 TEST(ComparisonWarnings, AreInTheResult) {
   const CostModels models = models_of("narrow");
-  const Json document = comparison_document(models, {}, {}, {.warnings = {"narrow: rows"}});
+  const Json document = comparison_document({&models, 1}, {}, {}, {.warnings = {"narrow: rows"}});
   EXPECT_EQ(*document.find("warnings"), Json(Json::Array{"narrow: rows"}));
 }
 

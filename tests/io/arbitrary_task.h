@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
 
@@ -43,6 +45,24 @@ inline Cuts arbitrary_cuts() {
   return {*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>()};
 }
 
+/// Points that rise to [1, 1], each share needing all its digits.
+inline std::vector<RowAccessPoint> arbitrary_row_access() {
+  std::vector<double> rows{1.0};
+  std::vector<double> accesses{1.0};
+  for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
+    rows.push_back(arbitrary_share());
+    accesses.push_back(arbitrary_share());
+  }
+  std::sort(rows.begin(), rows.end());
+  std::sort(accesses.begin(), accesses.end());
+  std::vector<RowAccessPoint> points;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool is_last_of_equals = i + 1 == rows.size() || rows[i] < rows[i + 1];
+    if (is_last_of_equals) points.push_back({rows[i], accesses[i]});
+  }
+  return points;
+}
+
 inline Table arbitrary_table(std::string name) {
   Table table;
   table.name = std::move(name);
@@ -56,6 +76,16 @@ inline Table arbitrary_table(std::string name) {
       break;
     case 1:
       table.index_distribution = arbitrary_distribution(table.num_embeddings);
+      break;
+    default:
+      break;
+  }
+  switch (*rc::gen::inRange(0, 3)) {
+    case 0:
+      table.row_order = RowOrder::by_frequency;
+      break;
+    case 1:
+      table.row_access = arbitrary_row_access();
       break;
     default:
       break;
@@ -82,6 +112,17 @@ inline Topology arbitrary_topology() {
   return topology;
 }
 
+/// Some to the last device and, in any order, some before it; some to the table before.
+inline void pin_tables(Task& task) {
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    Table& table = task.tables[t];
+    const int last = task.topology.world_size - 1;
+    if (*rc::gen::arbitrary<bool>()) table.devices.push_back(last);
+    for (int d = last - 1; d >= 0 && !table.devices.empty(); d -= 2) table.devices.push_back(d);
+    if (t > 0 && *rc::gen::arbitrary<bool>()) table.same_device_as = task.tables[t - 1].name;
+  }
+}
+
 inline Task arbitrary_task() {
   Task task;
   task.batch_size = *rc::gen::inRange<std::int64_t>(1, kMaxBatchSize + 1);
@@ -94,6 +135,7 @@ inline Task arbitrary_task() {
   }
   task.topology = arbitrary_topology();
   if (*rc::gen::arbitrary<bool>()) task.allow = arbitrary_cuts();
+  if (*rc::gen::arbitrary<bool>()) pin_tables(task);
   return task;
 }
 
@@ -124,12 +166,20 @@ inline void expect_same(const Table& a, const Table& b) {
   if (a.reuse_histogram) expect_same_bits(*a.reuse_histogram, *b.reuse_histogram);
   ASSERT_EQ(a.index_distribution.has_value(), b.index_distribution.has_value());
   if (a.index_distribution) expect_same(*a.index_distribution, *b.index_distribution);
+  EXPECT_EQ(a.row_order, b.row_order);
+  ASSERT_EQ(a.row_access.size(), b.row_access.size());
+  for (std::size_t i = 0; i < a.row_access.size(); ++i) {
+    expect_same_bits(a.row_access[i].row_share, b.row_access[i].row_share);
+    expect_same_bits(a.row_access[i].access_share, b.row_access[i].access_share);
+  }
   EXPECT_EQ(a.min_shard_columns, b.min_shard_columns);
   EXPECT_EQ(a.min_shard_rows, b.min_shard_rows);
   EXPECT_EQ(a.allow, b.allow);
   EXPECT_EQ(a.extra_bytes_per_shard, b.extra_bytes_per_shard);
   EXPECT_EQ(a.extra_bytes_per_column, b.extra_bytes_per_column);
   EXPECT_EQ(a.num_features, b.num_features);
+  EXPECT_EQ(a.devices, b.devices);
+  EXPECT_EQ(a.same_device_as, b.same_device_as);
 }
 
 inline void expect_same(const Task& a, const Task& b) {

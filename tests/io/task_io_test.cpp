@@ -10,6 +10,16 @@
 namespace neuroshard {
 namespace {
 
+const std::string kValid =
+    R"({"format": "neuroshard/task/1", "batch_size": 64, "optimizer": "sgd",
+"tables": [{"name": "a", "num_embeddings": 10, "embedding_dim": 8, "pooling_factor": 2.5,
+  "data_type": "fp16", "index_distribution": {"zipf_exponent": 1.5}},
+ {"name": "b", "num_embeddings": 100, "embedding_dim": 16, "pooling_factor": 3,
+  "index_distribution": {"access_classes": [[40, 0.75], [60, 0.25]]}},
+ {"name": "c", "num_embeddings": 1000, "embedding_dim": 32, "pooling_factor": 4,
+  "reuse_histogram": [0.5, 0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}],
+"topology": {"world_size": 4, "local_world_size": 2, "memory_bytes": [1, 2, 3, 4]}})";
+
 Task golden_task() {
   Task task;
   task.batch_size = 65536;
@@ -38,6 +48,18 @@ TEST(TaskIo, GoldenFile) {
   expect_same(parse_task(bytes, "task.json"), golden_task());
 }
 
+TEST(TaskIo, GoldenFileOfPinnedTables) {
+  Task task = golden_task();
+  task.tables[1].devices = {3, 0};
+  task.tables[2].same_device_as = "item";
+  task.tables[3].allow = {.columns = true, .rows = false, .replicas = false};
+  task.tables[3].same_device_as = "query \"é\"";
+  const std::string written = task_text(task);
+  const std::string bytes = golden("pinned_task.json", written);
+  EXPECT_EQ(written, bytes);
+  expect_same(parse_task(bytes, "pinned_task.json"), task);
+}
+
 TEST(TaskIo, Defaults) {
   const Task task = parse_task(
       R"({"format": "neuroshard/task/1", "batch_size": 1, "optimizer": "sgd",
@@ -48,6 +70,23 @@ TEST(TaskIo, Defaults) {
   EXPECT_EQ(task.topology.local_world_size, 3);
   EXPECT_EQ(task.topology.memory_bytes, (std::vector<std::int64_t>{7, 7, 7}));
   EXPECT_THAT(task_text(task), testing::HasSubstr("\"memory_bytes\": 7\n"));
+}
+
+TEST(TaskIo, WhereTheHotRowsAre) {
+  const auto with = [](const std::string& field) {
+    return replaced(kValid, "\"embedding_dim\": 16", "\"embedding_dim\": 16, " + field);
+  };
+  const std::string plain = task_text(parse_task(kValid, "f"));
+  EXPECT_THAT(plain, testing::Not(testing::HasSubstr("\"row_")));
+  EXPECT_EQ(task_text(parse_task(with("\"row_order\": \"hashed\""), "f")), plain);
+  const Task ordered = parse_task(with("\"row_order\": \"by_frequency\""), "f");
+  EXPECT_EQ(ordered.tables[1].row_order, RowOrder::by_frequency);
+  EXPECT_THAT(task_text(ordered), testing::HasSubstr("\"row_order\": \"by_frequency\""));
+  // Shares of the accesses may stay the same.
+  const Task measured = parse_task(with("\"row_access\": [[0.25, 0.5], [0.5, 0.5], [1, 1]]"), "f");
+  ASSERT_EQ(measured.tables[1].row_access.size(), 3u);
+  EXPECT_EQ(measured.tables[1].row_access[1].access_share, 0.5);
+  expect_same(parse_task(task_text(measured), "f"), measured);
 }
 
 TEST(TaskIo, ReadsAndWritesFiles) {
@@ -71,16 +110,6 @@ RC_GTEST_PROP(TaskIo, ReadsBackBitForBit, ()) {
   RC_ASSERT(task_text(back) == text);
   RC_ASSERT(!testing::Test::HasFailure());
 }
-
-const std::string kValid =
-    R"({"format": "neuroshard/task/1", "batch_size": 64, "optimizer": "sgd",
-"tables": [{"name": "a", "num_embeddings": 10, "embedding_dim": 8, "pooling_factor": 2.5,
-  "data_type": "fp16", "index_distribution": {"zipf_exponent": 1.5}},
- {"name": "b", "num_embeddings": 100, "embedding_dim": 16, "pooling_factor": 3,
-  "index_distribution": {"access_classes": [[40, 0.75], [60, 0.25]]}},
- {"name": "c", "num_embeddings": 1000, "embedding_dim": 32, "pooling_factor": 4,
-  "reuse_histogram": [0.5, 0.5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}],
-"topology": {"world_size": 4, "local_world_size": 2, "memory_bytes": [1, 2, 3, 4]}})";
 
 const Malformed kMalformed[] = {
     {"neuroshard/task/1", "neuroshard/task/2",
@@ -119,14 +148,57 @@ const Malformed kMalformed[] = {
      "f: tables[1].allow[1]: expected each cut once, got \"rows\" again"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"min_shard_rows\": -1",
      "f: tables[1].min_shard_rows: expected an integer between 0 and 4398046511104, got -1"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_order\": \"sorted\"",
+     "f: tables[1].row_order: expected \"hashed\" or \"by_frequency\", got \"sorted\""},
+    {"\"embedding_dim\": 16",
+     "\"embedding_dim\": 16, \"row_order\": \"hashed\", \"row_access\": [[1, 1]]",
+     "f: tables[1]: expected row_order or row_access, got both"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": []",
+     "f: tables[1].row_access: expected at least one [share_of_rows, share_of_accesses], got an "
+     "empty array"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.9, 1], [1, 1]]",
+     "f: tables[1].row_access[0]: expected a pair [share_of_rows, share_of_accesses], got an array "
+     "of 3"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0, 0.5], [1, 1]]",
+     "f: tables[1].row_access[0]: expected a share of the rows above 0, at most 1, got 0"},
+    {"\"embedding_dim\": 16",
+     "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.5], [0.5, 0.6], [1, 1]]",
+     "f: tables[1].row_access[1]: expected a share of the rows above 0.5, at most 1, got 0.5"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.5], [1.5, 1]]",
+     "f: tables[1].row_access[1]: expected a share of the rows above 0.5, at most 1, got 1.5"},
+    {"\"embedding_dim\": 16",
+     "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.75], [0.75, 0.5], [1, 1]]",
+     "f: tables[1].row_access[1]: expected a share of the accesses from 0.75 to 1, got 0.5"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, -0.25], [1, 1]]",
+     "f: tables[1].row_access[0]: expected a share of the accesses from 0 to 1, got -0.25"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.75], [1, 0.875]]",
+     "f: tables[1].row_access: expected [1, 1] as the last point, got [1, 0.875]"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, 1]]",
+     "f: tables[1].row_access: expected [1, 1] as the last point, got [0.5, 1]"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, \"all\"], [1, 1]]",
+     "f: tables[1].row_access[0][1]: expected a number, got \"all\""},
     {"\"name\": \"a\"", "\"name\": null", "f: tables[0].name: expected a string, got null"},
     {"\"embedding_dim\": 16, ", "",
      "f: tables[1].embedding_dim: expected this required field, got nothing"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"dim\": 16",
      "f: tables[1]: expected no fields but name, num_embeddings, embedding_dim, pooling_factor, "
-     "data_type, reuse_histogram, index_distribution, min_shard_columns, "
-     "min_shard_rows, allow, extra_bytes_per_shard, extra_bytes_per_column, num_features, got "
-     "\"dim\""},
+     "data_type, reuse_histogram, index_distribution, row_order, row_access, min_shard_columns, "
+     "min_shard_rows, allow, extra_bytes_per_shard, extra_bytes_per_column, num_features, devices, "
+     "same_device_as, got \"dim\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": []",
+     "f: tables[1].devices: expected at least one device, got an empty array"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": 3",
+     "f: tables[1].devices: expected an array, got 3"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": [0, -1]",
+     "f: tables[1].devices[1]: expected an integer between 0 and 65535, got -1"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": [0, 4]",
+     "f: tables[1].devices[1]: expected a device from 0 to 3, got 4"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"devices\": [0, 3, 0]",
+     "f: tables[1].devices: expected each device once, got 0 twice"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"same_device_as\": \"\"",
+     "f: tables[1].same_device_as: expected the name of another table of the task, got \"\""},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"same_device_as\": \"z\"",
+     "f: tables[1].same_device_as: expected the name of another table of the task, got \"z\""},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"num_features\": 0",
      "f: tables[1].num_features: expected an integer between 1 and 1024, got 0"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 65537",

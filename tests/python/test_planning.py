@@ -91,6 +91,41 @@ def test_compare(task):
     )
 
 
+def test_algorithms_with_cuts_of_their_own(task):
+    names = ["neuroshard:columns", "neuroshard:columns+rows+replicas", "torchrec-like:rows"]
+    result = neuroshard.compare(task, algorithms=[*names, "greedy-size"], steps=100)
+    assert [line.algorithm for line in result.summary] == [*names, "greedy-size"]
+    assert [line.cuts for line in result.summary] == [
+        ["columns"],
+        ["columns", "rows", "replicas"],
+        ["rows"],
+        [],
+    ]
+    assert all(entry.cuts is not None for entry in result.entries)
+    columns, everything = result.summary[:2]
+    assert columns.mean_predicted_ms == neuroshard.plan(task, steps=100).predicted.cost_ms
+    assert everything.mean_predicted_ms <= columns.mean_predicted_ms
+    with pytest.raises(InputError, match="cuts of one that chooses among them"):
+        neuroshard.compare(task, algorithms="random:rows")
+
+
+def test_each_task_is_priced_by_its_own_interconnect(task):
+    other = dataclasses.replace(
+        task, topology=dataclasses.replace(task.topology, interconnect="ethernet-10g")
+    )
+    result = neuroshard.compare([task, other], algorithms="greedy-size")
+    for entry, one in zip(result.entries, [task, other], strict=True):
+        plan = neuroshard.plan(one, algorithm="greedy-size")
+        assert entry.predicted_ms == plan.predicted.cost_ms
+    assert result.entries[0].predicted_ms != result.entries[1].predicted_ms
+
+
+def test_unknown_options(task):
+    for function in (neuroshard.plan, neuroshard.compare):
+        with pytest.raises(TypeError, match=r"\(\) got an unexpected keyword argument 'patience'"):
+            function(task, patience=3)
+
+
 def test_evaluate_measures(task):
     plan = neuroshard.plan(task)
     with warnings.catch_warnings():
@@ -263,5 +298,48 @@ def test_a_plan_on_a_simulated_cluster(task):
     assert simulated.simulated_ms == max(device.total_ms for device in simulated.devices)
     # SimGrid simulates once per process, Python as often as it likes.
     assert neuroshard.evaluate_on_cluster(plan.to_dict(), "pcie4") == simulated
+    assert neuroshard.evaluate(plan, platform="pcie4") == simulated
     with pytest.raises(InputError, match="platform: expected one of"):
         neuroshard.evaluate_on_cluster(plan, "token-ring")
+    with pytest.raises(InputError, match="expected one of them"):
+        neuroshard.evaluate(plan, platform="pcie4", backend="cuda")
+
+
+@pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")  # another machine
+def test_a_comparison_on_a_simulated_cluster(task, tmp_path):
+    arguments = {
+        "algorithms": ["neuroshard:columns+rows", "greedy-size"],
+        "measure": True,
+        "arena_bytes": 64 << 20,
+        "steps": 100,
+        "time_limit_seconds": float("inf"),
+        "cuts": (),
+        "reference": "greedy-size",
+        "journal": tmp_path / "journal.jsonl",
+    }
+    result = neuroshard.compare({"mine": task}, platform="pcie4", **arguments)
+    assert {entry.task for entry in result.entries} == {"mine"}
+    assert [line.cuts for line in result.summary] == [["columns", "rows"], []]
+    assert result.summary[1].mean_ratio == 1.0
+    assert all(entry.measured_ms > 0 for entry in result.entries)
+    # It goes on from its journal, and the all-to-alls are simulated anew.
+    again = neuroshard.compare({"mine": task}, platform="pcie4", **arguments)
+    assert again == result
+    slow = neuroshard.compare({"mine": task}, platform="ethernet-10g", **arguments)
+    for entry, slower in zip(result.entries, slow.entries):
+        assert slower.measured_compute_ms == entry.measured_compute_ms
+        assert slower.measured_ms > entry.measured_ms
+    with pytest.raises(InputError, match="need measure=True"):
+        neuroshard.compare(task, platform="pcie4")
+    with pytest.raises(InputError, match="^two: expected the topology and batch size of one"):
+        tasks = {"one": task, "two": dataclasses.replace(task, batch_size=128)}
+        neuroshard.compare(tasks, platform="pcie4", measure=True, algorithms="random")
+
+
+def test_gpus_that_are_not_there(task):
+    plan = neuroshard.plan(task)
+    # Without CUDA in the build, or without a GPU here: said as the executable says it.
+    with pytest.raises((InputError, neuroshard.MachineError), match="(?i)cuda"):
+        neuroshard.evaluate(plan, backend="cuda")
+    with pytest.raises(InputError, match="--backend: tpu not in"):
+        neuroshard.evaluate(plan, backend="tpu")

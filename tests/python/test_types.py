@@ -42,7 +42,8 @@ def test_a_dict_is_as_good_as_dataclasses(task):
         ],
         "topology": {"world_size": 2, "local_world_size": 1, "memory_bytes": 64 << 20},
     }
-    for name in ("reuse_histogram", "index_distribution"):
+    optional = ("reuse_histogram", "index_distribution", "row_access", "devices", "same_device_as")
+    for name in optional:
         del as_dict["tables"][1][name]
     assert Task.from_dict(as_dict) == Task.from_dict(task.to_dict())
     assert neuroshard.plan(as_dict).shards == neuroshard.plan(task).shards
@@ -73,6 +74,15 @@ def test_numpy_numbers_and_arrays(task):
         (
             {"min_shard_columns": -1},
             "task: tables[0].min_shard_columns: expected an integer between 0 and 65536, got -1",
+        ),
+        (
+            {"devices": [0, 2]},
+            "task: tables[0].devices[1]: expected a device from 0 to 1, got 2",
+        ),
+        (
+            {"same_device_as": "user"},
+            "task: tables[0].same_device_as: expected the name of another table of the task, "
+            "got \"user\", the table's own",
         ),
         (
             {"reuse_histogram": [0.5] * 17},
@@ -120,6 +130,27 @@ def test_violations_of_a_plan(task):
     assert plan.violations() == ['table "item": columns 16 to 31 are on no device']
     plan.shards = [*plan.shards, Shard("item", 16, 16, 0)]
     assert plan.violations() == []
+
+
+def test_pinned_tables(task):
+    user, item = task.tables
+    task.tables = [
+        dataclasses.replace(user, devices=[1]),
+        dataclasses.replace(item, same_device_as="user"),
+    ]
+    read = Task.from_dict(task.to_dict())
+    assert read.tables[0].devices == [1]
+    assert read.tables[1].same_device_as == "user"
+    assert Task.from_dict(read.to_dict()) == read
+    plan = neuroshard.plan(task)
+    assert [shard.device for shard in plan.shards] == [1, 1]
+    assert plan.violations() == []
+    assert neuroshard.plan_like(plan).shards == plan.shards
+    plan.shards = [Shard("user", 0, 64, 0), Shard("item", 0, 32, 0)]
+    assert plan.violations() == [
+        'shards[0].device: expected "user" on device 1, got 0',
+        'shards[1].device: expected "item" on device 1, got 0',
+    ]
 
 
 def test_short_reprs(task):

@@ -34,6 +34,20 @@ TEST(ComparisonText, Predicted) {
   EXPECT_THAT(text_of({entry("b", 3.0)}), Not(HasSubstr("ratio")));
 }
 
+TEST(ComparisonText, SaysWhichCutsEachAlgorithmHasUnlessTheyAreThePapers) {
+  ComparisonEntry a = entry("a", 2.0);
+  ComparisonEntry b = entry("b", 3.0);
+  ComparisonEntry c = entry("c", 3.0);
+  a.cuts = c.cuts = Cuts{true, false, false};
+  b.cuts = Cuts{false, false, false};
+  EXPECT_THAT(text_of({a, b, c}), Not(HasSubstr("cuts:")));
+  c.cuts = Cuts{true, true, false};
+  EXPECT_THAT(text_of({a, b, c}),
+              HasSubstr("\ncuts: columns of a; none of b; columns+rows of c\n"));
+  b.cuts = Cuts{true, true, false};
+  EXPECT_THAT(text_of({a, b, c}), HasSubstr("\ncuts: columns of a; columns+rows of b, c\n"));
+}
+
 TEST(ComparisonText, SaysWhatTheAllToAllsWereLearnedFrom) {
   const std::vector<ComparisonEntry> entries{entry("a", 2.0)};
   EXPECT_THAT(

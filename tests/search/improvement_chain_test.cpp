@@ -32,7 +32,8 @@ Outcome run_chain(ChainKind kind, const Simulator& simulator, const ShardingPlan
                   std::int64_t steps, std::uint64_t seed, double last_temperature = 1e-3) {
   LocalSearchOptions options;
   options.last_temperature = last_temperature;
-  const ChainSettings settings{options, steps, std::numeric_limits<double>::infinity(), seed, {}};
+  const ChainSettings settings{options, steps, std::numeric_limits<double>::infinity(),
+                               seed,    {},    {}};
   const auto make = kind == ChainKind::annealing ? make_annealing : make_large_neighbourhood;
   const std::unique_ptr<ImprovementChain> chain = make(simulator, plan, settings, 0);
   chain->run();

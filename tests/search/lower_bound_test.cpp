@@ -52,6 +52,58 @@ RC_GTEST_PROP(LowerBoundProperty, NoScatteredPlanCostsLess, ()) {
   RC_ASSERT(simulator.cost(plan).cost_ms >= lower_bound_ms(simulator));
 }
 
+/// Plans of rows and copies of every kind that the bound looks at.
+RC_GTEST_PROP(LowerBoundProperty, NoPlanOfRectanglesCostsLess, ()) {
+  const Task task = task_of_any_tightness();
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
+  ShardingPlan plan;
+  const auto device = [&] { return *rc::gen::inRange(0, task.topology.world_size); };
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const int number = static_cast<int>(t);
+    const Table& table = task.tables[t];
+    const bool fits =
+        shard_bytes(table, table.embedding_dim, task.optimizer) <=
+        *std::min_element(task.topology.memory_bytes.begin(), task.topology.memory_bytes.end());
+    if (fits && *rc::gen::inRange(0, 4) == 0) {
+      plan.replicated_tables.push_back(number);
+      continue;
+    }
+    const std::int64_t dim = table.embedding_dim;
+    const std::int64_t step = can_cut(dim) ? *rc::gen::element<std::int64_t>(4, 8, dim) : dim;
+    for (std::int64_t offset = 0; offset < dim; offset += step) {
+      const std::int64_t width = std::min(step, dim - offset);
+      const int slices = *rc::gen::element(1, 2, 3, 4);
+      // Of as many rows as their share says exactly.
+      if (slices > task.topology.world_size || table.num_embeddings % slices != 0) {
+        plan.shards.push_back({number, offset, width, device()});
+        continue;
+      }
+      const std::int64_t rows = table.num_embeddings / slices;
+      for (int slice = 0; slice < slices; ++slice) {
+        plan.shards.push_back(
+            {number, offset, width, device(), slice * rows, slices == 1 ? 0 : rows});
+      }
+    }
+  }
+  const double cost_ms = simulator.cost(plan).cost_ms;
+  const double bound = lower_bound_ms(simulator, {}, cost_ms);
+  RC_ASSERT(cost_ms >= bound);
+  RC_ASSERT(lower_bound_ms(simulator) >= bound * (1.0 - 1e-6));
+}
+
+TEST(LowerBound, IsCloseWhereRowsDivideEvenly) {
+  Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0)}, 4, std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  const Simulator simulator = make_simulator(task);
+  ShardingPlan plan;
+  for (int d = 0; d < 4; ++d) plan.shards.push_back({0, 0, 64, d, 250'000 * d, 250'000});
+  const double even = simulator.cost(plan).cost_ms;
+  const double bound = lower_bound_ms(simulator, {}, even);
+  EXPECT_LE(bound, even);
+  EXPECT_GE(bound, 0.85 * even);
+  EXPECT_GT(lower_bound_ms(simulator), even);  // of columns alone
+}
+
 TEST(LowerBound, IsTheCostOfTheOnlyPlan) {
   const Simulator simulator =
       make_simulator(one_host_task({make_table("a", 1000, 7, 3.0)}, 1, 1 << 30));

@@ -122,7 +122,8 @@ TEST(ExplainInfeasible, APieceThatCannotBeCut) {
   EXPECT_STREQ(explain_infeasible(make_task({make_table("odd", 1 << 28, 10)}, 2, 8 * kGiB)).what(),
                "no plan fits into memory: table \"odd\" cannot be cut and has 10 columns, which "
                "need 10.00 GiB, and the largest device has 8.00 GiB; 2 devices of 10.00 GiB "
-               "(10240MiB) would do, and no number of devices of 8.00 GiB");
+               "(10240MiB) would do, and no number of devices of 8.00 GiB; with rows cut too, the "
+               "tables fit");
 }
 
 TEST(ExplainInfeasible, NoWayToDivide) {
@@ -131,7 +132,7 @@ TEST(ExplainInfeasible, NoWayToDivide) {
   EXPECT_STREQ(explain_infeasible(make_task(tables, 2, 3000)).what(),
                "no plan fits into memory: the tables need 4.69 KiB, 2 devices have 5.86 KiB, and "
                "no way to divide it among them was found; 2 devices of 3.12 KiB (3200B) would do, "
-               "or 3 devices of 2.93 KiB");
+               "or 3 devices of 2.93 KiB; with rows cut too, the tables fit");
 }
 
 /// Of a random tightness, so that some tasks fit and some do not.

@@ -95,6 +95,48 @@ RC_GTEST_PROP(PieceCatalogProperty, FactsAreTheSimulators, ()) {
   }
 }
 
+TEST(PieceCatalog, SlicesOfHashedIdsAreOfOneType) {
+  const Simulator simulator = make_simulator(one_host_task({make_table("a", 1'000, 16)}, 4, 1));
+  PieceCatalog catalog(simulator);
+  const PieceType slice = catalog.add(0, 16, 3);
+  EXPECT_EQ(catalog.size(), 1u);
+  EXPECT_TRUE(catalog.has_equal_slices(slice));
+  EXPECT_EQ(catalog.first_slice(slice), slice);
+  EXPECT_EQ(catalog.bytes(slice), 334 * 16 * 4);
+  EXPECT_EQ(catalog.largest_bytes(slice), 334 * 16 * 4);
+}
+
+TEST(PieceCatalog, SlicesOfATableWithARowOrderAreOfATypeEach) {
+  Table table = make_table("a", 100'000, 16, 20.0);
+  table.index_distribution = IndexDistribution{.zipf_exponent = 1.1};
+  table.row_order = RowOrder::by_frequency;
+  const Simulator simulator = make_simulator(one_host_task({table}, 4, 1));
+  PieceCatalog catalog(simulator);
+  const PieceType first = catalog.add(0, 8, 4);
+  EXPECT_EQ(catalog.size(), 4u);
+  EXPECT_EQ(catalog.add(0, 8, 4), first);
+  const std::vector<std::int64_t> ends = simulator.slice_ends(0, 4);
+  std::vector<double> contribution(catalog.state_size());
+  for (int slice = 0; slice < 4; ++slice) {
+    const PieceType piece = first + slice;
+    EXPECT_FALSE(catalog.has_equal_slices(piece));
+    EXPECT_EQ(catalog.slice(piece), slice);
+    EXPECT_EQ(catalog.first_slice(piece), first);
+    EXPECT_EQ(catalog.num_slices(piece), 4);
+    const std::int64_t rows = ends[slice + 1] - ends[slice];
+    EXPECT_EQ(catalog.bytes(piece), rows * 8 * 4);
+    EXPECT_EQ(catalog.largest_bytes(piece), (ends[4] - ends[3]) * 8 * 4);
+    const Shard shard{0, 0, 8, 0, ends[slice], rows};
+    simulator.encode(piece_of(simulator.task(), shard), contribution);
+    EXPECT_TRUE(std::ranges::equal(catalog.contribution(piece), contribution));
+  }
+  // Cuts are of all slices together.
+  const auto [wide, narrow] = catalog.halves(first + 2);
+  EXPECT_EQ(wide, narrow);
+  EXPECT_EQ(catalog.slice(wide), 0);
+  EXPECT_EQ(catalog.size(), 8u);
+}
+
 RC_GTEST_PROP(PieceCatalogProperty, TheOrderIsStrictAndFallsInCost, ()) {
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
   PieceCatalog catalog(simulator);

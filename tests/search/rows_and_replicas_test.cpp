@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/search/neuroshard_planner.h"
@@ -14,12 +14,15 @@
 namespace neuroshard {
 namespace {
 
+using testing::AnyOf;
+using testing::DoubleNear;
 using testing::IsEmpty;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
+using testing_tasks::with_row_orders;
 
 constexpr Cuts kAll{};
 constexpr Cuts kColumns{.columns = true, .rows = false, .replicas = false};
@@ -35,11 +38,6 @@ PlanningResult planned(const Simulator& simulator, const Cuts& cuts) {
   return NeuroShardPlanner().plan(simulator, options_with(cuts));
 }
 
-bool has_slices(const ShardingPlan& plan) {
-  return std::any_of(plan.shards.begin(), plan.shards.end(),
-                     [](const Shard& shard) { return !shard.has_all_rows(); });
-}
-
 TEST(RowsAndReplicas, ATableWithMostOfTheLookupsIsCutIntoSlices) {
   Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("b", 1'000, 64)},
                             4, std::int64_t{1} << 34);
@@ -48,11 +46,21 @@ TEST(RowsAndReplicas, ATableWithMostOfTheLookupsIsCutIntoSlices) {
   const PlanningResult columns = planned(simulator, kColumns);
   const PlanningResult rows =
       planned(simulator, {.columns = true, .rows = true, .replicas = false});
-  EXPECT_FALSE(has_slices(columns.plan));
-  EXPECT_TRUE(has_slices(rows.plan));
+  EXPECT_FALSE(columns.plan.has_row_slices());
+  EXPECT_TRUE(rows.plan.has_row_slices());
   EXPECT_THAT(violations(simulator.task(), rows.plan), IsEmpty());
   EXPECT_LT(rows.predicted.cost_ms, columns.predicted.cost_ms);
   EXPECT_EQ(simulator.cost(rows.plan).cost_ms, rows.predicted.cost_ms);
+}
+
+TEST(RowsAndReplicas, TheImprovementFindsNumbersOfSlicesThatHalvingDoesNot) {
+  Task task = one_host_task({make_table("hot", 900'000, 64, 100.0)}, 3, std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  const Simulator simulator = make_simulator(task);
+  const PlanningResult result =
+      planned(simulator, {.columns = true, .rows = true, .replicas = false});
+  EXPECT_THAT(violations(simulator.task(), result.plan), IsEmpty());
+  EXPECT_EQ(result.plan.num_row_slices(), 3);
 }
 
 TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
@@ -67,7 +75,7 @@ TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
       restricted.allow = kColumns;
     }
     const PlanningResult result = planned(make_simulator(restricted), kAll);
-    EXPECT_FALSE(has_slices(result.plan));
+    EXPECT_FALSE(result.plan.has_row_slices());
     EXPECT_THAT(result.plan.replicated_tables, IsEmpty());
     EXPECT_EQ(result.plan.shards, planned(make_simulator(task), kColumns).plan.shards);
   }
@@ -75,8 +83,36 @@ TEST(RowsAndReplicas, OnlyWhereTheyAreAllowed) {
   EXPECT_EQ(whole.shards.size(), 2u);
 }
 
+/// Rows by frequency: the first slices are of few rows, all of about as many lookups.
+TEST(RowsAndReplicas, SlicesHaveEqualSharesOfTheAccesses) {
+  Task task = one_host_task({make_table("hot", 1'000'000, 64, 100.0), make_table("b", 1'000, 64)},
+                            4, std::int64_t{1} << 34);
+  task.batch_size = 16'384;
+  Table& hot = task.tables.front();
+  hot.index_distribution = IndexDistribution{.zipf_exponent = 1.05};
+  hot.row_order = RowOrder::by_frequency;
+  const Simulator simulator = make_simulator(task);
+  const PlanningResult rows =
+      planned(simulator, {.columns = false, .rows = true, .replicas = false});
+  ASSERT_TRUE(rows.plan.has_row_slices());
+  EXPECT_THAT(violations(simulator.task(), rows.plan), IsEmpty());
+  for (const Shard& shard : rows.plan.shards) {
+    if (shard.table != 0) continue;
+    EXPECT_LT(shard.row_offset == 0 ? shard.num_rows : 0, 50'000);
+    // Neighbours may be joined.
+    const TableStatistics slice = simulator.statistics_of(piece_of(simulator.task(), shard));
+    EXPECT_THAT(slice.pooling_factor,
+                AnyOf(DoubleNear(25.0, 2.0), DoubleNear(50.0, 2.0), DoubleNear(75.0, 2.0),
+                      DoubleNear(33.3, 2.0), DoubleNear(66.7, 2.0)))
+        << shard.row_offset;
+  }
+  EXPECT_LT(rows.predicted.cost_ms, planned(simulator, {false, false, false}).predicted.cost_ms);
+}
+
 RC_GTEST_PROP(RowsAndReplicasProperty, PlansAreValidAndNoDearer, ()) {
-  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  Task task = task_of_any_tightness();
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
+  const Simulator simulator = make_simulator(std::move(task), arbitrary_compute());
   std::optional<PlanningResult> columns;
   try {
     columns = BeamSearchPlanner().plan(simulator, {});

@@ -17,6 +17,7 @@ using testing_tasks::arbitrary_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
+using testing_tasks::with_row_orders;
 
 /// "a" of 100 rows and 32 columns: 16 columns whole, 16 in slices. "b" is on every device.
 ShardingPlan sliced_plan() {
@@ -106,6 +107,7 @@ ShardingPlan arbitrary_rectangles(const Task& task) {
 
 RC_GTEST_PROP(SlicedTaskProperty, ThereAndBackWithTheSameCost, ()) {
   Task task = *arbitrary_task(1.0);
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
   for (std::int64_t& bytes : task.topology.memory_bytes) bytes = std::int64_t{1} << 50;
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const ShardingPlan plan = arbitrary_rectangles(simulator.task());
@@ -122,6 +124,37 @@ RC_GTEST_PROP(SlicedTaskProperty, ThereAndBackWithTheSameCost, ()) {
     RC_ASSERT(std::abs(here.devices[d].total_ms() - there.devices[d].total_ms()) <=
               1e-9 * here.cost_ms);
   }
+}
+
+TEST(SlicedTask, OtherWaysOfCuttingRowsAreTablesThatThePlanHasNothingOf) {
+  Task task = one_host_task({make_table("a", 100, 32, 8.0), make_table("b", 3, 16, 2.0),
+                             make_table("c", 50, 16), make_table("d", 1, 4)},
+                            4, 1 << 20);
+  task.tables[2].allow.rows = false;
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan{
+      {{0, 0, 32, 0, 0, 50}, {0, 0, 32, 1, 50, 50}, {1, 0, 16, 0}, {2, 0, 16, 1}, {3, 0, 4, 2}},
+      {}};
+  const SlicedTask sliced(simulator, plan, 10);
+  const Slicings& slicings = sliced.slicings();
+  const auto group_of = [&](int table) { return slicings.place_of(table).group; };
+  ASSERT_EQ(group_of(0), 0);  // the first slice of "a", the costliest
+  EXPECT_EQ(group_of(1), 0);
+  ASSERT_EQ(group_of(2), 1);
+  EXPECT_EQ(group_of(3), -1);  // "c" keeps its rows together,
+  EXPECT_EQ(group_of(4), -1);  // "d" has one
+  // The plan's 2, whole, 2/3 and 1/3, in 3, 3/4 and 1/4, 1/2 and 1/4 twice, in 4; "b" has 3 rows
+  // and is whole in the plan.
+  EXPECT_EQ(slicings.ways(0).size(), 7u);
+  EXPECT_EQ(slicings.ways(1).size(), 4u);
+  // "a" in three slices: 34, 33 and 33 rows.
+  ShardingPlan other = sliced.plan();
+  std::erase_if(other.shards, [](const Shard& shard) { return shard.table < 2; });
+  for (const int table : slicings.ways(0)[3]) other.shards.push_back({table, 0, 32, 3});
+  const ShardingPlan original = sliced.original(other);
+  EXPECT_THAT(violations(simulator.task(), original), IsEmpty());
+  EXPECT_EQ(original.shards[0], (Shard{0, 0, 32, 3, 0, 34}));
+  EXPECT_EQ(original.shards[2], (Shard{0, 0, 32, 3, 67, 33}));
 }
 
 }  // namespace

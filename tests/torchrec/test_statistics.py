@@ -147,6 +147,10 @@ def test_lookup_files(tmp_path, suffix, zipped):
     split = np.split(drawn[0][0], np.cumsum(drawn[0][1])[:-1])
     batches = [np.concatenate(split[i : i + 16]) for i in range(0, 64, 16)] * 2
     assert tables[0].reuse_histogram == pytest.approx(expected_histogram(batches))
+    rows = tables[0].num_embeddings
+    for share_of_rows, share in tables[0].row_access:
+        end = round(share_of_rows * rows)
+        assert share == pytest.approx(np.count_nonzero(drawn[0][0] < end) / drawn[0][0].size)
 
 
 class Bomb:

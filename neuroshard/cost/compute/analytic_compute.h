@@ -70,6 +70,9 @@ class AnalyticComputeModel : public ComputeCostModel {
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] bool is_estimate() const override { return true; }
   [[nodiscard]] bool is_convex_increasing() const override { return true; }
+  [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
+    return piece[1];
+  }
   [[nodiscard]] std::size_t state_size() const override { return 2; }
   void encode(const TableStatistics& table, std::int64_t num_columns,
               const OperatorSettings& settings, std::span<double> contribution) const override;

@@ -7,6 +7,7 @@
 #include "neuroshard/core/piece.h"
 #include "neuroshard/cost/compute/head_kernel.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
+#include "neuroshard/workload/reuse/row_slice.h"
 
 namespace neuroshard {
 
@@ -43,6 +44,21 @@ TableStatistics TableStatistics::slice(double share) const {
   }
   result.hottest_row_share *= std::min(1.0 / share, std::max(rows_as_hot, 1.0));
   result.hottest_row_share = std::min(result.hottest_row_share, 1.0);
+  return result;
+}
+
+TableStatistics TableStatistics::slice(const RangeAccess& range) const {
+  TableStatistics result = *this;
+  result.num_embeddings = range.num_rows;
+  result.pooling_factor = pooling_factor_of_slice(pooling_factor, range.share);
+  result.distinct_rows = range.reuse.distinct_rows;
+  result.hottest_row_share = 0.0;
+  result.reuse_histogram = {1.0};  // of no lookups
+  if (range.reuse.distinct_rows <= 0.0) return result;
+  for (int bin = 0; bin < kReuseBins; ++bin) {
+    result.reuse_histogram[bin] = range.reuse.rows[bin] / range.reuse.distinct_rows;
+  }
+  result.hottest_row_share = std::min(range.hottest_row_hits / range.reuse.num_indices, 1.0);
   return result;
 }
 

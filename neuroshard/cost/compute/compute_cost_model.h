@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/core/task.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 
 namespace neuroshard {
 
@@ -29,8 +30,11 @@ struct TableStatistics {
   double distinct_rows = 0.0;
   double hottest_row_share = 0.0;
 
-  /// Of a slice that has `share` of the rows and of the lookups, where ids are hashes.
+  /// Of a slice that has `share` of the rows and of the lookups, where ids are hashes. Which slice
+  /// has the hottest row is not known: each expects its share of that row's lookups.
   [[nodiscard]] TableStatistics slice(double share) const;
+  /// Of a slice with these rows of the table, where their accesses are known.
+  [[nodiscard]] TableStatistics slice(const RangeAccess& range) const;
 };
 
 /// The part of the input that is the same for every piece of a task.
@@ -96,6 +100,12 @@ class ComputeCostModel {
   /// True if the cost of a device with pieces is a convex function of its state that does not fall
   /// when an element rises (except for element 0, the number of pieces). Lower bounds rely on this.
   [[nodiscard]] virtual bool is_convex_increasing() const { return false; }
+
+  /// What a piece adds to the cost of any device with other pieces, at least [ms]; linear in the
+  /// contribution. Lower bounds rely on this too.
+  [[nodiscard]] virtual double least_rise_ms(std::span<const double> /*piece*/) const {
+    return 0.0;
+  }
 
   /// The hardware that the model was measured on, a JSON object; empty for an estimate.
   [[nodiscard]] virtual std::string hardware() const { return ""; }

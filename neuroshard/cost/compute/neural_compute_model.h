@@ -41,6 +41,10 @@ class NeuralComputeModel final : public ComputeCostModel {
   [[nodiscard]] bool is_convex_increasing() const override {
     return architecture() == ComputeArchitecture::bounded_loads;
   }
+  /// Its part of the linear term.
+  [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
+    return is_convex_increasing() ? piece[1] : 0.0;
+  }
   [[nodiscard]] int num_members() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] std::size_t state_size() const override;
   void encode(const TableStatistics& table, std::int64_t num_columns,

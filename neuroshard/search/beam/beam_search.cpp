@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <initializer_list>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -13,7 +15,9 @@
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
@@ -74,8 +78,9 @@ class Search {
   }
 
   PlanningResult run() {
-    const MemoryFit fit = fit_memory(simulator_.task());
-    if (!fit.feasible) throw explain_infeasible(simulator_.task());
+    const MemoryFit fit = fit_memory(simulator_.task(), options_.rows);
+    if (!fit.feasible) throw explain_infeasible(simulator_.task(), options_.rows);
+    const bool needs_rows = fit.plan.has_row_slices();
     std::vector<BeamState> beam = first_states(fit);
     record_level(beam);
     BeamState best = *best_of(beam);
@@ -89,8 +94,8 @@ class Search {
       if (children.front().rank() < best.rank()) best = children.front();
       beam = std::move(children);
       // A level without a feasible state is one more cut for memory, not for cost; halving ends by
-      // itself.
-      if (beam.front().placement.feasible()) --levels_left;
+      // itself. It need not lead anywhere where columns alone cannot.
+      if (needs_rows || beam.front().placement.feasible()) --levels_left;
     }
     PlanningResult result = finish(best, fit);
     result.stats = std::move(stats_);
@@ -133,14 +138,36 @@ class Search {
     while (!waiting.empty()) {
       const PieceType piece = waiting.back();
       waiting.pop_back();
-      if (catalog_.bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
+      if (catalog_.largest_bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
         const auto [wide, narrow] = catalog_.halves(piece);
         waiting.insert(waiting.end(), {narrow, wide});
       } else {
-        pieces.insert(pieces.end(), static_cast<std::size_t>(catalog_.num_slices(piece)), piece);
+        for (int slice = 0; slice < catalog_.num_slices(piece); ++slice) {
+          pieces.push_back(catalog_.has_equal_slices(piece) ? piece : piece + slice);
+        }
       }
     }
     return sorted(std::move(pieces));
+  }
+
+  /// The fewest slices of each table's rows that are no larger than `most_bytes`, as far as there
+  /// may be that many.
+  [[nodiscard]] std::vector<int> slices_to(std::int64_t most_bytes) const {
+    const Task& task = simulator_.task();
+    std::vector<int> slices;
+    for (const Table& table : task.tables) {
+      int count = 1;
+      const auto bytes = [&] {
+        const std::vector<std::int64_t> ends =
+            simulator_.slice_ends(static_cast<int>(slices.size()), count);
+        std::int64_t most_rows = 0;
+        for (int i = 0; i < count; ++i) most_rows = std::max(most_rows, ends[i + 1] - ends[i]);
+        return shard_bytes(table, table.embedding_dim, task.optimizer, most_rows);
+      };
+      while (bytes() > most_bytes && can_slice(task, table, count + 1)) ++count;
+      slices.push_back(count);
+    }
+    return slices;
   }
 
   /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
@@ -151,10 +178,16 @@ class Search {
     for (std::size_t t = 0; t < tables.size(); ++t) {
       whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
     }
-    whole = sorted(std::move(whole));
+    std::sort(whole.begin(), whole.end(),
+              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
     const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
     std::vector<Candidate> lists;
-    for (int num_slices = 2; num_slices <= most_slices; num_slices *= 2) {
+    std::vector<int> numbers;
+    for (int num_slices = 2; num_slices < most_slices; num_slices *= 2) {
+      numbers.push_back(num_slices);
+    }
+    if (most_slices > 1) numbers.push_back(most_slices);
+    for (const int num_slices : numbers) {
       std::vector<int> slices(tables.size(), 1);
       std::size_t ranks = 0;
       for (const std::size_t count : kFirstSlicedTables) {
@@ -164,6 +197,9 @@ class Search {
         }
         for (const int parts : {1, 4}) lists.push_back({halved_to(largest / parts, slices)});
       }
+    }
+    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
+      lists.push_back({halved_to(largest, slices_to(largest / parts))});
     }
     return lists;
   }
@@ -184,11 +220,13 @@ class Search {
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
       lists.push_back({halved_to(largest / parts)});
     }
-    PieceList fitting;
-    for (const Shard& shard : fit.plan.shards) {
-      fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+    if (!fit.plan.has_row_slices()) {
+      PieceList fitting;
+      for (const Shard& shard : fit.plan.shards) {
+        fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+      }
+      lists.push_back({sorted(std::move(fitting))});
     }
-    lists.push_back({sorted(std::move(fitting))});
     for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
     return states;
   }
@@ -236,13 +274,22 @@ class Search {
   /// Positions of the pieces to halve: the N largest and the N costliest, one of equal pieces.
   std::vector<std::size_t> candidates(const PieceList& pieces) const {
     std::vector<std::size_t> distinct;
+    std::set<PieceType> seen;  // of slices of different types, which are cut together
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const bool repeated = i > 0 && pieces[i] == pieces[i - 1];
       if (repeated) continue;
+      if (!catalog_.has_equal_slices(pieces[i]) &&
+          !seen.insert(catalog_.first_slice(pieces[i])).second) {
+        continue;
+      }
       if (catalog_.can_halve(pieces[i]) || can_halve_rows(pieces[i])) distinct.push_back(i);
     }
     const auto count = std::min<std::size_t>(options_.num_candidates, distinct.size());
-    // The list is in the order of falling cost already.
+    if (catalog_.pins().restricts_devices()) {
+      std::stable_sort(distinct.begin(), distinct.end(), [&](std::size_t a, std::size_t b) {
+        return catalog_.costs_more(pieces[a], pieces[b]);
+      });
+    }  // Else the list is in the order of falling cost already.
     std::vector<std::size_t> chosen(distinct.begin(),
                                     distinct.begin() + static_cast<std::ptrdiff_t>(count));
     std::stable_sort(distinct.begin(), distinct.end(), [&](std::size_t a, std::size_t b) {
@@ -255,21 +302,51 @@ class Search {
     return chosen;
   }
 
-  /// The list with a piece and, of a slice, the others of its columns replaced by twice as many.
-  PieceList with_halves(const PieceList& pieces, std::size_t position,
-                        std::pair<PieceType, PieceType> halves) const {
-    const int slices = catalog_.num_slices(pieces[position]);
+  /// The list without a piece and, of a slice, the others of its columns.
+  PieceList without(const PieceList& pieces, std::size_t position) const {
+    const PieceType piece = pieces[position];
+    const int slices = catalog_.num_slices(piece);
     PieceList result;
     result.reserve(pieces.size() + static_cast<std::size_t>(slices));
-    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
-    // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
-    const std::size_t end = position + static_cast<std::size_t>(slices);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (i < position || i >= end) result.push_back(pieces[i]);
+    if (catalog_.has_equal_slices(piece)) {
+      // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
+      const std::size_t end = position + static_cast<std::size_t>(slices);
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        if (i < position || i >= end) result.push_back(pieces[i]);
+      }
+      return result;
     }
-    for (const PieceType half : {halves.first, halves.second}) {
-      result.insert(std::upper_bound(result.begin(), result.end(), half, first),
-                    static_cast<std::size_t>(slices), half);
+    const PieceType first = catalog_.first_slice(piece);
+    std::vector<bool> removed(static_cast<std::size_t>(slices));
+    for (const PieceType other : pieces) {
+      const bool is_slice = other >= first && other < first + slices;
+      if (is_slice && !removed[other - first]) {
+        removed[other - first] = true;
+      } else {
+        result.push_back(other);
+      }
+    }
+    return result;
+  }
+
+  /// The list with a piece and, of a slice, the others of its columns replaced by all slices of
+  /// others.
+  PieceList replaced(const PieceList& pieces, std::size_t position,
+                     std::initializer_list<PieceType> by) const {
+    PieceList result = without(pieces, position);
+    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
+    const auto place_of = [&](PieceType piece) {
+      return std::upper_bound(result.begin(), result.end(), piece, first);
+    };
+    for (const PieceType piece : by) {
+      const int slices = catalog_.num_slices(piece);
+      if (catalog_.has_equal_slices(piece)) {
+        result.insert(place_of(piece), static_cast<std::size_t>(slices), piece);
+        continue;
+      }
+      for (int slice = 0; slice < slices; ++slice) {
+        result.insert(place_of(piece + slice), piece + slice);
+      }
     }
     return result;
   }
@@ -280,11 +357,12 @@ class Search {
       for (const std::size_t position : candidates(state.pieces)) {
         const PieceType piece = state.pieces[position];
         if (catalog_.can_halve(piece)) {
-          lists.push_back({with_halves(state.pieces, position, catalog_.halves(piece)), &state});
+          const auto [wide, narrow] = catalog_.halves(piece);
+          lists.push_back({replaced(state.pieces, position, {wide, narrow}), &state});
         }
         if (can_halve_rows(piece)) {
           const PieceType half = catalog_.row_half(piece);
-          lists.push_back({with_halves(state.pieces, position, {half, half}), &state, false});
+          lists.push_back({replaced(state.pieces, position, {half}), &state, false});
         }
       }
     }
@@ -348,43 +426,58 @@ class Search {
   ShardingPlan to_plan(const BeamState& state) const {
     std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
     ShardingPlan plan;
+    // The devices of slices of different types: of the first's type, of each slice.
+    std::map<PieceType, std::vector<std::vector<int>>> unequal;
     for (std::size_t i = 0; i < state.pieces.size();) {
       const PieceType piece = state.pieces[i];
       const int table = catalog_.table(piece);
+      if (!catalog_.has_equal_slices(piece)) {
+        std::vector<std::vector<int>>& devices = unequal[catalog_.first_slice(piece)];
+        devices.resize(static_cast<std::size_t>(catalog_.num_slices(piece)));
+        devices[catalog_.slice(piece)].push_back(state.placement.devices[i++]);
+        continue;
+      }
       const std::int64_t columns = catalog_.num_columns(piece);
       const auto slices = static_cast<std::size_t>(catalog_.num_slices(piece));
       std::vector<int> devices(
           state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i),
           state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i + slices));
-      add_strip(table, next_column[table], columns, std::move(devices), plan);
+      std::sort(devices.begin(), devices.end());
+      add_strip(table, next_column[table], columns, devices, plan);
       next_column[table] += columns;
       i += slices;
+    }
+    for (const auto& [first, devices] : unequal) {
+      const int table = catalog_.table(first);
+      const std::int64_t columns = catalog_.num_columns(first);
+      for (std::size_t strip = 0; strip < devices.front().size(); ++strip) {
+        std::vector<int> of_strip;
+        for (const std::vector<int>& of_slice : devices) of_strip.push_back(of_slice[strip]);
+        add_strip(table, next_column[table], columns, of_strip, plan);
+        next_column[table] += columns;
+      }
     }
     sort_shards(plan);
     return plan;
   }
 
-  /// Columns of a table, of which each of `devices` has an equal slice of rows; those of one device
-  /// are one shard.
+  /// Columns of a table, of which each of `devices` has a slice of rows, in their order; those of
+  /// one device that are neighbours are one shard.
   void add_strip(int table, std::int64_t column_offset, std::int64_t num_columns,
-                 std::vector<int> devices, ShardingPlan& plan) const {
+                 const std::vector<int>& devices, ShardingPlan& plan) const {
     if (devices.size() == 1) {
       plan.shards.push_back({table, column_offset, num_columns, devices.front()});
       return;
     }
-    const auto slices = static_cast<std::int64_t>(devices.size());
-    const std::int64_t rows = simulator_.task().tables[table].num_embeddings;
-    const auto first_row = [&](std::int64_t slice) {
-      return slice * (rows / slices) + std::min(slice, rows % slices);
-    };
-    std::sort(devices.begin(), devices.end());
-    for (std::int64_t slice = 0; slice < slices;) {
-      std::int64_t end = slice + 1;
+    const std::size_t slices = devices.size();
+    const std::vector<std::int64_t> ends = simulator_.slice_ends(table, static_cast<int>(slices));
+    for (std::size_t slice = 0; slice < slices;) {
+      std::size_t end = slice + 1;
       while (end < slices && devices[end] == devices[slice]) ++end;
       Shard shard{table, column_offset, num_columns, devices[slice]};
       if (end - slice < slices) {
-        shard.row_offset = first_row(slice);
-        shard.num_rows = first_row(end) - first_row(slice);
+        shard.row_offset = ends[slice];
+        shard.num_rows = ends[end] - ends[slice];
       }
       plan.shards.push_back(shard);
       slice = end;
@@ -406,7 +499,9 @@ class Search {
 PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   const auto start = std::chrono::steady_clock::now();
-  PlanningResult result = Search(simulator, options_, options.num_threads).run();
+  PlanningResult result = plan_bundled(simulator, [&](const Simulator& bundled) {
+    return Search(bundled, options_, options.num_threads).run();
+  });
   result.stats.wall_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return result;

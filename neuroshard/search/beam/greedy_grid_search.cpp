@@ -18,7 +18,7 @@ constexpr double kLimitTolerance = 1e-6;
 constexpr double kRounding = 1e-9;
 
 /// Why a piece is on no device.
-constexpr int kNoMemory = -1;
+constexpr int kNoMemory = -1;   ///< on no device where the piece may lie
 constexpr int kNoColumns = -2;  ///< memory there is, but the limit keeps it out
 
 }  // namespace
@@ -38,10 +38,14 @@ int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
   const std::vector<std::int64_t>& capacity = simulator_.task().topology.memory_bytes;
   const std::int64_t bytes = catalog_.bytes(piece);
   const std::int64_t columns = catalog_.pooled_columns(piece);
+  const std::span<const int> permitted = permitted_devices(piece);
   int result = kNoMemory;
   const auto entries = order_.entries();
   for (std::size_t rank = 0; rank < entries.size(); ++rank) {
     const int device = entries[rank].device;
+    if (!permitted.empty() && !std::binary_search(permitted.begin(), permitted.end(), device)) {
+      continue;
+    }
     if (devices_[device].bytes + bytes > capacity[device]) continue;
     result = kNoColumns;
     if (static_cast<double>(devices_[device].columns + columns) > column_limit) continue;
@@ -134,7 +138,11 @@ void GreedyGridSearch::refresh() {
 
 void GreedyGridSearch::place_all(double column_limit) {
   while (placed_on_.size() < pieces_.size()) {
-    const int device = find_device(pieces_[placed_on_.size()], column_limit);
+    const PieceType piece = pieces_[placed_on_.size()];
+    int device = find_device(piece, column_limit);
+    if (device == kNoColumns && !permitted_devices(piece).empty()) {
+      device = find_device(piece, std::numeric_limits<double>::infinity());
+    }
     if (device >= 0) continue;
     // Only memory makes a set of pieces infeasible; a limit on columns is the search's own. Once
     // memory has failed, what is left over is counted to the end.
@@ -167,7 +175,7 @@ void GreedyGridSearch::judge(Placement& best) {
   best.unplaced_bytes = 0;
   if (!is_worth_pricing(best)) return;
   ++stats_.plans_priced;
-  const double cost = simulator_.combine(costs_, columns_).cost_ms;
+  const double cost = simulator_.combine(costs_, columns_, 0.0, partial_sums_ms_).cost_ms;
   if (cost < best.cost_ms) {
     best.cost_ms = cost;
     best.devices = placed_on_;
@@ -179,9 +187,12 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
   pieces_ = pieces;
   worth_ms_ = worth_ms;
   double total_columns = 0.0;
+  double partial_bytes = 0.0;
   for (const PieceType piece : pieces) {
     total_columns += static_cast<double>(catalog_.pooled_columns(piece));
+    partial_bytes += catalog_.partial_bytes(piece);
   }
+  partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
   const double mean = total_columns / static_cast<double>(devices_.size());
   const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);
 

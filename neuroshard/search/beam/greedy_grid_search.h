@@ -45,15 +45,18 @@ class GreedyGridSearch {
                    GreedyGridSearchOptions options);
 
   /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
-  /// the device of lowest predicted computation cost so far among those with memory and columns to
-  /// spare. `known` says where the first pieces went under the largest limit in another search that
-  /// began with the same pieces and had as many columns in all; they are placed there without a new
-  /// search.
+  /// the device of lowest predicted computation cost so far among those where it may lie that have
+  /// memory and columns to spare. `known` says where the first pieces went under the largest limit
+  /// in another search that began with the same pieces and had as many columns in all; they are
+  /// placed there without a new search.
   ///
   /// Limits fall from try to try. A limit that the last try stayed below would give the same
   /// placement and is skipped, as most are; any other keeps the last try's placement up to the
   /// first piece that it forbids. States are exact sums, so that taking pieces away again leaves
   /// them bit for bit as they were.
+  ///
+  /// A piece that may lie on some devices alone exceeds the limit where it must: what lies anywhere
+  /// then keeps away from these.
   ///
   /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
   /// feasible, of infinite cost, and without devices.
@@ -72,6 +75,10 @@ class GreedyGridSearch {
   /// Places what is not placed yet; stops at a piece that only the limit keeps out.
   void place_all(double column_limit);
   [[nodiscard]] int find_device(PieceType piece, double column_limit);
+  /// Empty: all.
+  [[nodiscard]] std::span<const int> permitted_devices(PieceType piece) const {
+    return catalog_.pins().devices_of(catalog_.table(piece));
+  }
   /// Records the next piece's device, or why it has none; the caller updates the device's state.
   void note(int device);
   /// Puts the next piece on a device, or counts it as one without.
@@ -103,7 +110,8 @@ class GreedyGridSearch {
   // The placement in progress.
   std::span<const PieceType> pieces_;
   double worth_ms_ = 0.0;
-  std::vector<int> placed_on_;  ///< of the pieces so far: a device, or why there is none
+  double partial_sums_ms_ = 0.0;  ///< of all pieces, wherever they are
+  std::vector<int> placed_on_;    ///< of the pieces so far: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
   std::vector<std::int64_t> unplaced_before_;  ///< the sum before each piece without memory

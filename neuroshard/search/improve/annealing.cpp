@@ -87,9 +87,11 @@ class Annealing final : public ImprovementChain {
   Neighbour draw() {
     Neighbour neighbour;
     const int from = source();
-    const int to = target();
+    int to = target();
     if (from == to || assignment_.holdings(from).empty()) return neighbour;
     const Piece given = random_holding(from);
+    if (!permits(given, to)) to = random_permitted(given);
+    if (from == to) return neighbour;
     const bool exchange = !assignment_.holdings(to).empty() && random_.uniform() < 0.5;
     const std::int64_t columns = random_columns(given, exchange ? 0.9 : 0.7);
     neighbour.add({given.table, columns, from, to});
@@ -99,7 +101,7 @@ class Annealing final : public ImprovementChain {
       add_making_room(neighbour, lacking);
     } else if (exchange) {
       const Piece taken = random_holding(to);
-      if (taken.table != given.table) {
+      if (taken.table != given.table && permits(taken, from)) {
         neighbour.add({taken.table, random_columns(taken, 0.9), to, from});
       }
     }
@@ -115,6 +117,7 @@ class Annealing final : public ImprovementChain {
       const Piece taken = random_holding(given.to);
       const std::int64_t columns = columns_that_free(taken, lacking, given.to);
       if (taken.table == given.table || columns > taken.num_columns) continue;
+      if (!permits(taken, given.from)) continue;
       const bool all = columns == taken.num_columns || random_.uniform() < 0.5;
       neighbour.add({taken.table, all ? taken.num_columns : columns, given.to, given.from});
       return;

@@ -58,6 +58,7 @@ void ColumnAssignment::count_piece(int table, std::int64_t num_columns, int devi
                                                 sums.size());
   devices_[device].columns += static_cast<double>(sign * catalog_.pooled_columns(piece));
   devices_[device].bytes += sign * catalog_.bytes(piece);
+  partial_bytes_ += sign * catalog_.partial_bytes(piece);
 }
 
 void ColumnAssignment::add(int table, std::int64_t num_columns, int device) {
@@ -95,6 +96,7 @@ void ColumnAssignment::remember(int one, int other) {
     slot.state.assign(sums.begin(), sums.end());
     slot.compute_ms = compute_ms_[slot.number];
   }
+  remembered_partial_bytes_ = partial_bytes_;
   remembered_cost_known_ = cost_known_;
   if (cost_known_) std::swap(remembered_cost_, cost_);
 }
@@ -105,6 +107,7 @@ void ColumnAssignment::roll_back() {
     std::copy(slot.state.begin(), slot.state.end(), state(slot.number).begin());
     compute_ms_[slot.number] = slot.compute_ms;
   }
+  partial_bytes_ = remembered_partial_bytes_;
   cost_known_ = remembered_cost_known_;
   if (cost_known_) std::swap(remembered_cost_, cost_);
 }
@@ -147,7 +150,8 @@ const PlanCost& ColumnAssignment::cost() {
   if (cost_known_) return cost_;
   refresh();
   for (std::size_t d = 0; d < devices_.size(); ++d) columns_[d] = devices_[d].columns;
-  cost_ = simulator_.combine(compute_ms_, columns_);
+  cost_ =
+      simulator_.combine(compute_ms_, columns_, 0.0, simulator_.partial_sums_ms(partial_bytes_));
   cost_known_ = true;
   return cost_;
 }

@@ -111,9 +111,11 @@ class ColumnAssignment {
   std::vector<Device> devices_;
   StateRows states_;  ///< by device
   std::vector<double> compute_ms_;
+  double partial_bytes_ = 0.0;  ///< that each device reads and writes to add up partial sums
   PlanCost cost_;
   bool cost_known_ = false;
   std::array<Remembered, 2> remembered_;
+  double remembered_partial_bytes_ = 0.0;
   PlanCost remembered_cost_;
   bool remembered_cost_known_ = false;
   std::vector<double> columns_;  ///< scratch of cost()

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 namespace neuroshard {
@@ -157,6 +158,11 @@ int ImprovementChain::quickest_device() {
 Piece ImprovementChain::random_holding(int device) {
   const auto holdings = assignment_.holdings(device);
   return holdings[random_.below(holdings.size())];
+}
+
+int ImprovementChain::random_permitted(const Piece& holding) {
+  const std::span<const int> devices = catalog_.pins().devices_of(holding.table);
+  return devices[random_.below(devices.size())];
 }
 
 std::int64_t ImprovementChain::random_part(const Piece& holding) {

@@ -10,6 +10,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/improve/local_search.h"
+#include "neuroshard/search/improve/slicings.h"
 
 namespace neuroshard {
 
@@ -20,6 +21,7 @@ struct ChainSettings {
   double nominal_ms;   ///< nominal time [ms]
   std::uint64_t seed;
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  const Slicings& slicings;
 };
 
 /// One chain of a round. Its length is counted in nominal work, not by the clock, so that where it
@@ -74,6 +76,12 @@ class ImprovementChain {
   [[nodiscard]] int slowest_device();
   [[nodiscard]] int quickest_device();
   [[nodiscard]] Piece random_holding(int device);
+  /// Whether pieces of its table may lie on the device; and some device on which they may, where
+  /// not all are permitted.
+  [[nodiscard]] bool permits(const Piece& holding, int device) const {
+    return catalog_.pins().permits(holding.table, device);
+  }
+  [[nodiscard]] int random_permitted(const Piece& holding);
 
   [[nodiscard]] const Table& table_of(const Piece& holding) const {
     return simulator_.task().tables[holding.table];

@@ -20,6 +20,11 @@ constexpr std::int64_t kStepsBetweenLooks = 8;
 constexpr double kShareCut = 0.25;      ///< of the pieces taken
 constexpr double kShareInOrder = 0.75;  ///< of the recreations: the costliest piece first
 constexpr double kShareSlowest = 0.8;   ///< of the ruins: begin at the slowest device
+/// Of the ruins that cut a table's rows in another way: at first and after one that was accepted;
+/// the factor of each that was not; and at the least.
+constexpr double kShareResliced = 0.3;
+constexpr double kFutileReslicing = 0.995;
+constexpr double kLeastShareResliced = 0.1;
 /// Temperatures relative to the chain's first cost, falling geometrically from where annealing
 /// ends: recreated plans are seldom much worse.
 constexpr double kFirstTemperature = 1e-3;
@@ -32,7 +37,8 @@ class LargeNeighbourhood final : public ImprovementChain {
                      const ChainSettings& settings, std::uint64_t stream)
       : ImprovementChain({ChainKind::large_neighbourhood, kFirstTemperature, kLastTemperature,
                           kStepsBetweenLooks},
-                         simulator, plan, settings, stream) {}
+                         simulator, plan, settings, stream),
+        slicings_(settings.slicings) {}
 
  private:
   bool step() override {
@@ -42,7 +48,11 @@ class LargeNeighbourhood final : public ImprovementChain {
     return false;
   }
 
-  void arrived() override { slowest_ = slowest_device(); }
+  void arrived() override {
+    slowest_ = slowest_device();
+    if (resliced_) share_resliced_ = kShareResliced;
+    resliced_ = false;
+  }
 
   /// Trying a piece on a device takes one head evaluation and, at times, two updates of a state: a
   /// third of a step of annealing, which takes two and four. On many devices, steps take longer and
@@ -71,9 +81,34 @@ class LargeNeighbourhood final : public ImprovementChain {
     }
   }
 
+  /// Takes all columns of a table of which the device holds a piece, to place them in slices of
+  /// another way of cutting its rows.
+  void reslice(int device) {
+    if (assignment_.holdings(device).empty()) return;
+    const Slicings::Place place = slicings_.place_of(random_holding(device).table);
+    if (place.group < 0) return;
+    const std::vector<Slicing>& ways = slicings_.ways(place.group);
+    for (const int table : ways[place.way]) {
+      for (int holder = 0; holder < assignment_.num_devices(); ++holder) {
+        const std::int64_t columns = assignment_.columns_of(table, holder);
+        if (columns > 0) change(table, -columns, holder);
+      }
+    }
+    auto way = static_cast<int>(random_.below(ways.size() - 1));
+    if (way >= place.way) ++way;
+    for (const int table : ways[way]) {
+      taken_.push_back({table, table_of({table, 0}).embedding_dim});
+    }
+  }
+
   void ruin() {
     taken_.clear();
     ruined_ = {random_.uniform() < kShareSlowest ? slowest_ : random_device()};
+    if (resliced_) {
+      share_resliced_ = std::max(kFutileReslicing * share_resliced_, kLeastShareResliced);
+    }
+    resliced_ = !slicings_.empty() && random_.uniform() < share_resliced_;
+    if (resliced_) reslice(ruined_.front());
     for (std::int64_t others = random_.integer(1, kMostOthers); others > 0; --others) {
       const int device = random_device();
       if (std::find(ruined_.begin(), ruined_.end(), device) == ruined_.end()) {
@@ -113,6 +148,7 @@ class LargeNeighbourhood final : public ImprovementChain {
       int cheapest = -1;
       double least = std::numeric_limits<double>::infinity();
       for (const int device : targets_) {
+        if (!permits(piece, device)) continue;
         if (assignment_.memory_change(piece.table, piece.num_columns, device) >
             assignment_.free_bytes(device)) {
           continue;
@@ -134,7 +170,10 @@ class LargeNeighbourhood final : public ImprovementChain {
     return catalog_.single_cost(catalog_.add(piece.table, piece.num_columns));
   }
 
-  int slowest_ = 0;  ///< device of the plan as it is
+  const Slicings& slicings_;
+  double share_resliced_ = kShareResliced;
+  bool resliced_ = false;  ///< by the last step, which has not been accepted
+  int slowest_ = 0;        ///< device of the plan as it is
   std::vector<Piece> taken_;
   std::vector<int> ruined_;
   std::vector<int> targets_;

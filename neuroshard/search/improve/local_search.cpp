@@ -98,15 +98,15 @@ Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& bud
 
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                             const LocalSearchOptions& options, const LocalSearchBudget& budget,
-                            ThreadPool& pool) {
+                            ThreadPool& pool, const Slicings& slicings) {
   PlanningResult result;
   result.plan = plan;
   result.predicted = simulator.cost(plan);
   const int world_size = simulator.task().topology.world_size;
   if (world_size == 1) return result;  // nowhere to take anything
   const Rounds rounds = rounds_of(options, budget, world_size);
-  const ChainSettings settings{options, rounds.steps, rounds.nominal_ms, budget.seed,
-                               budget.deadline};
+  const ChainSettings settings{options,     rounds.steps,    rounds.nominal_ms,
+                               budget.seed, budget.deadline, slicings};
   std::int64_t rounds_without_gain = 0;
   for (std::int64_t round = 0; round < rounds.count; ++round) {
     if (budget.deadline && Clock::now() >= *budget.deadline) break;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/search/improve/slicings.h"
 #include "neuroshard/search/planner.h"
 
 namespace neuroshard {
@@ -70,10 +71,14 @@ struct Rounds {
 /// its table, or a part of it, which cuts it at any multiple of 4 columns or shifts an existing
 /// cut; or it exchanges such pieces of two devices, as many columns as make it fit where memory is
 /// tight. A step of large-neighbourhood search takes some pieces off several devices and places
-/// them anew. The given plan must be valid; the result is valid and predicted to cost at most as
-/// much. It depends on the plan, the options and the budget alone unless the deadline comes first.
+/// them anew, and may take all slices of a table for those of another way of cutting its rows, of
+/// which the plan must have one for each group of `slicings`. Pieces go where their tables may lie;
+/// the task's tables stay with none (bundled_task.h). The given plan must be valid but for the
+/// other ways; the result is likewise and predicted to cost at most as much. It depends on the
+/// plan, the options and the budget alone unless the deadline comes first.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
-                                          const LocalSearchBudget& budget, ThreadPool& pool);
+                                          const LocalSearchBudget& budget, ThreadPool& pool,
+                                          const Slicings& slicings = {});
 
 }  // namespace neuroshard

@@ -2,8 +2,13 @@
 #include "neuroshard/search/memory/exact_memory_fit.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
 
 #include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/table_pins.h"
+#include "neuroshard/search/bundled_task.h"
 
 namespace neuroshard {
 
@@ -12,7 +17,7 @@ namespace {
 class Search {
  public:
   Search(const Task& task, std::int64_t max_nodes)
-      : task_(task), nodes_left_(max_nodes), free_(task.topology.memory_bytes) {
+      : task_(task), pins_(task), nodes_left_(max_nodes), free_(task.topology.memory_bytes) {
     for (std::size_t t = 0; t < task.tables.size(); ++t) items_.push_back(item_of(t));
     std::stable_sort(items_.begin(), items_.end(), [&](const Item& a, const Item& b) {
       return bytes(a, a.least) > bytes(b, b.least);
@@ -23,6 +28,7 @@ class Search {
       needed_[i] = needed_[i + 1] + bytes(items_[i], items_[i].quanta);
     }
     for (const std::int64_t room : free_) free_sum_ += room;
+    if (pins_.restricts_devices()) find_kinds();
   }
 
   ExactFit run() {
@@ -36,11 +42,16 @@ class Search {
     std::size_t table;
     std::int64_t quantum;  ///< columns
     std::int64_t quanta;
-    std::int64_t least;  ///< of a piece
+    std::int64_t least;            ///< of a piece
+    std::span<const int> devices;  ///< on which it may lie; empty: all
+    [[nodiscard]] std::size_t device(std::size_t rank) const {
+      return devices.empty() ? rank : static_cast<std::size_t>(devices[rank]);
+    }
   };
   /// How many quanta of an item a device gets: the most first.
   struct Decision {
     std::size_t item;
+    std::size_t rank;  ///< of the device among the item's
     std::size_t device;
     std::int64_t left;    ///< quanta that this device and those after it divide
     std::int64_t fewest;  ///< to try: the devices after it have room for no more than the rest
@@ -51,9 +62,26 @@ class Search {
 
   [[nodiscard]] Item item_of(std::size_t number) const {
     const Table& table = task_.tables[number];
-    if (!can_cut(table, table.embedding_dim)) return {number, table.embedding_dim, 1, 1};
+    const std::span<const int> devices = pins_.devices_of(static_cast<int>(number));
+    if (!can_cut(table, table.embedding_dim)) return {number, table.embedding_dim, 1, 1, devices};
     return {number, kColumnGranularity, table.embedding_dim / kColumnGranularity,
-            narrowest_cut(table) / kColumnGranularity};
+            narrowest_cut(table) / kColumnGranularity, devices};
+  }
+
+  /// Devices on which the same tables may lie are of one kind.
+  void find_kinds() {
+    std::vector<std::vector<std::size_t>> tables(free_.size());
+    for (const Item& item : items_) {
+      for (const int device : item.devices) tables[device].push_back(item.table);
+    }
+    std::map<std::vector<std::size_t>, int> numbers;
+    for (const auto& of_device : tables) {
+      kinds_.push_back(numbers.emplace(of_device, static_cast<int>(numbers.size())).first->second);
+    }
+  }
+  /// Whether they may be exchanged in every plan, if they have equal room.
+  [[nodiscard]] bool of_one_kind(std::size_t one, std::size_t other) const {
+    return kinds_.empty() || kinds_[one] == kinds_[other];
   }
 
   [[nodiscard]] std::int64_t bytes(const Item& item, std::int64_t quanta) const {
@@ -95,7 +123,7 @@ class Search {
     }
     decision.quanta = decision.next--;
     change_room(decision.device, -bytes(item, decision.quanta));
-    return open(decision.item, decision.device + 1, decision.left - decision.quanta);
+    return open(decision.item, decision.rank + 1, decision.left - decision.quanta);
   }
 
   void change_room(std::size_t device, std::int64_t change) {
@@ -103,31 +131,34 @@ class Search {
     free_sum_ += change;
   }
 
-  /// Goes on with `left` quanta of an item for the devices from this one on, or with the item after
-  /// it.
-  Step open(std::size_t i, std::size_t device, std::int64_t left) {
+  /// Goes on with `left` quanta of an item for its devices from this rank on, or with the item
+  /// after it.
+  Step open(std::size_t i, std::size_t rank, std::int64_t left) {
     if (left == 0) {
       if (++i == items_.size()) return Step::done;
       if (needed_[i] > free_sum_) return Step::dead_end;
-      device = 0;
+      rank = 0;
       left = items_[i].quanta;
     }
-    if (device == free_.size() || --nodes_left_ <= 0) return Step::dead_end;
     const Item& item = items_[i];
+    const std::size_t num_devices = item.devices.empty() ? free_.size() : item.devices.size();
+    if (rank == num_devices || --nodes_left_ <= 0) return Step::dead_end;
+    const std::size_t device = item.device(rank);
     std::int64_t elsewhere = 0;
-    for (std::size_t d = device + 1; d < free_.size() && elsewhere < left; ++d) {
-      elsewhere += most(item, left, free_[d]);
+    for (std::size_t r = rank + 1; r < num_devices && elsewhere < left; ++r) {
+      elsewhere += most(item, left, free_[item.device(r)]);
     }
     std::int64_t quanta = most(item, left, free_[device]);
-    if (device > 0) {
+    if (rank > 0) {
       // A device that had as much room as the one before it gets no more than that one.
-      const std::int64_t before = decisions_.back().quanta;
-      if (free_[device] == free_[device - 1] + bytes(item, before)) {
-        quanta = std::min(quanta, before);
+      const Decision& last = decisions_.back();
+      if (of_one_kind(device, last.device) &&
+          free_[device] == free_[last.device] + bytes(item, last.quanta)) {
+        quanta = std::min(quanta, last.quanta);
       }
     }
     const std::int64_t fewest = std::max<std::int64_t>(left - elsewhere, 0);
-    decisions_.push_back({i, device, left, fewest, quanta, 0});
+    decisions_.push_back({i, rank, device, left, fewest, quanta, 0});
     return Step::decision;
   }
 
@@ -147,18 +178,24 @@ class Search {
   }
 
   const Task& task_;
+  TablePins pins_;
   std::int64_t nodes_left_;
   std::vector<std::int64_t> free_;
   WideBytes free_sum_ = 0;
   std::vector<Item> items_;
   std::vector<WideBytes> needed_;
+  std::vector<int> kinds_;  ///< of the devices; empty: one
   std::vector<Decision> decisions_;
 };
 
 }  // namespace
 
 ExactFit fit_exactly(const Task& task, std::int64_t max_nodes) {
-  return Search(task, max_nodes).run();
+  if (!has_groups(task)) return Search(task, max_nodes).run();
+  const BundledTask bundled(task);
+  ExactFit fit = Search(bundled.task(), max_nodes).run();
+  fit.shards = bundled.original({std::move(fit.shards), {}}).shards;
+  return fit;
 }
 
 }  // namespace neuroshard

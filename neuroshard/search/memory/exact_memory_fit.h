@@ -21,9 +21,10 @@ struct ExactFit {
 
 /// Tries every way of dividing the tables' columns among the devices, the tables with the largest
 /// narrowest pieces first, as they leave the fewest ways. Pieces of a table on one device are one,
-/// which needs no more memory than two; devices with equal room are tried once. Stops, without an
-/// answer, after `max_nodes` decisions of how many columns of a table a device gets, each of which
-/// takes some 50 bytes.
+/// which needs no more memory than two; devices with equal room, on which the same tables may lie,
+/// are tried once. Tables that stay together are one that cannot be cut. Stops, without an answer,
+/// after `max_nodes` decisions of how many columns of a table a device gets, each of which takes
+/// some 50 bytes.
 [[nodiscard]] ExactFit fit_exactly(const Task& task, std::int64_t max_nodes);
 
 }  // namespace neuroshard

@@ -7,21 +7,34 @@
 #include <array>
 #include <limits>
 #include <queue>
-#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/search/bundled_task.h"
 #include "neuroshard/search/memory/exact_memory_fit.h"
+#include "neuroshard/search/memory/pinned_memory.h"
+#include "neuroshard/search/memory/rooms.h"
+#include "neuroshard/search/memory/row_fit.h"
 
 namespace neuroshard {
 
 namespace {
 
 constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
+
+/// The fewest rows that a table's largest slice can have.
+std::int64_t fewest_rows(const Table& table, bool rows) {
+  if (!rows || !table.allow.rows) return table.num_embeddings;
+  const std::int64_t least = std::max<std::int64_t>(table.min_shard_rows, 1);
+  const std::int64_t slices = std::max<std::int64_t>(table.num_embeddings / least, 1);
+  return (table.num_embeddings + slices - 1) / slices;
+}
 
 /// How narrow a table's widest piece can be: 4 columns, unless pieces have to be wider. Of 20
 /// columns in pieces of 8 or more, it has 12.
@@ -70,6 +83,7 @@ struct Strategy {
   Order order;
   Cutting cutting;
   std::uint64_t disturbance = 0;  ///< if not 0: sizes count 1/4 to 4 times at random
+  bool pinned_first = true;  ///< tables with the fewest devices to lie on come before all others
 };
 
 /// The one that leaves least memory unused comes first: it alone answers most questions of
@@ -92,45 +106,15 @@ int num_disturbances(const Task& task) {
 
 Strategy disturbed(int number) {
   return {number % 2 == 0 ? Order::narrowest : Order::bytes, Cutting::fill,
-          static_cast<std::uint64_t>(number) + 1};
+          static_cast<std::uint64_t>(number) + 1, number / 2 % 2 == 0};
 }
-
-/// Free memory of the devices, by size.
-class Rooms {
- public:
-  explicit Rooms(const std::vector<std::int64_t>& capacities) {
-    std::vector<std::pair<std::int64_t, int>> rooms;
-    rooms.reserve(capacities.size());
-    for (std::size_t d = 0; d < capacities.size(); ++d) {
-      rooms.emplace_back(capacities[d], static_cast<int>(d));
-    }
-    std::sort(rooms.begin(), rooms.end());
-    by_size_.insert(rooms.begin(), rooms.end());
-  }
-
-  [[nodiscard]] std::int64_t largest() const { return by_size_.rbegin()->first; }
-
-  /// Takes the memory from the fullest device that has it; -1 if none has.
-  int take_best_fit(std::int64_t bytes) {
-    const auto found = by_size_.lower_bound({bytes, -1});
-    if (found == by_size_.end()) return -1;
-    auto node = by_size_.extract(found);
-    const int device = node.value().second;
-    node.value().first -= bytes;
-    by_size_.insert(std::move(node));
-    return device;
-  }
-
- private:
-  std::set<std::pair<std::int64_t, int>> by_size_;
-};
 
 /// The run of one strategy. Which columns a piece has is free, so a piece is only a width, and
 /// pieces of a table that meet on a device are one.
 class Filling {
  public:
   Filling(const Task& task, Strategy strategy)
-      : task_(task), strategy_(strategy), rooms_(task.topology.memory_bytes) {}
+      : task_(task), strategy_(strategy), pins_(task), rooms_(task.topology.memory_bytes) {}
 
   /// The shards, in canonical order; empty if not all could be placed.
   std::vector<Shard> run() {
@@ -140,18 +124,25 @@ class Filling {
     while (!waiting_.empty()) {
       const Piece piece = waiting_.top();
       waiting_.pop();
-      if (!place(piece) && !cut(piece)) return {};
+      if (place(piece) || cut(piece)) continue;
+      table_without_room_ = piece.table;
+      return {};
     }
     return joined_shards();
   }
 
+  /// Of a run that could not place all.
+  [[nodiscard]] int table_without_room() const { return table_without_room_; }
+
  private:
   struct Piece {
-    double key;  ///< larger goes first
+    std::size_t choice;  ///< devices that it may lie on; fewer go first
+    double key;          ///< then larger
     int table;
     std::int64_t columns;
     friend bool operator<(const Piece& a, const Piece& b) {
-      return std::tie(a.key, b.table, a.columns) < std::tie(b.key, a.table, b.columns);
+      return std::tie(b.choice, a.key, b.table, a.columns) <
+             std::tie(a.choice, b.key, a.table, b.columns);
     }
   };
 
@@ -160,12 +151,17 @@ class Filling {
   }
 
   void push(int table, std::int64_t columns) {
-    Piece piece{0, table, columns};
+    Piece piece{choice(table), 0, table, columns};
     piece.key = static_cast<double>(strategy_.order == Order::bytes
                                         ? bytes(piece)
                                         : narrowest_bytes(task_, task_.tables[table]));
     if (strategy_.disturbance != 0) piece.key *= disturbance(table);
     waiting_.push(piece);
+  }
+
+  [[nodiscard]] std::size_t choice(int table) const {
+    const std::size_t devices = strategy_.pinned_first ? pins_.devices_of(table).size() : 0;
+    return devices > 0 ? devices : std::numeric_limits<std::size_t>::max();
   }
 
   /// Of a table, in [1/4, 4].
@@ -175,7 +171,7 @@ class Filling {
   }
 
   bool place(const Piece& piece) {
-    const int device = rooms_.take_best_fit(bytes(piece));
+    const int device = rooms_.take_best_fit(bytes(piece), pins_.devices_of(piece.table));
     if (device < 0) return false;
     placed_.push_back({.table = piece.table, .num_columns = piece.columns, .device = device});
     return true;
@@ -188,10 +184,11 @@ class Filling {
     if (!can_cut(table, piece.columns)) return false;
     std::int64_t first = piece.columns / 2 / kColumnGranularity * kColumnGranularity;
     if (strategy_.cutting == Cutting::fill) {
-      first = widest_piece(table, piece.columns, rooms_.largest(), task_.optimizer);
+      const std::int64_t room = rooms_.largest(pins_.devices_of(piece.table));
+      first = widest_piece(table, piece.columns, room, task_.optimizer);
       if (first == 0) return false;
       first = filling_width(table, piece.columns, first);
-      place({0, piece.table, first});
+      place({piece.choice, 0, piece.table, first});
     } else {
       push(piece.table, first);
     }
@@ -220,9 +217,11 @@ class Filling {
 
   const Task& task_;
   Strategy strategy_;
+  TablePins pins_;
   Rooms rooms_;
   std::priority_queue<Piece> waiting_;
   std::vector<Shard> placed_;
+  int table_without_room_ = -1;
 };
 
 /// The shards of the first disturbed order that places all; empty if none does.
@@ -259,15 +258,23 @@ std::int64_t uncut_bytes(const Task& task) {
 }
 
 /// The part of the needs that is known without a search.
-MemoryNeeds sizes(const Task& task) {
+MemoryNeeds sizes(const Task& task, bool rows) {
   MemoryNeeds needs;
   for (const std::int64_t bytes : task.topology.memory_bytes) {
     needs.available = add_saturated(needs.available, bytes);
     needs.largest_device = std::max(needs.largest_device, bytes);
   }
+  const TablePins pins(task);
+  std::vector<std::int64_t> least;  // of each table, if some are pinned
+  std::vector<std::int64_t> narrowest_of;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const Table& table = task.tables[t];
-    const std::int64_t pieces = least_pieces(task, table, needs.largest_device);
+    const std::int64_t least_rows = fewest_rows(table, rows);
+    const bool in_rows = least_rows < table.num_embeddings;
+    const bool is_pinned = !pins.devices_of(static_cast<int>(t)).empty();
+    const std::int64_t room =
+        is_pinned ? largest_permitted(task, pins, static_cast<int>(t)) : needs.largest_device;
+    const std::int64_t pieces = in_rows ? 1 : least_pieces(task, table, room);
     const std::int64_t per_piece = shard_bytes(table, 0, task.optimizer);
     needs.necessary_cuts += pieces - 1;
     needs.optimizer_state =
@@ -275,27 +282,36 @@ MemoryNeeds sizes(const Task& task) {
     const std::int64_t columns =
         shard_bytes(table, table.embedding_dim, task.optimizer) - per_piece;
     needs.needed = add_saturated(needs.needed, columns + pieces * per_piece);
-    const std::int64_t bytes = narrowest_bytes(task, table);
+    const std::int64_t bytes = shard_bytes(table, narrowest(table), task.optimizer, least_rows);
+    if (pins.restricts_devices()) {
+      least.push_back(columns + pieces * per_piece);
+      narrowest_of.push_back(bytes);
+    }
     if (bytes > needs.largest_piece) {
+      needs.largest_piece_rows = least_rows;
       needs.largest_piece = bytes;
       needs.largest_piece_columns = narrowest(table);
       needs.largest_piece_table = static_cast<int>(t);
     }
   }
+  if (pins.restricts_devices()) needs.shortage = pinned_shortage(task, pins, least, narrowest_of);
   return needs;
 }
 
 bool certainly_infeasible(const MemoryNeeds& needs) {
-  return needs.needed > needs.available || needs.largest_piece > needs.largest_device;
+  return needs.needed > needs.available || needs.largest_piece > needs.largest_device ||
+         needs.shortage.has_value();
 }
 
 /// Whether a plan is found on this number of devices of this memory. Changes the topology of
 /// `task`, which is scratch; its tables are used.
-bool fits(Task& task, int num_devices, std::int64_t memory_bytes) {
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows) {
   task.topology.world_size = num_devices;
   task.topology.local_world_size = 1;
   task.topology.memory_bytes.assign(num_devices, memory_bytes);
-  if (certainly_infeasible(sizes(task))) return false;
+  if (certainly_infeasible(sizes(task, rows))) return false;
+  if (rows && !fit_with_rows(task).empty()) return true;
+  if (certainly_infeasible(sizes(task, false))) return false;
   return std::any_of(kStrategies.begin(), kStrategies.end(),
                      [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); }) ||
          !fill_stubbornly(task).empty();
@@ -325,22 +341,25 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-void search_memory(Task& scratch, int num_devices, MemoryNeeds& needs) {
+void search_memory(Task& scratch, int num_devices, bool rows, MemoryNeeds& needs) {
   const std::int64_t least =
       std::max((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
   needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
   if (least > kMaxDeviceBytes) return;
-  needs.sufficient_memory =
-      smallest_accepted(rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
-                        [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes); });
+  needs.sufficient_memory = smallest_accepted(
+      rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
+      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows); });
 }
 
-void search_devices(Task& scratch, MemoryNeeds& needs) {
+void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
   if (needs.largest_piece > needs.largest_device) return;
-  const std::int64_t least = (needs.needed - 1) / needs.largest_device + 1;
+  std::int64_t least = (needs.needed - 1) / needs.largest_device + 1;
+  for (const Table& table : scratch.tables) {  // no plan is on fewer devices than pins name
+    for (const int device : table.devices) least = std::max<std::int64_t>(least, device + 1);
+  }
   if (least > kMaxWorldSize) return;
   const auto accept = [&](std::int64_t devices) {
-    return fits(scratch, static_cast<int>(devices), needs.largest_device);
+    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows);
   };
   const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
   if (devices) needs.sufficient_devices = static_cast<int>(*devices);
@@ -359,13 +378,39 @@ std::string count_of_devices(std::int64_t count) {
   return fmt::format("{} device{}", count, count == 1 ? "" : "s");
 }
 
-std::string reason(const Task& task, const MemoryNeeds& needs) {
+/// Of a task that no order could divide: a table for which there is no room where it may lie, or
+/// else the first that may not lie anywhere; nothing if there is none.
+std::string pinned_text(const Task& original, const BundledTask& bundled) {
+  const TablePins pins(bundled.task());
+  if (!pins.restricts_devices()) return "";
+  Filling filling(bundled.task(), kStrategies.front());
+  (void)filling.run();
+  int table = std::max(filling.table_without_room(), 0);
+  if (pins.devices_of(table).empty()) {
+    for (table = 0; pins.devices_of(table).empty();) ++table;
+  }
+  return fmt::format(" with {} on {}", tables_text(original, bundled, {table}),
+                     devices_text(pins.devices_of(table)));
+}
+
+std::string reason(const Task& original, const BundledTask& bundled, const MemoryNeeds& needs) {
+  const Task& task = bundled.task();
+  if (needs.shortage) return shortage_text(original, bundled, *needs.shortage);
   if (needs.largest_piece > needs.largest_device) {
+    if (bundled.members()[needs.largest_piece_table].size() > 1) {
+      return fmt::format("{} stay together and need {}, and the largest device has {}",
+                         tables_text(original, bundled, {needs.largest_piece_table}),
+                         readable(needs.largest_piece), readable(needs.largest_device));
+    }
     const Table& table = task.tables[needs.largest_piece_table];
+    const std::string of_rows = needs.largest_piece_rows == table.num_embeddings
+                                    ? ""
+                                    : fmt::format(" of {} rows", needs.largest_piece_rows);
     return fmt::format(
-        "table \"{}\" cannot be cut {} {} columns, which need {}, and the largest device has {}",
+        "table \"{}\" cannot be cut {} {} columns{}, which need {}, and the largest device has {}",
         table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
-        needs.largest_piece_columns, readable(needs.largest_piece), readable(needs.largest_device));
+        needs.largest_piece_columns, of_rows, readable(needs.largest_piece),
+        readable(needs.largest_device));
   }
   std::string text = fmt::format("the tables need {}", readable(needs.needed));
   if (needs.optimizer_state > 0) {
@@ -377,7 +422,7 @@ std::string reason(const Task& task, const MemoryNeeds& needs) {
   text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
                       task.topology.world_size == 1 ? "has" : "have", readable(needs.available));
   if (needs.needed <= needs.available) {
-    return text + ", and no way to divide it among them was found";
+    return text + ", and no way to divide it among them was found" + pinned_text(original, bundled);
   }
   return text + fmt::format(", {} too little", readable(needs.needed - needs.available));
 }
@@ -397,10 +442,9 @@ std::string remedy(const Task& task, const MemoryNeeds& needs) {
   return text;
 }
 
-}  // namespace
-
-MemoryFit fit_memory(const Task& task) {
-  const MemoryNeeds needs = sizes(task);
+/// Of a task whose tables stay with none.
+MemoryFit fit_tables(const Task& task) {
+  const MemoryNeeds needs = sizes(task, false);
   if (certainly_infeasible(needs)) return {};
   MemoryFit best;
   const auto keep_if_better = [&](std::vector<Shard> shards) {
@@ -418,18 +462,58 @@ MemoryFit fit_memory(const Task& task) {
   return best;
 }
 
-MemoryNeeds memory_needs(const Task& task) {
-  MemoryNeeds needs = sizes(task);
+/// Likewise, with rows cut where nothing else fits.
+MemoryFit fit_tables(const Task& task, bool rows) {
+  MemoryFit fit = fit_tables(task);
+  if (fit.feasible || !rows) return fit;
+  fit.plan.shards = fit_with_rows(task);
+  fit.feasible = !fit.plan.shards.empty();
+  if (fit.feasible) fit.num_cuts = static_cast<int>(fit.plan.shards.size() - task.tables.size());
+  return fit;
+}
+
+/// Likewise.
+MemoryNeeds needs_of_tables(const Task& task, bool rows) {
+  MemoryNeeds needs = sizes(task, rows);
   Task scratch = task;
-  search_memory(scratch, task.topology.world_size, needs);
-  search_devices(scratch, needs);
+  search_memory(scratch, task.topology.world_size, rows, needs);
+  search_devices(scratch, rows, needs);
   return needs;
 }
 
-InfeasibleError explain_infeasible(const Task& task) {
-  const MemoryNeeds needs = memory_needs(task);
-  return InfeasibleError(
-      fmt::format("no plan fits into memory: {}; {}", reason(task, needs), remedy(task, needs)));
+}  // namespace
+
+MemoryFit fit_memory(const Task& task, bool rows) {
+  if (!has_groups(task)) return fit_tables(task, rows);
+  const BundledTask bundled(task);
+  MemoryFit fit = fit_tables(bundled.task(), rows);
+  fit.plan = bundled.original(fit.plan);
+  return fit;
+}
+
+MemoryNeeds memory_needs(const Task& task, bool rows) {
+  const BundledTask bundled(task);
+  MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
+  needs.largest_piece_table = bundled.members()[needs.largest_piece_table].front();
+  if (needs.shortage) {
+    std::vector<int> tables;
+    for (const int table : needs.shortage->tables) {
+      const std::vector<int>& members = bundled.members()[table];
+      tables.insert(tables.end(), members.begin(), members.end());
+    }
+    needs.shortage->tables = std::move(tables);
+  }
+  return needs;
+}
+
+InfeasibleError explain_infeasible(const Task& task, bool rows) {
+  const BundledTask bundled(task);
+  const MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
+  std::string text = fmt::format("no plan fits into memory: {}; {}", reason(task, bundled, needs),
+                                 remedy(bundled.task(), needs));
+  if (!rows && !fit_with_rows(bundled.task()).empty())
+    text += "; with rows cut too, the tables fit";
+  return InfeasibleError(text);
 }
 
 }  // namespace neuroshard

@@ -1,4 +1,4 @@
-// Does any column-wise plan fit into the devices' memory, and if not: why, and what would suffice?
+// Does any plan fit into the devices' memory, and if not: why, and what would suffice?
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/search/memory/pinned_memory.h"
 
 namespace neuroshard {
 
@@ -21,25 +22,33 @@ struct MemoryFit {
 /// then filling devices completely with columns of the current table, in several orders; takes the
 /// plan with the fewest cuts. Costs are not looked at. The task must be valid. A plan is found for
 /// certain if all tables, cut to 4 columns, leave room on every device for one more of the largest
-/// such piece, and no table says how narrow its pieces may be. Where the orders find none, an exact
-/// search follows (exact_memory_fit.h), which is complete for small tasks. Otherwise about (tables
+/// such piece, no table says how narrow its pieces may be, and none is pinned. Where the orders
+/// find none, an exact search follows (exact_memory_fit.h), which is complete for small tasks.
+/// Otherwise about (tables
 /// + cuts) * log(devices) steps.
-[[nodiscard]] MemoryFit fit_memory(const Task& task);
+///
+/// Columns alone are cut, unless `rows` are allowed too and nothing else fits (row_fit.h).
+[[nodiscard]] MemoryFit fit_memory(const Task& task, bool rows = false);
 
 /// The memory that a task needs and that its devices have, in bytes.
 struct MemoryNeeds {
-  std::int64_t necessary_cuts = 0;  ///< of tables larger than the largest device
-  /// All tables with no more than the necessary cuts, as every piece of a table has optimizer state
+  std::int64_t necessary_cuts = 0;  ///< of columns of tables larger than the largest device
+  /// All tables with no more than the necessary cuts, as every piece of columns has optimizer state
   /// of its own: the least that any plan can need.
   std::int64_t needed = 0;
   std::int64_t optimizer_state = 0;  ///< the optimizer's part of `needed`
   std::int64_t available = 0;        ///< sum over the devices
   std::int64_t largest_device = 0;   ///< the largest capacity
 
-  /// The largest of the pieces that cannot be cut further.
+  /// The largest of the pieces that cannot be cut further; a group of tables that stay together is
+  /// one, and has the number of its first table.
   int largest_piece_table = 0;
   std::int64_t largest_piece_columns = 0;
+  std::int64_t largest_piece_rows = 0;
   std::int64_t largest_piece = 0;
+
+  /// Pinned tables that cannot fit where they may lie, if the task has such.
+  std::optional<PinnedShortage> shortage;
 
   /// The smallest memory for which fit_memory finds a plan on as many devices of equal memory, in
   /// steps of `memory_step`; none if it is above the 2^60 bytes that a device may have.
@@ -53,10 +62,11 @@ struct MemoryNeeds {
 
 /// Computes the need and searches for the memory and the devices that would suffice (tens of calls
 /// of fit_memory).
-[[nodiscard]] MemoryNeeds memory_needs(const Task& task);
+[[nodiscard]] MemoryNeeds memory_needs(const Task& task, bool rows = false);
 
 /// One line saying in numbers why a task for which fit_memory found no plan does not fit, the
-/// memory per device that would suffice, and the number of devices that would.
-[[nodiscard]] InfeasibleError explain_infeasible(const Task& task);
+/// memory per device that would suffice, and the number of devices that would; without `rows`, also
+/// whether cutting rows would do.
+[[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false);
 
 }  // namespace neuroshard

@@ -2,6 +2,7 @@
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "neuroshard/workload/reuse/histogram_reuse.h"
 #include "neuroshard/workload/reuse/poisson_reuse.h"
@@ -24,6 +25,27 @@ ReuseStatistics class_reuse(const std::vector<AccessClass>& classes, double num_
     statistics.distinct_rows += rows * reuse.hit;
   }
   return statistics;
+}
+
+/// Rows between the points of a measured curve, equally likely. A segment of less than a row is
+/// joined with the next.
+IndexDistribution distribution_of_row_access(const Table& table) {
+  IndexDistribution distribution;
+  std::int64_t first = 0;
+  double before = 0.0;
+  for (const RowAccessPoint& point : table.row_access) {
+    std::int64_t end = table.num_embeddings;
+    if (point.row_share < 1.0) {
+      const std::int64_t nearest =
+          std::llround(point.row_share * static_cast<double>(table.num_embeddings));
+      end = std::min(nearest, table.num_embeddings - 1);
+    }
+    if (end == first) continue;
+    distribution.access_classes.push_back({end - first, point.access_share - before});
+    first = end;
+    before = point.access_share;
+  }
+  return distribution;
 }
 
 double lookups(const Table& table, std::int64_t batch_size) {
@@ -84,7 +106,9 @@ double hottest_row_share(const Table& table, std::int64_t batch_size) {
 
 IndexDistribution resolved_distribution(const Table& table, std::int64_t batch_size) {
   if (table.index_distribution) return *table.index_distribution;
-  if (!table.reuse_histogram) return {};
+  if (!table.reuse_histogram) {
+    return table.row_access.empty() ? IndexDistribution{} : distribution_of_row_access(table);
+  }
   return distribution_of_histogram(*table.reuse_histogram, table.num_embeddings,
                                    lookups(table, batch_size));
 }

@@ -28,8 +28,9 @@ struct ReuseStatistics {
 /// by `hottest_row_hits` (histogram_reuse.h).
 [[nodiscard]] double hottest_row_share(const Table& table, std::int64_t batch_size);
 
-/// The distribution that the table's batches are drawn from: its own, uniform if it gives none, or
-/// one whose reuse at `batch_size` reproduces its histogram.
+/// The distribution that the table's batches are drawn from: its own, or one whose reuse at
+/// `batch_size` reproduces its histogram. If it gives neither, that of its `row_access`, or else
+/// uniform.
 [[nodiscard]] IndexDistribution resolved_distribution(const Table& table, std::int64_t batch_size);
 
 /// The table with that distribution in the place of its histogram, which is that of batches of

@@ -65,4 +65,21 @@ std::vector<AccessClass> whole_rows(std::vector<RateClass> classes) {
   return cutter.finish();
 }
 
+std::vector<AccessClass> whole_rows(std::vector<RateClass> classes, std::int64_t most_rows) {
+  std::vector<AccessClass> whole = whole_rows(std::move(classes));
+  std::int64_t rows = 0;
+  for (const AccessClass& access_class : whole) rows += access_class.num_embeddings;
+  while (rows > most_rows) {
+    AccessClass& last = whole.back();
+    const std::int64_t removed = std::min(rows - most_rows, last.num_embeddings);
+    rows -= removed;
+    last.num_embeddings -= removed;
+    if (last.num_embeddings > 0) continue;
+    const double lookups = last.access_share;
+    whole.pop_back();
+    whole.back().access_share += lookups;
+  }
+  return whole;
+}
+
 }  // namespace neuroshard

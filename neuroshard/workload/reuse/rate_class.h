@@ -20,4 +20,8 @@ struct RateClass {
 /// added to the class before it. `classes` must hold lookups; any order.
 [[nodiscard]] std::vector<AccessClass> whole_rows(std::vector<RateClass> classes);
 
+/// The same, at most `most_rows` >= 1 rows: where rounding gives more, the last ones are joined.
+[[nodiscard]] std::vector<AccessClass> whole_rows(std::vector<RateClass> classes,
+                                                  std::int64_t most_rows);
+
 }  // namespace neuroshard

@@ -25,6 +25,14 @@ class RankScatter {
     while (std::gcd(multiplier_, num_rows) != 1) multiplier_ += 2;
   }
 
+  /// Ranks are rows.
+  [[nodiscard]] static RankScatter identity(std::uint64_t num_rows) {
+    RankScatter scatter(num_rows);
+    scatter.multiplier_ = 1;
+    scatter.offset_ = 0;
+    return scatter;
+  }
+
   [[nodiscard]] constexpr std::int64_t operator()(std::uint64_t rank) const {
     const std::uint64_t product = rank * multiplier_ + offset_;
     // Barrett reduction: the quotient estimate is exact or one too small.
@@ -40,6 +48,12 @@ class RankScatter {
   std::uint64_t offset_;
 };
 
+/// Consecutive rows that are scattered among themselves: their ranks are their numbers.
+struct RowSegment {
+  std::uint64_t first = 0;
+  RankScatter scatter;
+};
+
 /// A table's access distribution as plain arrays, in the memory of whoever draws.
 struct RowDistribution {
   const RankPiece* pieces;
@@ -47,6 +61,19 @@ struct RowDistribution {
   std::uint64_t num_pieces;
   RankScatter scatter;
   double exponent;
+  const RowSegment* segments = nullptr;  ///< rising; none: all ranks are scattered over the table
+  std::uint64_t num_segments = 0;
+
+  [[nodiscard]] constexpr std::int64_t row_of(std::uint64_t rank) const {
+    if (num_segments == 0) return scatter(rank);
+    std::uint64_t low = 0;  // the last segment that does not begin after the rank
+    for (std::uint64_t end = num_segments; end - low > 1;) {
+      const std::uint64_t middle = low + (end - low) / 2;
+      (segments[middle].first <= rank ? low : end) = middle;
+    }
+    const RowSegment& segment = segments[low];
+    return static_cast<std::int64_t>(segment.first) + segment.scatter(rank - segment.first);
+  }
 };
 
 /// A piece of ranks by the alias table, a rank in it, and the rank's row. `bits()` gives 64
@@ -60,10 +87,10 @@ template <class Bits>
     const WideProduct product = wide_product(bits(), piece.count);
     const std::uint64_t rank = piece.first + product.high;
     const std::uint64_t coin = product.low;
-    if (coin <= piece.always_kept_below) return distribution.scatter(rank);
+    if (coin <= piece.always_kept_below) return distribution.row_of(rank);
     const double ratio = static_cast<double>(piece.first + 1) / static_cast<double>(rank + 1);
     if (static_cast<double>(coin) * 0x1p-64 < std::pow(ratio, distribution.exponent)) {
-      return distribution.scatter(rank);
+      return distribution.row_of(rank);
     }
   }
 }

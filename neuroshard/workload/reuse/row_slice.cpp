@@ -1,6 +1,7 @@
 // Slices of rows.
 #include "neuroshard/workload/reuse/row_slice.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -23,6 +24,9 @@ std::vector<AccessClass> sliced(const std::vector<AccessClass>& classes, double 
   return whole_rows(std::move(rates));
 }
 
+/// Lookups of a sample in a slice that has none.
+constexpr double kLeastPoolingFactor = 1e-6;
+
 std::int64_t total_rows(const std::vector<AccessClass>& classes) {
   std::int64_t rows = 0;
   for (const AccessClass& access_class : classes) rows += access_class.num_embeddings;
@@ -35,6 +39,8 @@ Table row_slice(const Table& table, std::int64_t batch_size, double share) {
   assert(share > 0.0 && share <= 1.0);
   if (share >= 1.0) return table;
   Table slice = table;
+  slice.row_order = RowOrder::hashed;
+  slice.row_access.clear();
   slice.num_embeddings = rows_of_share(table.num_embeddings, share);
   slice.pooling_factor = table.pooling_factor * share;
   const std::optional<IndexDistribution>& distribution = table.index_distribution;
@@ -49,6 +55,27 @@ Table row_slice(const Table& table, std::int64_t batch_size, double share) {
     slice.reuse_histogram = reuse_histogram(table, batch_size);
     slice.index_distribution.reset();
   }
+  return slice;
+}
+
+double pooling_factor_of_slice(double pooling_factor, double access_share) {
+  return std::max(pooling_factor * access_share, kLeastPoolingFactor);
+}
+
+Table row_slice(const Table& table, const AccessByRow& accesses, std::int64_t first,
+                std::int64_t count) {
+  const double share = accesses.range(first, count).share;
+  Table slice = table;
+  slice.num_embeddings = count;
+  slice.pooling_factor = pooling_factor_of_slice(table.pooling_factor, share);
+  slice.row_access.clear();
+  slice.reuse_histogram.reset();
+  slice.index_distribution.reset();
+  std::vector<RateClass> rates = accesses.rows(first, count);
+  std::erase_if(rates, [](const RateClass& rows) { return rows.rate <= 0.0 || rows.rows <= 0.0; });
+  if (rates.empty()) return slice;  // never used
+  slice.index_distribution.emplace();
+  slice.index_distribution->access_classes = whole_rows(std::move(rates), count);
   return slice;
 }
 

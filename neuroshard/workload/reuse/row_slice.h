@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "neuroshard/core/table.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 
 namespace neuroshard {
 
@@ -12,5 +13,13 @@ namespace neuroshard {
 /// classes; of other tables the slice reproduces the reuse histogram at `batch_size`. `share` in
 /// (0, 1].
 [[nodiscard]] Table row_slice(const Table& table, std::int64_t batch_size, double share);
+
+/// Pooling factor of a slice with this share of a table's lookups: never 0, as no table's may be.
+[[nodiscard]] double pooling_factor_of_slice(double pooling_factor, double access_share);
+
+/// The table that rows [first, first + count) of a table with a row order are, with the lookups
+/// that hit them. Ordered by frequency, so is the slice; of measured accesses, its rows are mixed.
+[[nodiscard]] Table row_slice(const Table& table, const AccessByRow& accesses, std::int64_t first,
+                              std::int64_t count);
 
 }  // namespace neuroshard

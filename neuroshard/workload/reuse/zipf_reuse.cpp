@@ -100,6 +100,18 @@ double zipf_weight(double exponent, std::int64_t num_embeddings) {
   return weight + Tail(exponent, static_cast<double>(num_embeddings)).weight();
 }
 
+double zipf_range_weight(double exponent, std::int64_t first, std::int64_t count) {
+  double weight = 0.0;
+  const std::int64_t end = first + count;
+  for (; first < std::min(end, kHeadRanks); ++first) {
+    weight += std::pow(static_cast<double>(first + 1), -exponent);
+  }
+  if (first >= end) return weight;
+  // Wrong by about exponent^2 / (24 rank^2), relative.
+  return weight +
+         power_integral(exponent, static_cast<double>(first) + 0.5, static_cast<double>(end) + 0.5);
+}
+
 ReuseStatistics zipf_reuse(double exponent, std::int64_t num_embeddings, double num_indices) {
   const std::int64_t head = std::min(kHeadRanks, num_embeddings);
   std::array<double, kHeadRanks> weights{};

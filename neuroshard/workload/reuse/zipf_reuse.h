@@ -16,4 +16,8 @@ namespace neuroshard {
 /// Sum of rank^-exponent over the ranks 1 to `num_embeddings`.
 [[nodiscard]] double zipf_weight(double exponent, std::int64_t num_embeddings);
 
+/// Sum of the weights of the ranks first + 1, first + 2, ..., first + count, without
+/// the loss of a difference of two sums.
+[[nodiscard]] double zipf_range_weight(double exponent, std::int64_t first, std::int64_t count);
+
 }  // namespace neuroshard

@@ -150,9 +150,11 @@ def to_table(
     if statistics is None:
         factor = pooling_factor(constraint, planned, batch_size)
         histogram = None
+        row_access = None
     else:
         factor = statistics.pooling_factor
         histogram = statistics.reuse_histogram
+        row_access = statistics.row_access(rows)
     table = Table(
         name=planned.fqn,
         num_embeddings=rows,
@@ -160,6 +162,7 @@ def to_table(
         pooling_factor=factor,
         data_type=_DATA_TYPES[planned.option.tensor.dtype],
         reuse_histogram=histogram,
+        row_access=row_access,
         min_shard_columns=min(least, columns),
         num_features=planned.num_features,
     )

@@ -83,12 +83,16 @@ const RowDistribution& DeviceWorker::distribution_of(const Table& table, std::in
   const auto found = distributions_.find(&table);
   if (found != distributions_.end()) return found->second.rows;
   const IndexSampler sampler(table, batch_size);
-  DeviceDistribution on_device{{}, {}, sampler.rows()};
+  DeviceDistribution on_device{{}, {}, {}, sampler.rows()};
   RowDistribution& rows = on_device.rows;
   upload(rows.pieces, rows.num_pieces, on_device.pieces, stream_);
   upload(rows.slots, rows.num_pieces, on_device.slots, stream_);
+  if (rows.num_segments > 0) {
+    upload(rows.segments, rows.num_segments, on_device.segments, stream_);
+  }
   rows.pieces = on_device.pieces.as<RankPiece>();
   rows.slots = on_device.slots.as<AliasTable::Slot>();
+  rows.segments = on_device.segments.as<RowSegment>();
   return distributions_.emplace(&table, std::move(on_device)).first->second.rows;
 }
 

@@ -37,6 +37,7 @@ class DeviceWorker final : public MeasuringDevice {
   struct DeviceDistribution {
     DeviceBuffer pieces;
     DeviceBuffer slots;
+    DeviceBuffer segments;
     RowDistribution rows;
   };
 

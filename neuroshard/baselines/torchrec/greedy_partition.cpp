@@ -1,0 +1,258 @@
+// Uniform options, hosts and devices in TorchRec's order.
+#include "neuroshard/baselines/torchrec/greedy_partition.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace neuroshard::torchrec {
+
+GreedyPartitioner::GreedyPartitioner(const Task& task)
+    : task_(task), devices_(task.topology.world_size), ranks_(task.tables.size()) {}
+
+std::optional<double> GreedyPartitioner::place(const Proposal& proposal) {
+  reset();
+  if (!place_uniform(proposal)) return std::nullopt;
+  std::vector<const ShardingOption*> rest;
+  for (const ShardingOption* option : proposal) {
+    if (!option->is_uniform()) rest.push_back(option);
+  }
+  std::stable_sort(rest.begin(), rest.end(), [](const ShardingOption* a, const ShardingOption* b) {
+    return a->total_bytes > b->total_bytes;
+  });
+  for (const ShardingOption* option : rest) {
+    work_ += option->num_shards;
+    bool found = false;
+    if (option->type == ShardingType::grid_shard) {
+      found = place_on_hosts(*option);
+    } else if (option->type == ShardingType::table_row_wise ||
+               option->type == ShardingType::table_column_wise) {
+      found = place_on_host(*option);
+    } else {
+      found = place_on_devices(*option);
+    }
+    if (!found) return std::nullopt;
+  }
+  double slowest = 0.0;
+  for (const Device& device : devices_) slowest = std::max(slowest, device.rating_ms);
+  return uniform_rating_ms_ + slowest;
+}
+
+void GreedyPartitioner::reset() {
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    devices_[d] = {{}, task_.topology.memory_bytes[d], 0.0};
+  }
+  uniform_rating_ms_ = 0.0;
+  work_ += static_cast<std::int64_t>(devices_.size());
+}
+
+GreedyPartitioner::Key GreedyPartitioner::key(int device) const {
+  return {devices_[device].perf.total(), device % task_.topology.local_world_size, device};
+}
+
+void GreedyPartitioner::add(int device, const ShardingOption& option, int shard) {
+  auto node = by_cost_.extract(key(device));
+  Device& to = devices_[device];
+  to.room -= option.bytes(task_, shard);
+  to.perf += option.perf;
+  to.rating_ms += option.perf.total();
+  node.value() = key(device);
+  by_cost_.insert(std::move(node));
+}
+
+bool GreedyPartitioner::place_uniform(const Proposal& proposal) {
+  // Every device's part costs the same, and takes the same memory but for the last slices' ends.
+  Perf perf;
+  const auto world_size = static_cast<int>(devices_.size());
+  std::vector<WideBytes> difference(devices_.size() + 1, 0);
+  for (const ShardingOption* option : proposal) {
+    if (!option->is_uniform()) continue;
+    perf += option->perf;
+    uniform_rating_ms_ += option->perf.total();
+    const bool is_copy = option->type == ShardingType::data_parallel;
+    const Table& table = task_.tables[option->table];
+    const int full =
+        is_copy ? world_size : static_cast<int>(table.num_embeddings / option->rows_per_slice);
+    difference[0] += option->largest_bytes;
+    difference[full] -= option->largest_bytes;
+    if (full == world_size) continue;
+    const std::int64_t rest = option->bytes(task_, full);
+    difference[full] += rest;
+    difference[full + 1] -= rest;
+  }
+  by_cost_.clear();
+  WideBytes used = 0;
+  for (int d = 0; d < world_size; ++d) {
+    used += difference[d];
+    if (used > devices_[d].room) return refuse_uniform(proposal, d);
+    devices_[d].room -= static_cast<std::int64_t>(used);
+    devices_[d].perf = perf;
+    by_cost_.insert(by_cost_.end(), key(d));
+  }
+  return true;
+}
+
+bool GreedyPartitioner::refuse_uniform(const Proposal& proposal, int device) {
+  std::int64_t room = devices_[device].room;
+  for (const ShardingOption* option : proposal) {
+    if (!option->is_uniform()) continue;
+    const std::int64_t bytes = option->bytes(task_, device);
+    if (bytes > room) {
+      return refuse(fmt::format("device {} has no", device), option->table,
+                    option->range(task_.tables[option->table], device), bytes, room);
+    }
+    room -= bytes;
+  }
+  return false;
+}
+
+bool GreedyPartitioner::place_on_devices(const ShardingOption& option) {
+  std::vector<int>& ranks = ranks_[option.table];
+  ranks.clear();
+  for (int shard = 0; shard < option.num_shards; ++shard) {
+    const std::int64_t bytes = option.bytes(task_, shard);
+    const auto found = std::find_if(by_cost_.begin(), by_cost_.end(), [&](const Key& candidate) {
+      return devices_[std::get<2>(candidate)].room >= bytes;
+    });
+    if (found == by_cost_.end()) {
+      std::int64_t most_room = 0;
+      for (const Device& device : devices_) most_room = std::max(most_room, device.room);
+      return refuse("no device has", option.table, option.range(task_.tables[option.table], shard),
+                    bytes, most_room);
+    }
+    ranks.push_back(std::get<2>(*found));
+    add(ranks.back(), option, shard);
+  }
+  return true;
+}
+
+bool GreedyPartitioner::take(const ShardingOption& option, std::span<const int> devices) {
+  int fitting = 0;
+  for (; fitting < option.num_shards; ++fitting) {
+    std::int64_t& room = devices_[devices[fitting]].room;
+    const std::int64_t bytes = option.bytes(task_, fitting);
+    if (bytes > room) break;
+    room -= bytes;
+  }
+  for (int shard = 0; shard < fitting; ++shard) {
+    devices_[devices[shard]].room += option.bytes(task_, shard);
+  }
+  if (fitting < option.num_shards) return false;
+  for (int shard = 0; shard < option.num_shards; ++shard) add(devices[shard], option, shard);
+  ranks_[option.table].assign(devices.begin(), devices.end());
+  return true;
+}
+
+std::vector<int> GreedyPartitioner::devices_in_host(const ShardingOption& option, int host) const {
+  const int local_world_size = task_.topology.local_world_size;
+  std::vector<int> ranks;
+  if (option.type == ShardingType::table_row_wise) {
+    for (int i = 0; i < local_world_size; ++i) ranks.push_back(host * local_world_size + i);
+    return ranks;
+  }
+  const auto first = devices_.begin() + static_cast<std::ptrdiff_t>(host) * local_world_size;
+  std::vector<Device> devices(first, first + local_world_size);
+  for (int shard = 0; shard < option.num_shards; ++shard) {
+    const std::int64_t bytes = option.bytes(task_, shard);
+    auto best = devices.end();
+    for (auto device = devices.begin(); device != devices.end(); ++device) {
+      if (device->room < bytes) continue;
+      if (best == devices.end() || device->perf.total() < best->perf.total()) best = device;
+    }
+    if (best == devices.end()) return {};
+    best->room -= bytes;
+    best->perf += option.perf;
+    ranks.push_back(host * local_world_size + static_cast<int>(best - devices.begin()));
+  }
+  return ranks;
+}
+
+bool GreedyPartitioner::place_on_host(const ShardingOption& option) {
+  WideBytes most_room = 0;
+  for (const int host : hosts_by_cost()) {
+    const WideBytes room = room_of_host(host);
+    most_room = std::max(most_room, room);
+    if (option.total_bytes > room) continue;
+    const std::vector<int> devices = devices_in_host(option, host);
+    if (!devices.empty() && take(option, devices)) return true;
+  }
+  const Table& table = task_.tables[option.table];
+  return refuse("no host's devices have", option.table,
+                {0, table.num_embeddings, 0, table.embedding_dim}, option.total_bytes, most_room);
+}
+
+bool GreedyPartitioner::place_on_hosts(const ShardingOption& option) {
+  const int local_world_size = task_.topology.local_world_size;
+  const int blocks = option.num_shards / local_world_size;
+  const std::vector<int> hosts = hosts_by_cost();
+  const auto num_hosts = static_cast<int>(hosts.size());
+  const int last_begin = std::max(num_hosts - blocks, 0);
+  std::vector<int> devices(option.num_shards);
+  for (int begin = 0; begin <= last_begin; ++begin) {
+    for (int shard = 0; shard < option.num_shards; ++shard) {
+      const int host = hosts[(begin + shard / local_world_size) % num_hosts];
+      devices[shard] = host * local_world_size + shard % local_world_size;
+    }
+    if (take(option, devices)) return true;
+  }
+  WideBytes most_room = 0;
+  for (const int host : hosts) most_room = std::max(most_room, room_of_host(host));
+  return refuse("no host's devices have", option.table,
+                {0, task_.tables[option.table].num_embeddings, 0, option.columns_per_block},
+                option.total_bytes / blocks, most_room);
+}
+
+std::vector<int> GreedyPartitioner::hosts_by_cost() {
+  const int local_world_size = task_.topology.local_world_size;
+  std::vector<std::pair<double, int>> hosts;
+  for (std::size_t d = 0; d < devices_.size(); ++d) {
+    if (d % local_world_size == 0) hosts.emplace_back(0.0, static_cast<int>(hosts.size()));
+    hosts.back().first += devices_[d].perf.total();
+  }
+  std::sort(hosts.begin(), hosts.end());
+  work_ += static_cast<std::int64_t>(devices_.size());
+  std::vector<int> order;
+  for (const auto& [cost, host] : hosts) order.push_back(host);
+  return order;
+}
+
+WideBytes GreedyPartitioner::room_of_host(int host) const {
+  const int local_world_size = task_.topology.local_world_size;
+  WideBytes room = 0;
+  for (int i = 0; i < local_world_size; ++i) room += devices_[host * local_world_size + i].room;
+  return room;
+}
+
+bool GreedyPartitioner::refuse(std::string where, int table, const ShardRange& piece,
+                               WideBytes bytes, WideBytes most_room) {
+  no_room_ = {std::move(where), table, piece, static_cast<double>(bytes),
+              static_cast<double>(most_room)};
+  return false;
+}
+
+ShardingPlan GreedyPartitioner::plan(const Proposal& proposal) const {
+  ShardingPlan plan;
+  for (const ShardingOption* option : proposal) {
+    if (option->type == ShardingType::data_parallel) {
+      plan.replicated_tables.push_back(option->table);
+      continue;
+    }
+    const Table& table = task_.tables[option->table];
+    for (int shard = 0; shard < option->num_shards; ++shard) {
+      const ShardRange range = option->range(table, shard);
+      if (range.num_rows == 0) continue;
+      Shard& placed = plan.shards.emplace_back();
+      placed.table = option->table;
+      placed.column_offset = range.column_offset;
+      placed.num_columns = range.num_columns;
+      placed.device = option->is_uniform() ? shard : ranks_[option->table][shard];
+      if (range.num_rows == table.num_embeddings) continue;
+      placed.row_offset = range.row_offset;
+      placed.num_rows = range.num_rows;
+    }
+  }
+  return plan;
+}
+
+}  // namespace neuroshard::torchrec

@@ -1,0 +1,91 @@
+// Where the shards of a proposal go: TorchRec's GreedyPerfPartitioner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/baselines/torchrec/proposals.h"
+#include "neuroshard/baselines/torchrec/sharding_option.h"
+#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/task.h"
+
+namespace neuroshard::torchrec {
+
+/// Why a proposal cannot be placed.
+struct NoRoom {
+  std::string where{};  ///< "no device has", "no host's devices have" or "device 3 has no"
+  int table = -1;       ///< index into Task::tables
+  ShardRange piece{};
+  double bytes = 0.0;      ///< of the piece; of a host, of the shards that it would have
+  double most_room = 0.0;  ///< that is left on the device, on any device, or on any host
+};
+
+/// Places one proposal after the other, each on empty devices: first the uniform options, shard i
+/// on device i, then the other tables, those of the most memory first:
+///   a shard of table_wise or column_wise  to the device of least cost that has room (among equals
+///                                         that of the lowest index in its host, then the first)
+///   table_row_wise, table_column_wise     to the host of least cost that has room: shard i on its
+///                                         device i, or as column_wise within it
+///   grid_shard                            to as many hosts, in the order of their cost, as there
+///                                         are blocks of columns: beginning with the cheapest with
+///                                         which all have room; each again if there are too few
+class GreedyPartitioner {
+ public:
+  /// Keeps a reference to the task.
+  explicit GreedyPartitioner(const Task& task);
+
+  /// The slowest device's estimated cost [ms]; nullopt if a table finds no room.
+  [[nodiscard]] std::optional<double> place(const Proposal& proposal);
+
+  /// The plan of the last proposal, which must have been placed.
+  [[nodiscard]] ShardingPlan plan(const Proposal& proposal) const;
+
+  /// Why the last proposal that was not placed could not be.
+  [[nodiscard]] const NoRoom& no_room() const { return no_room_; }
+  /// How many shards were placed and devices looked at, over all proposals.
+  [[nodiscard]] std::int64_t work() const { return work_; }
+
+ private:
+  struct Device {
+    Perf perf{};
+    std::int64_t room = 0;
+    double rating_ms = 0.0;
+  };
+  /// Cost, index in the host, index.
+  using Key = std::tuple<double, int, int>;
+
+  void reset();
+  [[nodiscard]] Key key(int device) const;
+  void add(int device, const ShardingOption& option, int shard);
+  [[nodiscard]] bool place_uniform(const Proposal& proposal);
+  [[nodiscard]] bool place_on_devices(const ShardingOption& option);
+  [[nodiscard]] bool place_on_host(const ShardingOption& option);
+  [[nodiscard]] bool place_on_hosts(const ShardingOption& option);
+  /// Shard i on devices[i]; false, and nothing is changed, if one of them has no room.
+  [[nodiscard]] bool take(const ShardingOption& option, std::span<const int> devices);
+  /// The devices that the shards would go to within the host; empty if they find no room.
+  [[nodiscard]] std::vector<int> devices_in_host(const ShardingOption& option, int host) const;
+  [[nodiscard]] std::vector<int> hosts_by_cost();
+  [[nodiscard]] WideBytes room_of_host(int host) const;
+  [[nodiscard]] bool refuse(std::string where, int table, const ShardRange& piece, WideBytes bytes,
+                            WideBytes most_room);
+  /// For the first uniform option for whose part this device has no room.
+  [[nodiscard]] bool refuse_uniform(const Proposal& proposal, int device);
+
+  const Task& task_;
+  std::vector<Device> devices_;
+  std::set<Key> by_cost_;
+  double uniform_rating_ms_ = 0.0;
+  std::vector<std::vector<int>> ranks_;  ///< of each table that is not uniform, its shards' devices
+  NoRoom no_room_;
+  std::int64_t work_ = 0;
+};
+
+}  // namespace neuroshard::torchrec

@@ -1,0 +1,16 @@
+// Fitting tables into memory by cutting rows, which devices can be filled with to the last row.
+#pragma once
+
+#include <vector>
+
+#include "neuroshard/core/sharding_plan.h"
+
+namespace neuroshard {
+
+/// The shards of a valid plan, in canonical order, in which tables that may be cut in rows are cut
+/// where a device is full, and the others in columns where they must be; empty if none was found.
+/// Costs are not looked at. If every table may be cut anywhere, a plan is found whenever the tables
+/// together, uncut, leave room for the largest row on each device. The task must be valid.
+[[nodiscard]] std::vector<Shard> fit_with_rows(const Task& task);
+
+}  // namespace neuroshard

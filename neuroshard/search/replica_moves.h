@@ -1,0 +1,16 @@
+// A plan with single tables put on every device, or taken from there.
+#pragma once
+
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/search_stats.h"
+
+namespace neuroshard {
+
+/// The plan after the moves that each lower its predicted cost most, as long as one does: a table
+/// of few rows goes to every device, where there is memory, or a replicated one whole to the device
+/// that it delays least or, if its rows `may_slice`, in as many slices as there are devices. The
+/// plan must be valid; the result is. `stats` counts the work.
+[[nodiscard]] ShardingPlan with_replica_moves(const Simulator& simulator, const ShardingPlan& plan,
+                                              bool may_slice, SearchStats& stats);
+
+}  // namespace neuroshard

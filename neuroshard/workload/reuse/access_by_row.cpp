@@ -1,0 +1,274 @@
+// Segments of rows: by popularity, or with the measured shares of the accesses.
+#include "neuroshard/workload/reuse/access_by_row.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "neuroshard/workload/reuse/poisson_reuse.h"
+#include "neuroshard/workload/reuse/zipf_reuse.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Rates within a class of a power law's rows differ by up to this where every class is a segment
+/// (errors grow with its square, and cuts fall between), and where segments are mixtures.
+constexpr double kFallOfOrdered = 1.03;
+constexpr double kFallOfMixed = 1.1;
+
+/// Last rank of a class by its first: a flat power law still has classes enough to be cut between,
+/// and one so steep that nothing hits its tail not too many.
+constexpr double kLeastRankRatio = 1.02;
+constexpr double kMostRankRatio = 2.0;
+
+/// Fewer lookups than this in a batch are taken as this many, so that shares of them are numbers.
+constexpr double kFewestLookups = 0x1p-20;
+
+/// Of a row: a smaller part is rounding.
+constexpr double kPartOfRow = 1e-9;
+
+double hits_of(const std::vector<RateClass>& classes) {
+  double hits = 0.0;
+  for (const RateClass& rate_class : classes) hits += rate_class.rate * rate_class.rows;
+  return hits;
+}
+
+double rows_of(const std::vector<RateClass>& classes) {
+  double rows = 0.0;
+  for (const RateClass& rate_class : classes) rows += rate_class.rows;
+  return rows;
+}
+
+void sort_by_rate(std::vector<RateClass>& classes) {
+  std::stable_sort(classes.begin(), classes.end(),
+                   [](const RateClass& a, const RateClass& b) { return a.rate > b.rate; });
+}
+
+std::vector<RateClass> zipf_classes(double exponent, std::int64_t num_embeddings, double hits,
+                                    double fall) {
+  const double ratio = std::clamp(std::pow(fall, 1.0 / exponent), kLeastRankRatio, kMostRankRatio);
+  std::vector<RateClass> classes;
+  double weight = 0.0;
+  for (std::int64_t first = 0; first < num_embeddings;) {
+    const double longest = static_cast<double>(first + 1) * (ratio - 1.0);
+    const std::int64_t count =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(longest), 1, num_embeddings - first);
+    const double of_class = zipf_range_weight(exponent, first, count);
+    weight += of_class;
+    classes.push_back({of_class / static_cast<double>(count), static_cast<double>(count)});
+    first += count;
+  }
+  for (RateClass& rate_class : classes) rate_class.rate *= hits / weight;
+  return classes;
+}
+
+/// The pool's classes with, of each, the rows that a segment takes; both have the same classes.
+struct Taken {
+  std::vector<RateClass> rows;
+  std::vector<RateClass> left;
+};
+
+/// Takes `num_rows` rows with `hits` hits out of the pool: a mixture of its hottest rows and of an
+/// even share of all, such that the hits are right where that is possible.
+Taken take(const std::vector<RateClass>& pool, double num_rows, double hits) {
+  const double part = std::min(num_rows / rows_of(pool), 1.0);
+  const double even_hits = hits_of(pool) * part;
+  std::vector<double> hottest;
+  double top_hits = 0.0;
+  double missing = num_rows;
+  for (const RateClass& rate_class : pool) {
+    hottest.push_back(std::min(rate_class.rows, missing));
+    top_hits += hottest.back() * rate_class.rate;
+    missing -= hottest.back();
+  }
+  const double sorted = top_hits > even_hits
+                            ? std::clamp((hits - even_hits) / (top_hits - even_hits), 0.0, 1.0)
+                            : 0.0;
+  Taken taken{pool, pool};
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    taken.rows[i].rows = sorted * hottest[i] + (1.0 - sorted) * part * pool[i].rows;
+    taken.left[i].rows = std::max(pool[i].rows - taken.rows[i].rows, 0.0);
+  }
+  return taken;
+}
+
+using Segment = AccessByRow::Segment;
+
+/// Between the points of the measured curve, the table's rows distributed over them: the segment
+/// with the most accesses a row takes first.
+std::vector<Segment> measured_segments(const Table& table, std::vector<RateClass> pool) {
+  const double hits = hits_of(pool);
+  const auto rows = static_cast<double>(table.num_embeddings);
+  std::vector<Segment> segments;
+  RowAccessPoint before;
+  for (const RowAccessPoint& point : table.row_access) {
+    segments.push_back({before.row_share * rows, (point.row_share - before.row_share) * rows,
+                        (point.access_share - before.access_share) * hits});
+    before = point;
+  }
+  std::vector<std::size_t> by_density(segments.size());
+  std::iota(by_density.begin(), by_density.end(), std::size_t{0});
+  const auto density = [&](std::size_t i) { return segments[i].hits / segments[i].num_rows; };
+  std::stable_sort(by_density.begin(), by_density.end(),
+                   [&](std::size_t a, std::size_t b) { return density(a) > density(b); });
+  for (const std::size_t i : by_density) {
+    Segment& segment = segments[i];
+    Taken taken = take(pool, segment.num_rows, segment.hits);
+    pool = std::move(taken.left);
+    segment.rows = std::move(taken.rows);
+    std::erase_if(segment.rows,
+                  [](const RateClass& rate_class) { return rate_class.rows < kPartOfRow; });
+    std::erase_if(pool, [](const RateClass& rate_class) { return rate_class.rows < kPartOfRow; });
+    // The measured accesses are right, whatever the histogram or distribution says.
+    const double found = hits_of(segment.rows);
+    if (found > 0.0) {
+      for (RateClass& rate_class : segment.rows) rate_class.rate *= segment.hits / found;
+    } else {
+      segment.rows = {{density(i), segment.num_rows}};
+    }
+    if (pool.empty()) pool = {{0.0, rows}};  // rounding; the last segment has taken all rows
+  }
+  return segments;
+}
+
+/// Hits of the hottest whole row, put together from fractions of rows if need be.
+double hottest_hits(const std::vector<RateClass>& falling) {
+  double missing = 1.0;
+  double hits = 0.0;
+  for (const RateClass& rate_class : falling) {
+    const double taken = std::min(rate_class.rows, missing);
+    hits += taken * rate_class.rate;
+    missing -= taken;
+    if (missing <= 0.0) break;
+  }
+  return hits;
+}
+
+}  // namespace
+
+std::vector<RateClass> rows_by_popularity(const Table& table, std::int64_t batch_size,
+                                          double fall) {
+  const double hits =
+      std::max(static_cast<double>(batch_size) * table.pooling_factor, kFewestLookups);
+  const auto rows = static_cast<double>(table.num_embeddings);
+  const IndexDistribution distribution = resolved_distribution(table, batch_size);
+  if (distribution.access_classes.empty()) {
+    if (distribution.zipf_exponent > 0.0) {
+      return zipf_classes(distribution.zipf_exponent, table.num_embeddings, hits, fall);
+    }
+    return {{hits / rows, rows}};
+  }
+  double total_share = 0.0;  // 1 up to the rounding that input files are allowed
+  for (const AccessClass& access_class : distribution.access_classes) {
+    total_share += access_class.access_share;
+  }
+  std::vector<RateClass> classes;
+  for (const AccessClass& access_class : distribution.access_classes) {
+    const auto of_class = static_cast<double>(access_class.num_embeddings);
+    if (of_class <= 0.0) continue;
+    classes.push_back({hits * access_class.access_share / total_share / of_class, of_class});
+  }
+  sort_by_rate(classes);
+  const double unused = rows - rows_of(classes);
+  if (unused > 0.0) classes.push_back({0.0, unused});
+  return classes;
+}
+
+AccessByRow::AccessByRow(const Table& table, std::int64_t batch_size)
+    : num_embeddings_(table.num_embeddings) {
+  assert(has_row_order(table));
+  if (table.row_access.empty()) {
+    double first = 0.0;
+    for (const RateClass& rows : rows_by_popularity(table, batch_size, kFallOfOrdered)) {
+      segments_.push_back({first, rows.rows, rows.rate * rows.rows, {rows}});
+      first += rows.rows;
+    }
+  } else {
+    segments_ = measured_segments(table, rows_by_popularity(table, batch_size, kFallOfMixed));
+  }
+  for (const Segment& segment : segments_) {
+    hits_before_.push_back(hits_);
+    hits_ += segment.hits;
+  }
+}
+
+std::vector<RateClass> AccessByRow::rows(std::int64_t first, std::int64_t count) const {
+  assert(first >= 0 && count >= 1 && count <= num_embeddings_ - first);
+  const auto begin = static_cast<double>(first);
+  const auto end = static_cast<double>(first + count);
+  auto segment = std::upper_bound(
+      segments_.begin(), segments_.end(), begin,
+      [](double row, const Segment& candidate) { return row < candidate.first_row; });
+  std::vector<RateClass> result;
+  for (segment -= segment == segments_.begin() ? 0 : 1;
+       segment != segments_.end() && segment->first_row < end; ++segment) {
+    const double overlap =
+        std::min(end, segment->first_row + segment->num_rows) - std::max(begin, segment->first_row);
+    if (overlap <= 0.0) continue;
+    const double part = overlap / segment->num_rows;
+    for (const RateClass& rows : segment->rows) result.push_back({rows.rate, rows.rows * part});
+  }
+  sort_by_rate(result);
+  return result;
+}
+
+RangeAccess AccessByRow::range(std::int64_t first, std::int64_t count) const {
+  const std::vector<RateClass> classes = rows(first, count);
+  RangeAccess result;
+  result.num_rows = count;
+  result.reuse.num_indices = hits_of(classes);
+  result.share = result.reuse.num_indices / hits_;
+  for (const RateClass& rate_class : classes) {
+    const PoissonReuse reuse = poisson_reuse(rate_class.rate);
+    add_rows(result.reuse, rate_class.rows, reuse);
+    result.reuse.distinct_rows += rate_class.rows * reuse.hit;
+  }
+  result.hottest_row_hits = hottest_hits(classes);
+  return result;
+}
+
+double AccessByRow::share_before(double row) const {
+  auto segment = std::upper_bound(
+      segments_.begin(), segments_.end(), row,
+      [](double value, const Segment& candidate) { return value < candidate.first_row; });
+  if (segment == segments_.begin()) return 0.0;
+  --segment;
+  const double part = std::min((row - segment->first_row) / segment->num_rows, 1.0);
+  return (hits_before_[static_cast<std::size_t>(segment - segments_.begin())] +
+          part * segment->hits) /
+         hits_;
+}
+
+double AccessByRow::row_of_share(double share) const {
+  const double hits = share * hits_;
+  const auto next = std::lower_bound(hits_before_.begin(), hits_before_.end(), hits);
+  if (next == hits_before_.begin()) return 0.0;
+  const auto number = static_cast<std::size_t>(next - hits_before_.begin()) - 1;
+  const Segment& segment = segments_[number];
+  if (segment.hits <= 0.0) return segment.first_row;
+  const double part = std::min((hits - hits_before_[number]) / segment.hits, 1.0);
+  return segment.first_row + part * segment.num_rows;
+}
+
+std::vector<std::int64_t> AccessByRow::equal_access_ends(int num_slices,
+                                                         std::int64_t min_rows) const {
+  assert(min_rows >= 1 && num_slices >= 1 && num_embeddings_ / num_slices >= min_rows);
+  std::vector<std::int64_t> ends{0};
+  for (int left = num_slices; left > 1; --left) {
+    const double before = share_before(static_cast<double>(ends.back()));
+    const double wanted = before + (1.0 - before) / left;
+    const double row = std::floor(row_of_share(wanted));
+    const bool next_is_nearer =
+        std::abs(share_before(row + 1.0) - wanted) < std::abs(share_before(row) - wanted);
+    const std::int64_t end = static_cast<std::int64_t>(row) + (next_is_nearer ? 1 : 0);
+    ends.push_back(std::clamp(end, ends.back() + min_rows,
+                              num_embeddings_ - static_cast<std::int64_t>(left - 1) * min_rows));
+  }
+  ends.push_back(num_embeddings_);
+  return ends;
+}
+
+}  // namespace neuroshard

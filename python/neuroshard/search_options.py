@@ -1,0 +1,66 @@
+"""The options of a search: keywords of `plan` and `compare`, and the names that files and the
+command line have for them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+from .arguments import names_of, seconds_of, to_text
+
+
+class SearchOptions(TypedDict, total=False):
+    """What is left out has the library's default."""
+
+    #: Of everything random; 0.
+    seed: int
+    #: 0, the default, is one per core; the plan does not depend on it.
+    num_threads: int
+    #: For improving the search's plan: seconds, or a time such as "500ms"; 1.
+    time_limit_seconds: float | str
+    #: Neighbours that each chain of the improvement tries; 0, the default: a number that follows
+    #: from the time limit.
+    steps: int
+    #: "thorough", the default, or "brief".
+    improvement: str
+    #: From 0 to 1: improve by the mean to the highest of the model's networks; 0.5.
+    pessimism: float
+    #: The improved plan is taken if it gains this share of the longest computation; 0.01.
+    least_gain: float
+    #: That the plan may have: "columns", "rows" (slices of rows) and "replicas" (whole tables on
+    #: every device); columns alone.
+    cuts: str | Sequence[str]
+
+
+#: Those that files and the command line call otherwise.
+_NAMES = {"num_threads": "threads", "time_limit_seconds": "time_limit"}
+
+
+def options_json(options: Mapping[str, object], function: str) -> dict[str, Any]:
+    """As the library reads them. TypeError for a keyword that `function` does not have."""
+    result: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in SearchOptions.__annotations__:
+            raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+        if name == "time_limit_seconds":
+            seconds = seconds_of(cast("float | str", value), name)
+            value = f"{seconds!r}s" if math.isfinite(seconds) else None
+        elif name == "cuts":
+            value = names_of(cast("str | Sequence[str]", value), name)
+        result[_NAMES.get(name, name)] = value
+    return result
+
+
+def options_arguments(options: Mapping[str, object], function: str) -> list[str]:
+    """As the command line reads them."""
+    arguments = []
+    given = json.loads(to_text(options_json(options, function), function))
+    for name, value in given.items():
+        if name == "cuts":
+            value = ",".join(value) or "none"
+        elif value is None:
+            value = "1e9s"  # no time limit: longer than anyone waits
+        arguments += [f"--{name.replace('_', '-')}", str(value)]
+    return arguments

@@ -1,0 +1,147 @@
+// Fitting with rows: plans are valid, devices can be filled to the last row, and errors say what
+// rows would do.
+#include "neuroshard/search/memory/row_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/neuroshard_planner.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_tasks::arbitrary_compute;
+using testing_tasks::arbitrary_task;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+using testing_tasks::with_conditions;
+
+constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
+TEST(RowFit, FillsDevicesToTheLastRow) {
+  // 1,000 rows of 16 bytes; two devices hold them exactly.
+  Task task = one_host_task({make_table("a", 1000, 4)}, 2, 0);
+  task.topology.memory_bytes = {16 * 300, 16 * 700};
+  ASSERT_FALSE(fit_memory(task).feasible);
+  EXPECT_THAT(fit_with_rows(task),
+              ElementsAre(Shard{0, 0, 4, 1, 0, 700}, Shard{0, 0, 4, 0, 700, 300}));
+  task.topology.memory_bytes = {16 * 300, 16 * 700 - 1};
+  EXPECT_THAT(fit_with_rows(task), IsEmpty());
+}
+
+TEST(RowFit, WholeTablesWhereTheyFit) {
+  const Task task = one_host_task(
+      {make_table("a", 60, 4), make_table("b", 50, 4), make_table("c", 40, 4)}, 2, 1600);
+  const std::vector<Shard> shards = fit_with_rows(task);
+  ASSERT_EQ(shards.size(), 3u);
+  for (const Shard& shard : shards) EXPECT_TRUE(shard.has_all_rows());
+}
+
+TEST(RowFit, SlicesHaveTheLeastRowsThatTheirTableSays) {
+  Task task = one_host_task({make_table("a", 1000, 4)}, 2, 0);
+  task.topology.memory_bytes = {16 * 300, 16 * 800};
+  task.tables[0].min_shard_rows = 250;  // 800 would leave 200
+  EXPECT_THAT(fit_with_rows(task),
+              ElementsAre(Shard{0, 0, 4, 1, 0, 750}, Shard{0, 0, 4, 0, 750, 250}));
+  task.tables[0].min_shard_rows = 501;
+  EXPECT_THAT(fit_with_rows(task), IsEmpty());
+}
+
+TEST(RowFit, TablesThatKeepTheirRowsAreCutInColumns) {
+  Task task =
+      one_host_task({make_table("rows", 1000, 4), make_table("columns", 500, 8)}, 2, 16 * 1000);
+  task.tables[1].allow.rows = false;
+  task.topology.memory_bytes = {16 * 600, 16 * 1400};
+  const std::vector<Shard> shards = fit_with_rows(task);
+  EXPECT_THAT(violations(task, {shards, {}}), IsEmpty());
+  for (const Shard& shard : shards) {
+    if (shard.table == 1) {
+      EXPECT_TRUE(shard.has_all_rows());
+    }
+  }
+}
+
+RC_GTEST_PROP(RowFitProperty, PlansAreValidAndSpareMemoryIsEnough, ()) {
+  const double slack = *rc::gen::element(0.5, 0.7, 0.8, 1.0);
+  Task task = *arbitrary_task(slack);
+  const bool conditions = *rc::gen::arbitrary<bool>();
+  if (conditions) task = with_conditions(std::move(task));
+  const std::vector<Shard> shards = fit_with_rows(task);
+  if (!shards.empty()) RC_ASSERT(violations(task, {shards, {}}).empty());
+  if (conditions) return;
+  std::int64_t need = 0;
+  std::int64_t largest_row = 0;
+  bool anywhere = true;
+  for (const Table& table : task.tables) {
+    need += shard_bytes(table, table.embedding_dim, task.optimizer);
+    largest_row = std::max(largest_row, row_bytes(table, table.embedding_dim, task.optimizer));
+    anywhere = anywhere && table.allow.rows && table.num_embeddings > 1;
+  }
+  std::int64_t room = 0;
+  for (const std::int64_t bytes : task.topology.memory_bytes) {
+    room += std::max<std::int64_t>(bytes - largest_row, 0);
+  }
+  if (anywhere && room >= need) RC_ASSERT(!shards.empty());
+}
+
+/// Tables that no plan of columns fits: of more rows than a device holds of 4 columns.
+TEST(RowsForMemory, TablesBeyondAnyDeviceGetAPlan) {
+  Task task = one_host_task({make_table("ids", 8'000'000'000, 4), make_table("small", 1000, 64)}, 8,
+                            20 * kGiB);
+  const Simulator simulator = make_simulator(task);
+  PlannerOptions options;
+  options.cuts = {};
+  const PlanningResult result = NeuroShardPlanner().plan(simulator, options);
+  EXPECT_THAT(violations(task, result.plan), IsEmpty());
+  EXPECT_TRUE(result.plan.has_row_slices());
+}
+
+std::string refusal(const Task& task, const Cuts& cuts) {
+  PlannerOptions options;
+  options.cuts = cuts;
+  try {
+    (void)NeuroShardPlanner().plan(make_simulator(task), options);
+  } catch (const InfeasibleError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(RowsForMemory, ErrorsSayWhatRowsWouldDo) {
+  Task task = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
+  EXPECT_THAT(refusal(task, {.columns = true, .rows = false, .replicas = false}),
+              testing::AllOf(HasSubstr("table \"ids\" cannot be cut and has 4 columns"),
+                             HasSubstr("with rows cut too, the tables fit")));
+  task.topology.memory_bytes.assign(8, 10 * kGiB);
+  const std::string all = refusal(task, {});
+  EXPECT_THAT(all, HasSubstr("the tables need 119.21 GiB, 8 devices have 80.00 GiB"));
+  EXPECT_THAT(all, HasSubstr("8 devices of 14.90 GiB"));
+  EXPECT_THAT(all, HasSubstr("12 devices of 10.00 GiB"));
+  EXPECT_EQ(refusal(task, {.columns = true, .rows = false, .replicas = false}).find("rows cut too"),
+            std::string::npos);
+}
+
+RC_GTEST_PROP(RowsForMemoryProperty, WhereAPlanWithRowsFitsOneIsFound, ()) {
+  const Simulator simulator =
+      make_simulator(*arbitrary_task(*rc::gen::element(0.67, 0.75, 0.8, 0.9)), arbitrary_compute());
+  RC_PRE(!fit_with_rows(simulator.task()).empty());
+  PlannerOptions options;
+  options.cuts = {};
+  options.steps = 500;
+  const PlanningResult result = NeuroShardPlanner().plan(simulator, options);
+  RC_ASSERT(violations(simulator.task(), result.plan).empty());
+  RC_ASSERT(simulator.cost(result.plan).cost_ms == result.predicted.cost_ms);
+}
+
+}  // namespace
+}  // namespace neuroshard
