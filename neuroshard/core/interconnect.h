@@ -7,8 +7,10 @@
 
 namespace neuroshard {
 
-/// What the memory of a host moves for a core or two: an assumption, where nothing else is known.
-inline constexpr double kHostMemoryGbPerS = 10.0;
+/// What a host moves for a process that adds up partial sums, where nothing else is known: two
+/// thirds of what each of two processes of an EPYC host did, with caches warm
+/// (docs/experiments/communication_model.md).
+inline constexpr double kHostMemoryGbPerS = 20.0;
 
 /// Hosts of several devices. In a host, each device has a link to and one from a switch that never
 /// blocks. Between hosts, traffic passes network cards ("cards" for short), each with a link out

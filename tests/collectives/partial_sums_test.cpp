@@ -40,6 +40,22 @@ TEST(PartialSums, AreAddedUpSampleBySampleAndColumnByColumn) {
   }
 }
 
+TEST(PartialSums, ColumnsSideBySideAreOneSum) {
+  std::vector<float> a(40), b(40), out(40);
+  const auto columns = [&](std::int64_t first, std::int64_t second, std::int64_t sum,
+                           std::int64_t count) {
+    return PartialSums{
+        {{a.data() + first, 10}, {b.data() + second, 10}}, {out.data() + sum, 10}, count};
+  };
+  // The third has its second part elsewhere, the fourth follows the third.
+  const std::vector<PartialSums> sums =
+      joined({columns(0, 2, 0, 3), columns(3, 5, 3, 1), columns(4, 7, 4, 2), columns(6, 9, 6, 1)});
+  ASSERT_EQ(sums.size(), 2u);
+  EXPECT_EQ(sums[0].num_columns, 4);
+  EXPECT_EQ(sums[1].num_columns, 3);
+  EXPECT_EQ(sums[1].parts[1].values, b.data() + 7);
+}
+
 TEST(PartialSums, NothingIsNothing) {
   ThreadPool pool(1);
   add_partial_sums({}, 10, pool);

@@ -33,6 +33,7 @@ Table random_table(int number, Random& random) {
   if (random.uniform() < 0.5) {
     table.index_distribution.emplace();
     table.index_distribution->zipf_exponent = random.uniform(0.5, 1.5);
+    if (random.uniform() < 0.5) table.row_order = RowOrder::by_frequency;
   }
   return table;
 }

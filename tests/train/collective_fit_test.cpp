@@ -82,6 +82,20 @@ TEST(CollectiveFit, PartialSumsAreSlowerBeyondTheCaches) {
   EXPECT_NEAR(fit.clusters.at("mine").partial_sums_ms(1e6), 0.052, 1e-6);
 }
 
+TEST(CollectiveFit, LinksWithoutLatencyGiveWeightsThatModelsMayHave) {
+  std::vector<CollectiveObservation> lines = slow_rings("ethernet-10g", 2, 60, 1);
+  for (CollectiveObservation& line : lines) {
+    line.interconnect.inter_host_latency_ms = 0.0;
+    if (line.bytes > 1e6) line.ms += 5.0;  // a jump that no link explains
+  }
+  const CollectiveFit fit = fit_collectives(lines, {}, 0);
+  EXPECT_LT(fit.metrics[0].training.mape, 0.1);
+  for (const double weight : fit.clusters.at("ethernet-10g").all_reduce) {
+    EXPECT_GE(weight, 0.0);
+    EXPECT_LT(weight, 1e6);
+  }
+}
+
 TEST(CollectiveFit, TooFewLinesAreRefused) {
   try {
     (void)fit_collectives(slow_rings("ethernet-10g", 4, 9, 1), {}, 0);

@@ -199,6 +199,7 @@ class ReceivedParts {
       sums.num_columns = drawn.columns;
       additions_.push_back(std::move(sums));
     }
+    additions_ = joined(std::move(additions_));
   }
 
   void add_up(ThreadPool& pool) const { add_partial_sums(additions_, num_samples_, pool); }

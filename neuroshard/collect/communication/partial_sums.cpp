@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace neuroshard {
 
@@ -29,7 +30,36 @@ void add_sample(const PartialSums& sums, std::int64_t sample) {
   }
 }
 
+template <typename Value>
+bool continues(const SampleColumns<Value>& columns, const SampleColumns<Value>& before,
+               std::int64_t num_columns) {
+  return columns.stride == before.stride && columns.values == before.values + num_columns;
+}
+
+bool continues(const PartialSums& sums, const PartialSums& before) {
+  if (sums.parts.size() != before.parts.size() ||
+      !continues(sums.sum, before.sum, before.num_columns)) {
+    return false;
+  }
+  for (std::size_t i = 0; i < sums.parts.size(); ++i) {
+    if (!continues(sums.parts[i], before.parts[i], before.num_columns)) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+std::vector<PartialSums> joined(std::vector<PartialSums> sums) {
+  std::vector<PartialSums> result;
+  for (PartialSums& one : sums) {
+    if (!result.empty() && continues(one, result.back())) {
+      result.back().num_columns += one.num_columns;
+    } else {
+      result.push_back(std::move(one));
+    }
+  }
+  return result;
+}
 
 void add_partial_sums(std::span<const PartialSums> sums, std::int64_t num_samples,
                       ThreadPool& pool) {

@@ -24,6 +24,9 @@ struct PartialSums {
   std::int64_t num_columns = 0;
 };
 
+/// The same sums, in which those of columns side by side, of the parts and of the sum, are one.
+[[nodiscard]] std::vector<PartialSums> joined(std::vector<PartialSums> sums);
+
 /// Adds up samples [0, num_samples) of each. A sum with one part is a copy. Reads every part and
 /// writes the sum once.
 void add_partial_sums(std::span<const PartialSums> sums, std::int64_t num_samples,

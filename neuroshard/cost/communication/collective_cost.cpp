@@ -10,6 +10,9 @@ namespace neuroshard {
 
 namespace {
 
+/// Links that were fitted may have no latency to speak of; steps of messages have.
+constexpr double kLeastLatencyMs = 1e-4;
+
 /// Steps of messages among devices of one level.
 struct Level {
   int members = 1;
@@ -31,11 +34,11 @@ std::array<Level, 2> levels_of(const Interconnect& interconnect, const Topology&
                                double bytes) {
   const int per_host = topology.local_world_size;
   const int on_card = std::min(interconnect.devices_per_card, per_host);
-  return {
-      Level{per_host, bytes, interconnect.effective_intra_host_gb_per_s(),
-            interconnect.intra_host_latency_ms},
-      Level{topology.world_size / per_host, bytes / per_host,
-            interconnect.effective_card_gb_per_s() / on_card, interconnect.inter_host_latency_ms}};
+  return {Level{per_host, bytes, interconnect.effective_intra_host_gb_per_s(),
+                std::max(interconnect.intra_host_latency_ms, kLeastLatencyMs)},
+          Level{topology.world_size / per_host, bytes / per_host,
+                interconnect.effective_card_gb_per_s() / on_card,
+                std::max(interconnect.inter_host_latency_ms, kLeastLatencyMs)}};
 }
 
 double dot(std::span<const double> weights, std::span<const double> terms) {

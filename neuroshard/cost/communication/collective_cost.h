@@ -33,6 +33,9 @@ inline constexpr std::size_t kNumPartialSumTerms = 2 + kPartialSumSteps.size();
 /// kHostMemoryGbPerS; those above each size, for which caches are too small.
 [[nodiscard]] std::array<double, kNumPartialSumTerms> partial_sum_terms(double bytes);
 
+/// The largest weight that there is: costs stay numbers.
+inline constexpr double kMostCollectiveWeight = 1e12;
+
 /// Weights of the terms; empty: nothing was learned.
 struct CollectiveWeights {
   std::vector<double> all_reduce;

@@ -21,7 +21,6 @@ namespace {
 
 constexpr const char* kArchitecture = "rendezvous-mixture";
 constexpr const char* kCollectivesSha256 = "collectives_data_sha256";
-constexpr double kMostWeight = 1e9;
 
 /// Nothing for a model that has not learned them.
 void set_weights(Json& json, const char* key, const std::vector<double>& weights) {
@@ -36,8 +35,8 @@ std::vector<double> weights_from(const JsonReader& cluster, const char* key, std
   for (std::size_t i = 0; i < count; ++i) {
     const JsonReader weight = field->element(i);
     // So that costs never fall when there are more bytes, and stay numbers.
-    if (!(weight.number() >= 0.0 && weight.number() <= kMostWeight)) {
-      weight.fail(fmt::format("a weight between 0 and {}", kMostWeight));
+    if (!(weight.number() >= 0.0 && weight.number() <= kMostCollectiveWeight)) {
+      weight.fail(fmt::format("a weight between 0 and {}", kMostCollectiveWeight));
     }
     weights.push_back(weight.number());
   }

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,6 +21,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/pooled_layout.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 
 namespace neuroshard {
 
@@ -34,22 +35,32 @@ using Phases = std::array<double, kPhases>;
 /// So small that weights hardly change, however long it runs.
 constexpr float kLearningRate = 1e-7F;
 
+/// Share of the table's lookups that the shard's rows have.
+double access_share(const Task& task, const Shard& shard) {
+  if (shard.has_all_rows()) return 1.0;
+  const Table& table = task.tables[shard.table];
+  if (!has_row_order(table)) {
+    return static_cast<double>(shard.num_rows) / static_cast<double>(table.num_embeddings);
+  }
+  return AccessByRow(table, task.batch_size).range(shard.row_offset, shard.num_rows).share;
+}
+
 /// What the devices have of a batch's indices: a slice its own, all column pieces of a device the
 /// same ones. An index takes 8 bytes, the length of a bag 4.
 AllToAllBytes index_bytes(const Task& task, const ShardingPlan& plan, int rank) {
   const int world_size = task.topology.world_size;
-  std::vector<std::set<std::tuple<int, std::int64_t, std::int64_t>>> rows(world_size);
+  // Of each device: table and rows, with their share of the table's lookups.
+  std::vector<std::map<std::tuple<int, std::int64_t, std::int64_t>, double>> rows(world_size);
   for (const Shard& shard : plan.shards) {
-    rows[shard.device].emplace(shard.table, shard.row_offset, shard.num_rows);
+    const auto [place, is_new] =
+        rows[shard.device].try_emplace({shard.table, shard.row_offset, shard.num_rows}, 0.0);
+    if (is_new) place->second = access_share(task, shard);
   }
   const auto bytes_to = [&](int device, int from) {
     const std::int64_t samples = local_batch_size(task.batch_size, world_size, from);
     std::int64_t bytes = 0;
-    for (const auto& [index, row_offset, num_rows] : rows[device]) {
-      const Table& table = task.tables[index];
-      const double share =
-          num_rows == 0 ? 1.0
-                        : static_cast<double>(num_rows) / static_cast<double>(table.num_embeddings);
+    for (const auto& [of, share] : rows[device]) {
+      const Table& table = task.tables[std::get<0>(of)];
       bytes += 8 * std::llround(table.pooling_factor * share * static_cast<double>(samples)) +
                4 * table.num_features * samples;
     }
@@ -151,6 +162,7 @@ class ReceivedSums {
       sums_.push_back(std::move(sums));
       next += output.num_columns;
     }
+    sums_ = joined(std::move(sums_));
   }
 
   void add_up(ThreadPool& pool) { add_partial_sums(sums_, samples_, pool); }

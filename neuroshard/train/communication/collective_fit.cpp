@@ -53,7 +53,8 @@ std::vector<double> fitted_weights(const Observations& lines) {
   const Eigen::VectorXd weights = nonnegative_least_squares(terms, Eigen::VectorXd::Ones(count));
   std::vector<double> result;
   for (Index t = 0; t < num_terms; ++t) {
-    result.push_back(lengths[t] > 0.0 ? weights[t] / lengths[t] : 0.0);
+    result.push_back(lengths[t] > 0.0 ? std::min(weights[t] / lengths[t], kMostCollectiveWeight)
+                                      : 0.0);
   }
   return result;
 }
