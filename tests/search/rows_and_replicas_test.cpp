@@ -112,7 +112,7 @@ TEST(RowsAndReplicas, SlicesHaveEqualSharesOfTheAccesses) {
 RC_GTEST_PROP(RowsAndReplicasProperty, PlansAreValidAndNoDearer, ()) {
   Task task = task_of_any_tightness();
   if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
-  const Simulator simulator = make_simulator(std::move(task), arbitrary_compute());
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
   std::optional<PlanningResult> columns;
   try {
     columns = BeamSearchPlanner().plan(simulator, {});

@@ -193,7 +193,8 @@ class Device {
                                       Random::for_stream(seed, static_cast<std::uint64_t>(rank))));
     }
     if (plan.replicated_tables.empty()) return;
-    const auto stream = static_cast<std::uint64_t>(task.topology.world_size + rank);
+    const auto stream =
+        static_cast<std::uint64_t>(task.topology.world_size) + static_cast<std::uint64_t>(rank);
     replicas_.emplace(task, plan, local_batch_size(task.batch_size, task.topology.world_size, rank),
                       Random::for_stream(seed, stream), device);
   }
