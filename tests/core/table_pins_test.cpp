@@ -57,7 +57,7 @@ TEST(TablePins, ChainsAndCyclesAreGroups) {
     ASSERT_EQ(pins.groups().size(), 1u);
     EXPECT_THAT(pins.groups()[0].tables, ElementsAre(1, 3, 4));
     EXPECT_THAT(pins.groups()[0].devices, IsEmpty());
-    EXPECT_EQ(pins.group_of(3), &pins.groups()[0]);
+    EXPECT_EQ(pins.group_of(3), &pins.groups().front());
     EXPECT_EQ(pins.group_of(0), nullptr);
   }
 }
