@@ -12,7 +12,7 @@
 
 namespace neuroshard {
 
-/// What a file has: the two all-to-alls, or one of the collectives beside them.
+/// What a file has: the two all-to-alls, or one of the collectives other than them.
 enum class CollectedKind { all_to_all, all_reduce, partial_sums };
 
 struct CommunicationCollection {

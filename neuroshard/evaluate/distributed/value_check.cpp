@@ -110,7 +110,7 @@ class ReplicatedTables {
   std::optional<Holding> holding_;
 };
 
-/// A process's part of the plan, and beside it everything on one device.
+/// A process's part of the plan, and next to it everything on one device.
 class CheckedProcess {
  public:
   CheckedProcess(const Task& task, const ShardingPlan& plan, std::uint64_t seed,
