@@ -76,6 +76,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ShippedModels,
                                          ShippedModel{"cpu-epyc-2core", {"compute/cpu-epyc-2core"}},
                                          ShippedModel{"fbgemm-cpu-xeon",
                                                       {"compute/fbgemm-cpu-xeon"}},
+                                         ShippedModel{"fbgemm-cpu-epyc",
+                                                      {"compute/fbgemm-cpu-epyc"}},
                                          ShippedModel{"all-to-all", {"communication/simulated"}}),
                          [](const testing::TestParamInfo<ShippedModel>& shipped) {
                            std::string name = shipped.param.name;
