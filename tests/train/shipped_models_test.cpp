@@ -71,19 +71,18 @@ TEST(ShippedModel, OfAllToAllsHasTheHashOfItsAllReduces) {
   EXPECT_EQ(model.metadata.at("collectives_data_sha256"), hash_of(files));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ShippedModels,
-                         testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
-                                         ShippedModel{"cpu-epyc-2core", {"compute/cpu-epyc-2core"}},
-                                         ShippedModel{"fbgemm-cpu-xeon",
-                                                      {"compute/fbgemm-cpu-xeon"}},
-                                         ShippedModel{"fbgemm-cpu-epyc",
-                                                      {"compute/fbgemm-cpu-epyc"}},
-                                         ShippedModel{"all-to-all", {"communication/simulated"}}),
-                         [](const testing::TestParamInfo<ShippedModel>& shipped) {
-                           std::string name = shipped.param.name;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Models, ShippedModels,
+    testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
+                    ShippedModel{"cpu-epyc-2core", {"compute/cpu-epyc-2core"}},
+                    ShippedModel{"fbgemm-cpu-xeon", {"compute/fbgemm-cpu-xeon"}},
+                    ShippedModel{"fbgemm-cpu-epyc", {"compute/fbgemm-cpu-epyc"}},
+                    ShippedModel{"all-to-all", {"communication/simulated"}}),
+    [](const testing::TestParamInfo<ShippedModel>& shipped) {
+      std::string name = shipped.param.name;
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace neuroshard
