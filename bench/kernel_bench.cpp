@@ -231,7 +231,7 @@ BENCHMARK(memory_fit)->Arg(4)->Arg(8)->Arg(128)->Unit(benchmark::kMicrosecond);
 
 void bound(benchmark::State& state) {
   const auto simulator = bench::make_simulator(static_cast<int>(state.range(0)), 4);
-  for (auto _ : state) benchmark::DoNotOptimize(lower_bound_ms(*simulator));
+  for (auto _ : state) benchmark::DoNotOptimize(lower_bound_ms(*simulator, kColumnsAlone));
 }
 BENCHMARK(bound)->Arg(60)->Arg(1000)->Unit(benchmark::kMillisecond);
 

@@ -25,7 +25,7 @@ void plan(benchmark::State& state, const Planner& planner, int num_tables, int n
   PlanningResult result;
   for (auto _ : state) result = planner.plan(*simulator, options);
   state.counters["cost_ms"] = result.predicted.cost_ms;
-  state.counters["of_bound"] = result.predicted.cost_ms / lower_bound_ms(*simulator);
+  state.counters["of_bound"] = result.predicted.cost_ms / lower_bound_ms(*simulator, kColumnsAlone);
   state.counters["heads"] = static_cast<double>(result.stats.head_evaluations);
   state.counters["plans"] = static_cast<double>(result.stats.plans_priced);
   state.counters["peak_MiB"] = peak_mib();

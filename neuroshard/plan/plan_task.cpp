@@ -11,6 +11,7 @@
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/version.h"
+#include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/lower_bound.h"
@@ -163,6 +164,21 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
   return planned;
 }
 
+namespace {
+
+/// The cuts that the plan's search had, or its own: the bound is of all plans with these.
+Cuts cuts_of_bound(const PlanDocument& document) {
+  Cuts cuts{.columns = true,
+            .rows = document.plan.has_row_slices(),
+            .replicas = !document.plan.replicated_tables.empty()};
+  const JsonReader search(document.search, "search");
+  const auto options = search.optional_field("options");
+  const auto searched = options ? options->optional_field("cuts") : std::nullopt;
+  return searched ? cuts | cuts_from_json(*searched) : cuts;
+}
+
+}  // namespace
+
 PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                       const std::string& file) {
   require_valid(document, file);
@@ -173,10 +189,7 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
   priced.warnings = prediction_warnings(priced.models, simulator, document.plan);
   if (request.lower_bound) {
-    // Of all plans with the kinds of cuts that this one has.
-    const Cuts cuts{.columns = true,
-                    .rows = document.plan.has_row_slices(),
-                    .replicas = !document.plan.replicated_tables.empty()};
+    const Cuts cuts = cuts_of_bound(document);
     priced.lower_bound_ms = lower_bound_ms(simulator, cuts, simulator.cost(document.plan).cost_ms);
   }
   priced.member_ranges = simulator.member_ranges(document.plan);

@@ -41,10 +41,7 @@ namespace neuroshard {
 /// square of these multiples. Tables of more than 1,024 columns, and the last of the wide ones
 /// where squares or encodings would add up to more than some ten seconds (with rows: to one), and
 /// those with a row order that may be cut in rows, count with their communication only.
-[[nodiscard]] double lower_bound_ms(const Simulator& simulator,
-                                    const Cuts& cuts = {.columns = true,
-                                                        .rows = false,
-                                                        .replicas = false},
+[[nodiscard]] double lower_bound_ms(const Simulator& simulator, const Cuts& cuts,
                                     double known_ms = std::numeric_limits<double>::infinity());
 
 }  // namespace neuroshard

@@ -379,9 +379,11 @@ TEST(ShardingTypes, AreChosenOnlyWhereRowsOrCopiesAreAllowed) {
     return plan.replicated_tables.empty() && !plan.has_row_slices();
   };
   EXPECT_FALSE(is_of_columns(all));
-  EXPECT_TRUE(is_of_columns({}));
+  PlannerOptions of_columns;
+  of_columns.cuts = kColumnsAlone;
+  EXPECT_TRUE(is_of_columns(of_columns));
   // What a task or its tables forbid makes the plan that the option makes.
-  const ShardingPlan columns = planner->plan(analytic(task), {}).plan;
+  const ShardingPlan columns = planner->plan(analytic(task), of_columns).plan;
   task.allow = {true, false, false};
   EXPECT_EQ(planner->plan(analytic(task), all).plan.shards, columns.shards);
   task.allow = {};

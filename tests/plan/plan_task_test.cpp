@@ -68,7 +68,8 @@ TEST(PlanTask, IsThePlannersPlanWithItsPrice) {
   const PlanningResult direct = find_planner("neuroshard")->plan(simulator, request.options);
   EXPECT_EQ(planned.document.plan.shards, direct.plan.shards);
   EXPECT_EQ(planned.document.predicted->cost_ms, direct.predicted.cost_ms);
-  EXPECT_EQ(planned.lower_bound_ms, lower_bound_ms(simulator));
+  EXPECT_EQ(planned.lower_bound_ms,
+            lower_bound_ms(simulator, request.options.cuts, direct.predicted.cost_ms));
   EXPECT_THAT(planned.baselines, IsEmpty());
   EXPECT_THAT(planned.warnings, IsEmpty());
 }

@@ -25,11 +25,13 @@ using testing_tasks::task_of_any_tightness;
 
 RC_GTEST_PROP(LowerBoundProperty, NoPlannerIsPredictedToDoBetter, ()) {
   const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
-  const double bound = lower_bound_ms(simulator);
+  const double bound = lower_bound_ms(simulator, kColumnsAlone);
   RC_ASSERT(bound >= 0.0);
+  PlannerOptions options;
+  options.cuts = kColumnsAlone;
   for (const auto& planner : make_planners()) {
     try {
-      RC_ASSERT(planner->plan(simulator, {}).predicted.cost_ms >= bound);
+      RC_ASSERT(planner->plan(simulator, options).predicted.cost_ms >= bound);
     } catch (const InfeasibleError&) {
     }
   }
@@ -49,7 +51,7 @@ RC_GTEST_PROP(LowerBoundProperty, NoScatteredPlanCostsLess, ()) {
                              *rc::gen::inRange(0, devices_used)});
     }
   }
-  RC_ASSERT(simulator.cost(plan).cost_ms >= lower_bound_ms(simulator));
+  RC_ASSERT(simulator.cost(plan).cost_ms >= lower_bound_ms(simulator, kColumnsAlone));
 }
 
 /// Plans of rows and copies of every kind that the bound looks at.
@@ -88,7 +90,7 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlanOfRectanglesCostsLess, ()) {
   const double cost_ms = simulator.cost(plan).cost_ms;
   const double bound = lower_bound_ms(simulator, {}, cost_ms);
   RC_ASSERT(cost_ms >= bound);
-  RC_ASSERT(lower_bound_ms(simulator) >= bound * (1.0 - 1e-6));
+  RC_ASSERT(lower_bound_ms(simulator, kColumnsAlone) >= bound * (1.0 - 1e-6));
 }
 
 TEST(LowerBound, IsCloseWhereRowsDivideEvenly) {
@@ -101,14 +103,14 @@ TEST(LowerBound, IsCloseWhereRowsDivideEvenly) {
   const double bound = lower_bound_ms(simulator, {}, even);
   EXPECT_LE(bound, even);
   EXPECT_GE(bound, 0.85 * even);
-  EXPECT_GT(lower_bound_ms(simulator), even);  // of columns alone
+  EXPECT_GT(lower_bound_ms(simulator, kColumnsAlone), even);  // of columns alone
 }
 
 TEST(LowerBound, IsTheCostOfTheOnlyPlan) {
   const Simulator simulator =
       make_simulator(one_host_task({make_table("a", 1000, 7, 3.0)}, 1, 1 << 30));
   const double only = simulator.cost({{{0, 0, 7, 0}}}).cost_ms;
-  EXPECT_NEAR(lower_bound_ms(simulator), only, 1e-6 * only);
+  EXPECT_NEAR(lower_bound_ms(simulator, kColumnsAlone), only, 1e-6 * only);
 }
 
 TEST(LowerBound, IsCloseWhereWorkDividesEvenly) {
@@ -120,8 +122,8 @@ TEST(LowerBound, IsCloseWhereWorkDividesEvenly) {
   }
   const Simulator simulator = make_simulator(one_host_task(tables, 4, std::int64_t{1} << 34));
   const double even = simulator.cost(plan).cost_ms;
-  EXPECT_LE(lower_bound_ms(simulator), even);
-  EXPECT_GE(lower_bound_ms(simulator), 0.98 * even);
+  EXPECT_LE(lower_bound_ms(simulator, kColumnsAlone), even);
+  EXPECT_GE(lower_bound_ms(simulator, kColumnsAlone), 0.98 * even);
 }
 
 TEST(LowerBound, OneTableThatCannotBeCutDecides) {
@@ -133,14 +135,14 @@ TEST(LowerBound, OneTableThatCannotBeCutDecides) {
     simulator.encode(0, 127, state);
     return state;
   }());
-  EXPECT_GE(lower_bound_ms(simulator), alone * (1.0 - 1e-8));
+  EXPECT_GE(lower_bound_ms(simulator, kColumnsAlone), alone * (1.0 - 1e-8));
 }
 
 TEST(LowerBound, ThereIsNoneForAModelWithoutStructure) {
   const Simulator simulator =
       make_simulator(one_host_task({make_table("a", 1000, 16, 3.0)}, 2, 1 << 30),
                      random_model(ComputeArchitecture::published, 3));
-  EXPECT_EQ(lower_bound_ms(simulator), 0.0);
+  EXPECT_EQ(lower_bound_ms(simulator, kColumnsAlone), 0.0);
 }
 
 }  // namespace

@@ -114,13 +114,15 @@ std::optional<double> ratio_to_best(const Planner& planner, Random& random) {
   }
   const Simulator simulator = make_simulator(task, compute);
   const double best = BruteForce(simulator).run();
+  PlannerOptions options;
+  options.cuts = kColumnsAlone;
   if (!(best < std::numeric_limits<double>::infinity())) {
-    EXPECT_THROW((void)planner.plan(simulator, {}), InfeasibleError);
+    EXPECT_THROW((void)planner.plan(simulator, options), InfeasibleError);
     return std::nullopt;
   }
-  EXPECT_GE(best, lower_bound_ms(simulator));
+  EXPECT_GE(best, lower_bound_ms(simulator, kColumnsAlone));
   try {
-    const double found = planner.plan(simulator, {}).predicted.cost_ms;
+    const double found = planner.plan(simulator, options).predicted.cost_ms;
     EXPECT_GE(found, best * (1.0 - 1e-12));
     return found / best;
   } catch (const InfeasibleError&) {

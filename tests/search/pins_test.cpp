@@ -252,7 +252,7 @@ TEST(Pins, TheLowerBoundIsOneOfPinnedPlansToo) {
   const PlanningResult result =
       NeuroShardPlanner().plan(simulator, brief_options({true, false, false}));
   EXPECT_THAT(violations(task, result.plan), IsEmpty());
-  const double bound_ms = lower_bound_ms(simulator);
+  const double bound_ms = lower_bound_ms(simulator, kColumnsAlone);
   EXPECT_GT(bound_ms, 0.0);
   EXPECT_LE(bound_ms, result.predicted.cost_ms);
 }

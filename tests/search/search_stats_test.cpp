@@ -58,6 +58,7 @@ RC_GTEST_PROP(SearchStatsProperty, LevelsAndRoundsAddUpToTheTotals, ()) {
   const SearchStats searched = BeamSearchPlanner().plan(simulator, options).stats;
   check_sums(searched);
   RC_ASSERT(searched.rounds.empty());
+  options.cuts = kColumnsAlone;
   const SearchStats improved = NeuroShardPlanner().plan(simulator, options).stats;
   check_sums(improved);
   RC_ASSERT(improved.levels == searched.levels);
