@@ -42,7 +42,8 @@ def test_conditions_on_tables_are_kept(task):
     assert all(shard.num_columns >= 32 for shard in plan.shards)
     assert widths["item"] == 32
     weights = 64 * 100_000 * 4 + 32 * 200_000 * 4
-    state = sum(4 * (100_000 if s.table == "user" else 200_000) for s in plan.shards)
+    rows = {"user": 100_000, "item": 200_000}
+    state = sum(4 * (s.num_rows or rows[s.table]) for s in plan.shards)
     memory = sum(device.memory_bytes for device in plan.predicted.devices)
     assert memory == weights + state + 1000 * len(plan.shards)
 
@@ -103,7 +104,9 @@ def test_algorithms_with_cuts_of_their_own(task):
     ]
     assert all(entry.cuts is not None for entry in result.entries)
     columns, everything = result.summary[:2]
-    assert columns.mean_predicted_ms == neuroshard.plan(task, steps=100).predicted.cost_ms
+    of_columns = neuroshard.plan(task, steps=100, cuts="columns")
+    assert columns.mean_predicted_ms == of_columns.predicted.cost_ms
+    assert everything.mean_predicted_ms == neuroshard.plan(task, steps=100).predicted.cost_ms
     assert everything.mean_predicted_ms <= columns.mean_predicted_ms
     with pytest.raises(InputError, match="cuts of one that chooses among them"):
         neuroshard.compare(task, algorithms="random:rows")
