@@ -292,9 +292,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             by_reason[reason].append(fqn)
         for reason, tables in by_reason.items():
             shown = ", ".join(tables[:3]) + (", ..." if len(tables) > 3 else "")
-            logger.warning(
-                "left to TorchRec's planner: %d tables (%s): %s", len(tables), shown, reason
-            )
+            count = f"{len(tables)} table{'' if len(tables) == 1 else 's'}"
+            logger.warning("left to TorchRec's planner: %s (%s): %s", count, shown, reason)
 
     def _check_statistics(self, ours: Sequence[PlannedTable]) -> None:
         known = {planned.option.name for planned in ours}
