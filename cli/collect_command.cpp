@@ -24,7 +24,7 @@
 #include "neuroshard/io/compute_costs_merge.h"
 #include "neuroshard/refine/disagreement.h"
 #include "neuroshard/report/collection_report.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard::cli {
 

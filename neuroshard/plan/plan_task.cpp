@@ -12,6 +12,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/search_json.h"
