@@ -14,7 +14,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from check_documents import FENCE, ROOT, documents, shown
+sys.dont_write_bytecode = True  # no folder of its own in the source tree
+from check_documents import FENCE, ROOT, documents, shown  # noqa: E402
 
 SHELL_OPERATORS = re.compile(r"(?:&&|\|\||[|;]|(?<=\s)&$|\$\(|\)(?=\s|$))")
 PROGRAM = re.compile(

@@ -78,6 +78,11 @@ TEST(Documents, CommandsThatDoNotExistAreFound) {
                                    "expected a file of the source tree, got scripts/no_such.sh"));
 }
 
+TEST(Documents, RoomsIncludeTheRoomsAboveThemInTheTour) {
+  const CommandResult result = run_program({"python3", kScripts + "check_rooms.py"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
 TEST(Documents, BrokenReferencesAreFound) {
   const CliFolder folder;
   const std::string page =
