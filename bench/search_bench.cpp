@@ -36,7 +36,8 @@ void plan(benchmark::State& state, const Planner& planner) {
        static_cast<int>(state.range(2)));
 }
 
-/// Longest time that a beam search of this number of tables may take (docs/results.md) [ms].
+/// Longest time that a beam search of this number of tables may take
+/// (docs/experiments/search_speed.md) [ms].
 double at_most_ms(std::int64_t num_tables) {
   return num_tables == 60 ? 10.0 : num_tables == 120 ? 40.0 : num_tables == 1000 ? 2e3 : 60e3;
 }

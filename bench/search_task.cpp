@@ -5,7 +5,7 @@
 #include <string>
 
 #include "neuroshard/cost/model_catalog.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard::bench {
 

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -20,11 +18,9 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/compute_costs_merge.h"
-#include "neuroshard/refine/disagreement.h"
+#include "neuroshard/refine/compute_collections.h"
 #include "neuroshard/report/collection_report.h"
-#include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard::cli {
 
@@ -59,75 +55,23 @@ void set_sampling(CollectComputeOptions& options) {
       coverage_repetitions(options.measuring.cpu.repetitions.quantile);
 }
 
-/// The output's path with the batch size and the optimizer where it asks for them.
-std::string path_of_file(const CollectComputeOptions& options, const ComputeSamplingOptions& file) {
-  std::string path = options.output;
-  const auto put = [&](std::string_view field, bool is_needed, const std::string& value) {
-    const std::size_t place = path.find(field);
-    if (place != std::string::npos) {
-      path.replace(place, field.size(), value);
-    } else if (is_needed) {
-      throw InputError("--output", fmt::format("{} in the name, as there are several", field),
-                       options.output);
-    }
-  };
-  put("{batch_size}", options.batch_sizes.size() > 1, fmt::format("{}", file.batch_size));
-  put("{optimizer}", options.optimizers.size() > 1, std::string(to_string(file.optimizer)));
-  return path_of_rank(path, file.group);
-}
-
-std::vector<Table> tables_of_file(const CollectComputeOptions& options, std::uint64_t number) {
-  std::vector<Table> tables =
-      find_workload(options.workload, options.workload_seed + number).tables;
+CollectionRequest request_of(const CollectComputeOptions& options) {
+  CollectionRequest request{.sampling = options.sampling,
+                            .workload_seed = options.workload_seed,
+                            .batch_sizes = options.batch_sizes,
+                            .optimizers = {},
+                            .data_type = std::nullopt,
+                            .num_samples = options.samples,
+                            .path = options.output,
+                            .least_sure = options.least_sure};
+  for (const std::string& optimizer : options.optimizers) {
+    request.optimizers.push_back(parse_optimizer(optimizer, "--optimizer"));
+  }
   if (!options.data_type.empty()) {
-    const DataType data_type = parse_data_type(options.data_type, "--data-type");
-    for (Table& table : tables) table.data_type = data_type;
+    request.data_type = parse_data_type(options.data_type, "--data-type");
   }
-  return tables;
-}
-
-/// The model whose networks' disagreement decides what is measured.
-struct UnsureModel {
-  std::shared_ptr<const ComputeCostModel> compute;
-  std::string sha256;
-};
-
-UnsureModel unsure_model(const std::string& name) {
-  const CostModels models = load_named_models({name}, {});
-  if (!models.compute || models.compute->num_members() < 2) {
-    throw InputError("--least-sure", "a computation model of several networks", name);
-  }
-  return {models.compute, models.compute_sha256};
-}
-
-/// One for each batch size and optimizer, with seeds of their own.
-std::vector<ComputeCollection> files_of(const CollectComputeOptions& options) {
-  std::optional<UnsureModel> model;
-  if (!options.least_sure.empty()) model = unsure_model(options.least_sure);
-  std::vector<ComputeCollection> files;
-  std::set<std::string> paths;
-  for (const std::int64_t batch_size : options.batch_sizes) {
-    for (const std::string& optimizer : options.optimizers) {
-      const std::uint64_t number = files.size();
-      ComputeSamplingOptions sampling = options.sampling;
-      sampling.tables = tables_of_file(options, number);
-      sampling.batch_size = batch_size;
-      sampling.optimizer = parse_optimizer(optimizer, "--optimizer");
-      sampling.seed += number;
-      if (model) {
-        sampling.candidates = options.candidates;
-        sampling.interest_name = model->sha256;
-        sampling.interest =
-            disagreement_about(model->compute, sampling.tables, batch_size, sampling.optimizer);
-      }
-      std::string path = path_of_file(options, sampling);
-      if (!paths.insert(path).second) {
-        throw InputError("--batch-size, --optimizer", "each value once", path + " twice");
-      }
-      files.push_back({std::move(sampling), options.samples, std::move(path)});
-    }
-  }
-  return files;
+  request.sampling.candidates = options.candidates;
+  return request;
 }
 
 bool has_fp16(const ComputeCollection& file) {
@@ -144,7 +88,7 @@ void run(CollectComputeOptions& options) {
   std::tie(sampling.min_tables, sampling.max_tables) = parse_range(options.tables, "--tables");
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   if (options.measuring.on_gpus()) sampling.group = process_group();
-  const std::vector<ComputeCollection> files = files_of(options);
+  const std::vector<ComputeCollection> files = compute_collections(request_of(options));
   // Halves in pairs are ordinary fp32 values too.
   options.measuring.cpu.data_type =
       std::any_of(files.begin(), files.end(), [](const auto& file) { return has_fp16(file); })

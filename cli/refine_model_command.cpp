@@ -22,7 +22,7 @@
 #include "neuroshard/report/collection_report.h"
 #include "neuroshard/report/refinement_report.h"
 #include "neuroshard/report/training_report.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard::cli {
 

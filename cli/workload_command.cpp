@@ -13,7 +13,7 @@
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/workload_report.h"
 #include "neuroshard/workload/generate/task_generator.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 #include "neuroshard/workload/workload_json.h"
 
 namespace neuroshard::cli {

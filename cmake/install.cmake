@@ -11,9 +11,7 @@ set(NEUROSHARD_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/neuroshard)
 # warning where users write {.name = ...}: hence the {}.
 set(NEUROSHARD_PUBLIC_HEADERS
   neuroshard.h
-  baselines/planner_catalog.h
   core/error.h
-  core/interconnect.h
   core/piece.h
   core/sharding_plan.h
   core/table.h
@@ -25,18 +23,14 @@ set(NEUROSHARD_PUBLIC_HEADERS
   cost/model_catalog.h
   cost/simulator.h
   io/json/json.h
-  io/json/json_reader.h
   io/plan_io.h
   io/task_io.h
-  plan/plan_request.h
   plan/plan_task.h
   report/planning_report.h
-  search/lower_bound.h
   search/planner.h
   search/search_stats.h
   workload/task_settings.h
-  workload/workload.h
-  workload/workload_catalog.h)
+  workload/workload.h)
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME neuroshard)
 install(TARGETS neuroshard_cli)

@@ -5,7 +5,6 @@
 //   neuroshard::write_plan(planned.document, "plan.json");
 #pragma once
 
-#include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/table.h"
@@ -16,10 +15,8 @@
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
-#include "neuroshard/plan/plan_request.h"
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/report/planning_report.h"
-#include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/workload/task_settings.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the references of the documents: relative links, their anchors, and paths of files.
+"""Checks the references of the documents: relative links, their anchors, and paths of files; and that
+docs/formats.md names every format that the sources write.
 
     scripts/check_documents.py             prints each broken reference; exit code 1 if there are any
     scripts/check_documents.py FILE...     of these documents alone
@@ -15,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 SOURCE_PATH = re.compile(r"`((?:\.?[\w-]+/)+[\w.-]+\.(?:h|cpp|cu|cuh|inc|py|sh|cmake|md))`")
+FORMAT = re.compile(r'"(neuroshard/[a-z-]+/\d+)"')
 FENCE = re.compile(r"^\s*```")
 
 
@@ -69,8 +71,25 @@ def broken_link(path, target):
     return None
 
 
+def undocumented_formats():
+    """Formats of files and of answers with --json that formats.md does not name."""
+    documented = (ROOT / "docs/formats.md").read_text()
+    for folder in ("neuroshard", "cli", "python"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".h", ".py"):
+                continue
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                for name in FORMAT.findall(line):
+                    if f"`{name}`" not in documented:
+                        yield f"{shown(path)}: line {number}: {name}: expected in docs/formats.md"
+
+
 def main():
     broken = 0
+    if not sys.argv[1:]:
+        for text in undocumented_formats():
+            broken += 1
+            print(text)
     for path in map(Path, sys.argv[1:]) if sys.argv[1:] else documents():
         for number, line in prose(path):
             found = [(target, broken_link(path, target)) for target in LINK.findall(line)]

@@ -25,7 +25,7 @@
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/report/text_table.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
 namespace {

@@ -8,7 +8,7 @@ folder=$2
 processes=${3:-$(nproc)}
 mkdir -p "$folder/simulated" "$folder/held-out"
 
-# Samples that a file of so many devices has: a simulation's time grows faster than with the square.
+# Samples in a file, by its number of devices: a simulation's time grows faster than with the square.
 samples() {
   case $1 in
     2 | 3 | 4 | 6 | 8 | 12) echo 120 ;;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -75,11 +74,6 @@ bool has_row_order(const Table& table) {
   const std::optional<IndexDistribution>& distribution = table.index_distribution;
   return table.reuse_histogram || (distribution && (!distribution->access_classes.empty() ||
                                                     distribution->zipf_exponent > 0.0));
-}
-
-int reuse_bin(std::int64_t count) {
-  const int bin = std::bit_width(static_cast<std::uint64_t>(count - 1));  // ceil(log2(count))
-  return bin < kReuseBins ? bin : kReuseBins - 1;
 }
 
 namespace {

@@ -37,9 +37,6 @@ inline constexpr int kReuseBins = 17;
 /// Of the distinct rows that one batch touches, the share in each bin; the shares add up to 1.
 using ReuseHistogram = std::array<double, kReuseBins>;
 
-/// The bin of a row that is hit `count` >= 1 times.
-[[nodiscard]] int reuse_bin(std::int64_t count);
-
 /// A group of rows that are all equally likely.
 struct AccessClass {
   std::int64_t num_embeddings = 0;

@@ -71,7 +71,7 @@ class Simulator {
   /// What each device takes to add up the partial sums of the plan's slices of rows, at the end of
   /// the forward all-to-all [ms]; 0 for a plan without.
   [[nodiscard]] double partial_sums_ms(const ShardingPlan& plan) const;
-  /// Of so many bytes that it reads and writes.
+  /// For which it reads and writes this many bytes.
   [[nodiscard]] double partial_sums_ms(double bytes) const;
   /// A piece's part of these bytes for each column of its pooled output, if the rows are in
   /// `num_slices` slices: it is read, and the sum, written once, is shared by all. Sums of them are
@@ -89,7 +89,7 @@ class Simulator {
               std::span<double> contribution) const;
 
   /// Where to cut a table's rows into slices with shares of the accesses as equal as its rows and
-  /// `min_shard_rows` permit, which must permit so many: `num_slices` + 1 rows, the first 0, the
+  /// `min_shard_rows` permit, which must permit that: `num_slices` + 1 rows, the first 0, the
   /// last the number of rows. Of hashed ids, slices of as many rows.
   [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
 

@@ -5,6 +5,7 @@
 
 #include "neuroshard/evaluate/comparison_io.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

@@ -13,7 +13,7 @@
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
 

@@ -9,6 +9,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
 

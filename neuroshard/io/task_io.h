@@ -6,9 +6,10 @@
 
 #include "neuroshard/core/task.h"
 #include "neuroshard/io/json/json.h"
-#include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
+
+class JsonReader;
 
 inline constexpr std::string_view kTaskFormat = "neuroshard/task/1";
 

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 
 namespace neuroshard {

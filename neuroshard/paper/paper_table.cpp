@@ -15,7 +15,7 @@
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/comparison_report.h"
 #include "neuroshard/report/text_table.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
 

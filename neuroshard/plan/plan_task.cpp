@@ -13,6 +13,7 @@
 #include "neuroshard/core/version.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/search_json.h"

@@ -10,10 +10,19 @@
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/io/plan_io.h"
-#include "neuroshard/plan/plan_request.h"
 #include "neuroshard/search/planner.h"
 
 namespace neuroshard {
+
+struct PlanRequest {
+  /// Cost models by name or file, at most one of each kind; for a kind that is not named the
+  /// default is taken, with a warning (model_catalog.h).
+  std::vector<std::string> models{};
+  std::string algorithm = "neuroshard";  ///< name of a planner (planner_catalog.h)
+  PlannerOptions options{};
+  bool lower_bound = true;  ///< compute it too; some ten seconds for 100,000 tables
+  bool baselines = false;   ///< also plan by every baseline
+};
 
 /// One algorithm's outcome on a task.
 struct AlgorithmOutcome {
@@ -60,8 +69,8 @@ struct PlannedTask : PricedPlan {
 
 struct PriceRequest {
   std::vector<std::string> models{};  ///< by name or file; for a kind not named, the plan's own
-  /// Compute it too, some ten seconds for 100,000 tables; not of a plan with slices of rows or
-  /// replicated tables, as it bounds plans that cut columns alone.
+  /// Compute it too, some ten seconds for 100,000 tables: of every plan with the kinds of cuts that
+  /// this one has.
   bool lower_bound = true;
 };
 

@@ -117,7 +117,7 @@ class Refinement {
       pool_.tables.push_back(table);
     }
     pool_.name = options.workload.name;
-    if (options.planner.steps == 0) throw InputError("steps", "a number of steps", "0");
+    if (options.planner.steps == 0) throw InputError("steps", "at least 1", "0");
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);
     if (error) throw InputError(options.folder, "a folder to write to", error.message());

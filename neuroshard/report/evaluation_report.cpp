@@ -125,7 +125,7 @@ std::string measured_iterations_text(const PlanCost& predicted, const PlanIterat
           ? ""
           : fmt::format(
                 "sending a batch's indices takes up to {:.3f} ms, no part of the cost, as training "
-                "does it beside the rest\n",
+                "does it during other work\n",
                 indices_ms);
   return iterations_table(predicted, measured, "measured") + indices +
          fmt::format(

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "neuroshard/workload/workload.h"
-#include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard {
 

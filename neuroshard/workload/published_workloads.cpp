@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "neuroshard/workload/table_names.h"
+
 namespace neuroshard {
 
 namespace {

@@ -1,4 +1,4 @@
-// A workload: the tables of one recommendation model with its training settings.
+// Workloads: the tables of one recommendation model with its training settings, by name.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,20 @@ struct Workload {
   std::vector<Table> tables{};  ///< names unique
 };
 
-/// Names the tables "t0", "t1", ..., padded with zeros to the same length.
-void name_tables(std::vector<Table>& tables);
+struct WorkloadInfo {
+  std::string name{};
+  std::string source{};
+  int num_tables = 0;
+  std::int64_t batch_size = 0;
+  Optimizer optimizer = Optimizer::sgd;
+  bool is_seeded = false;  ///< generated: tables depend on the seed
+};
+
+/// The published workloads, then the generated ones.
+[[nodiscard]] std::vector<WorkloadInfo> list_workloads();
+
+/// The workload of this name; `seed` matters to seeded ones only. Throws InputError, listing the
+/// known names, for any other name.
+[[nodiscard]] Workload find_workload(const std::string& name, std::uint64_t seed);
 
 }  // namespace neuroshard

@@ -5,7 +5,6 @@
 
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/workload/workload.h"
-#include "neuroshard/workload/workload_catalog.h"
 
 namespace neuroshard {
 

@@ -13,7 +13,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 #include "neuroshard/workload/workload_json.h"
 
 namespace neuroshard::python {

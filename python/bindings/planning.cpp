@@ -23,10 +23,12 @@
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/io/checksum.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/search_json.h"
@@ -46,7 +48,7 @@ PlannerOptions planner_options(const std::string& text, const std::string& place
   return planner_options_from_json(JsonReader(json, place));
 }
 
-/// `request` as plan_request.h says.
+/// `request` as plan_request_io.h says.
 Answer plan(const std::string& text, const std::string& request) {
   const Task task = parse_task(text, "task");
   const Json json = parse_json(request, "request");

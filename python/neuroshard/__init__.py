@@ -22,6 +22,15 @@ import importlib
 from typing import Any
 
 from . import _core
+from .catalog import (
+    Model,
+    Workload,
+    list_algorithms,
+    list_models,
+    list_workloads,
+    reuse_histograms,
+)
+from .comparison import Comparison, ComparisonEntry, ComparisonSummary, compare
 from .errors import (
     ExtrapolationWarning,
     InfeasibleError,
@@ -29,27 +38,15 @@ from .errors import (
     MachineError,
     NeuroShardError,
 )
-from .executable import EXECUTABLE, MODEL_FOLDER, use_shipped_models
-from .planning import (
-    Comparison,
-    ComparisonEntry,
-    ComparisonSummary,
+from .evaluation import (
     Evaluation,
-    Model,
     SimulatedDevice,
     SimulatedIteration,
-    Workload,
-    compare,
     evaluate,
     evaluate_on_cluster,
-    list_algorithms,
-    list_models,
-    list_workloads,
-    plan,
-    plan_like,
-    price,
-    reuse_histograms,
 )
+from .executable import EXECUTABLE, MODEL_FOLDER, use_shipped_models
+from .planning import plan, plan_like, price
 from .search_options import SearchOptions
 from .types import (
     REUSE_BINS,

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .catalog import list_workloads
 from .errors import InputError, NeuroShardError
-from .planning import list_workloads
 from .torch_versions import check_versions, installed_versions
 from .types import Task, Topology, task_text
 

@@ -90,7 +90,7 @@ class RowAccessCounter:
         self._hot_rows, self._hot_counts = _hottest(merged, merged_counts)
 
     def curve(self) -> list[tuple[int, float]]:
-        """(rows, share of the accesses that hit the first so many rows), rising to (all rows up to
+        """(rows, share of the accesses that hit the rows before that), rising to (all rows up to
         the last that was seen, 1.0); none without accesses."""
         used = np.flatnonzero(self._of_ranges)
         total = int(self._of_ranges.sum())

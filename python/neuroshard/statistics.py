@@ -58,7 +58,14 @@ _NO_INDICES = np.empty(0, dtype=np.int64)
 
 
 class ReuseCounter:
-    """Adds up batches of one table."""
+    """Adds up batches of one table.
+
+    >>> import numpy as np
+    >>> counter = ReuseCounter(batch_size=4)
+    >>> counter.add(np.array([7, 7, 9, 4, 4, 4]))
+    >>> counter.statistics().pooling_factor
+    1.5
+    """
 
     def __init__(self, batch_size: int) -> None:
         self._batch_size = batch_size

@@ -100,11 +100,11 @@ class TableStatistics:
     num_batches: int = 1
     #: The largest row index seen.
     max_index: int = 0
-    #: (rows, share of the accesses that hit the first so many rows), rising to a share of 1.0.
+    #: (rows, share of the accesses that hit the rows before that), rising to a share of 1.0.
     accesses: Sequence[tuple[int, float]] = ()
 
     def row_access(self, num_embeddings: int) -> list[list[float]] | None:
-        """`Table.row_access` of the table with so many rows. None where the accesses are too evenly
+        """`Table.row_access` of the table with this many rows. None where the accesses are too evenly
         spread over the rows, or too few, to tell them from those of hashed ids: no range of rows
         from 0 on has 1 % of the accesses more or less than of the rows, or 1.36 / sqrt(lookups),
         which chance alone exceeds once in twenty times (Kolmogorov and Smirnov).

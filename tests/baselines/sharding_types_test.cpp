@@ -175,7 +175,7 @@ TEST(ShardingTypes, GreedyProposalsBeginWithTheCheapestAndMoveTheLargest) {
     before = *proposal;
     ++number;
   }
-  EXPECT_EQ(number, 13);  // each table's six other options in turn
+  EXPECT_EQ(number, 13);  // each table's six other options, one after the other
 }
 
 TEST(ShardingTypes, UniformProposalsAreOfTypesThatAllTablesHave) {
@@ -219,7 +219,7 @@ TEST(ShardingTypes, UniformOptionsComeFirstThenTheLargest) {
   EXPECT_THAT(plan.replicated_tables, ElementsAre(3));
   std::vector<int> devices;
   for (const Shard& shard : plan.shards) devices.push_back(shard.device);
-  // Rows over all in order; the large table on the first host; the small one beside it.
+  // Rows over all in order; the large table on the first host; the small one next to it.
   EXPECT_THAT(devices, ElementsAre(0, 1, 2, 3, 2, 0, 1));
   const double on_first = proposal[0]->perf.total() + proposal[3]->perf.total() +
                           std::max(proposal[1]->perf.total(), proposal[2]->perf.total());

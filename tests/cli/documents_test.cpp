@@ -1,9 +1,11 @@
 // The documents are up to date: the command line's page equals the output of --help, and everything
-// that they refer to exists.
+// that they refer to exists, files, commands and options.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "tests/cli/run_cli.h"
 
@@ -39,6 +41,45 @@ TEST(Documents, AnOutdatedCommandLinePageIsFound) {
 
 TEST(Documents, WhatTheyReferToExists) {
   const CommandResult result = run_program({"python3", kScripts + "check_documents.py"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST(Documents, TheirCommandsExist) {
+  const CommandResult result = run_program({"python3", kScripts + "check_commands.py"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+}
+
+TEST(Documents, CommandsThatDoNotExistAreFound) {
+  const CliFolder folder;
+  const std::string page = folder.write(
+      "page.md",
+      "Run `neuroshard plan task.json --no-such` or `make plan`.\n"
+      "```\n"
+      "$ neuroshard workload tasks dlrm-2021 --count 2 -o tasks | head    # --not-looked-at\n"
+      "neuroshard divide task.json && make nothing\n"
+      "build/release/tests/test_cost --gtest_filter='NoSuchSuite.*'\n"
+      "mpirun -np 2 neuroshard evaluate plan.json \\\n"
+      "  --everything\n"
+      "scripts/no_such.sh\n"
+      "```\n");
+  const CommandResult result = run_program({"python3", kScripts + "check_commands.py", page});
+  EXPECT_EQ(result.exit_code, 1);
+  std::vector<std::string> reasons;
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {
+    reasons.push_back(line.substr(line.rfind(": ") + 2));
+  }
+  EXPECT_THAT(reasons,
+              testing::ElementsAre("expected an option of plan, got --no-such",
+                                   "expected a subcommand, got divide",
+                                   "expected a target of the Makefile, got nothing",
+                                   "expected a suite of tests, got NoSuchSuite",
+                                   "expected an option of evaluate, got --everything",
+                                   "expected a file of the source tree, got scripts/no_such.sh"));
+}
+
+TEST(Documents, RoomsIncludeTheRoomsAboveThemInTheTour) {
+  const CommandResult result = run_program({"python3", kScripts + "check_rooms.py"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 

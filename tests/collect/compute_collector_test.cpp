@@ -260,7 +260,7 @@ TEST(ComputeCollector, RefusedOptionsLeaveNoFile) {
   EXPECT_EQ(refusal([](auto& o) { o.held_out_share = std::nan(""); }),
             "held_out: expected a share from 0 to below 1, got nan");
   EXPECT_EQ(refusal([](auto& o) { o.memory_bytes = 799; }),
-            "memory: expected room for 1 pieces of the pool, got 799 B");
+            "memory: expected room for 1 piece of the pool, got 799 B");
 }
 
 TEST(ComputeCollector, ARefusedArenaLeavesNoFile) {

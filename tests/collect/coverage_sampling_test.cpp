@@ -191,7 +191,7 @@ TEST(CoverageSampling, SaysWhatItCannotDo) {
               o.batch_size = kMaxBatchSize;  // of which no piece moves less than 128 KiB
               o.max_pass_bytes = o.usual_max_pass_bytes = 131'072.0;
             }),
-            "max_pass: expected room for 1 pieces of the pool, got 128.00 KiB");
+            "max_pass: expected room for 1 piece of the pool, got 128.00 KiB");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST(SamplePieces, SayWhenHardlyAnySetFits) {
   ComputeSamplingOptions options = tiny_sampling();
   options.memory_bytes = 799;  // the smallest piece is 50 rows of 4 fp32
   EXPECT_EQ(input_error([&] { (void)sample_pieces(options, 0); }),
-            "memory: expected room for 1 pieces of the pool, got 799 B");
+            "memory: expected room for 1 piece of the pool, got 799 B");
 }
 
 }  // namespace

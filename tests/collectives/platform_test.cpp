@@ -1,5 +1,6 @@
 // Platforms of simulations: presets of the one table, or files.
 #include "neuroshard/collect/communication/platform.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gtest/gtest.h>
 

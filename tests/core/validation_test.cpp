@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/task.h"
+#include "tests/core/reuse_bin.h"
 #include "tests/cost/arbitrary_task.h"
 #include "tests/io/io_test_util.h"
 

@@ -1,5 +1,6 @@
 // The analytic all-to-all: schedules by hand, the definition message by message, and its floor.
 #include "neuroshard/cost/communication/analytic_communication.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

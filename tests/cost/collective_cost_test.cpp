@@ -1,6 +1,7 @@
 // The terms of all-reduces and partial sums: never negative, never falling, exact for the two
 // algorithms that libraries take.
 #include "neuroshard/cost/communication/collective_cost.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,5 +1,6 @@
 // The learned communication model: properties that hold for any parameters.
 #include "neuroshard/cost/communication/neural_communication_model.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The rendezvous schedule against its definition and against hand-made all-to-alls.
 #include "neuroshard/cost/communication/rendezvous_schedule.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

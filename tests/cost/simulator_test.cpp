@@ -1,5 +1,6 @@
 // The simulator: cost(plan) by hand, lags, and what it must not depend on.
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/evaluate/comparison_io.h"
 #include "neuroshard/io/compute_costs_io.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 #include "tests/evaluate/exact_backend.h"
 #include "tests/io/io_test_util.h"
 #include "tests/search/arbitrary_simulator.h"

@@ -1,5 +1,6 @@
 // Links in files: read as written, and those of the shipped files are the presets'.
 #include "neuroshard/io/interconnect_io.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <map>
 
 #include "neuroshard/io/communication_costs_io.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "neuroshard/paper/ablations.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {

@@ -1,5 +1,7 @@
 // One call makes a plan; its document is enough to make it again and to price it by any models.
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/io/json/json_reader.h"
+#include "neuroshard/plan/plan_request_io.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

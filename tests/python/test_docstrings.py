@@ -9,7 +9,16 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 @pytest.mark.parametrize(
-    "name", ["neuroshard", "neuroshard.types", "neuroshard.planning", "neuroshard.statistics"]
+    "name",
+    [
+        "neuroshard",
+        "neuroshard.catalog",
+        "neuroshard.comparison",
+        "neuroshard.evaluation",
+        "neuroshard.planning",
+        "neuroshard.statistics",
+        "neuroshard.types",
+    ],
 )
 def test_examples(name):
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
@@ -27,12 +36,15 @@ def test_what_has_an_example():
         neuroshard.Topology,
         neuroshard.compare,
         neuroshard.evaluate,
+        neuroshard.evaluate_on_cluster,
         neuroshard.list_algorithms,
         neuroshard.list_models,
         neuroshard.list_workloads,
         neuroshard.plan,
+        neuroshard.plan_like,
         neuroshard.price,
         neuroshard.reuse_histograms,
+        neuroshard.statistics.ReuseCounter,
         neuroshard.statistics.from_batches,
     ]
     assert [each for each in documented if ">>>" not in each.__doc__] == []

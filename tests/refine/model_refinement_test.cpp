@@ -203,7 +203,7 @@ TEST_F(ModelRefinementTest, RefusesAnotherRefinementsFolder) {
   options_.tasks.seed = 1;
   EXPECT_THAT(input_error([&] { (void)refine(); }), testing::HasSubstr("round-0.jsonl: line 1: "));
   options_.planner.steps = 0;
-  EXPECT_EQ(input_error([&] { (void)refine(); }), "steps: expected a number of steps, got 0");
+  EXPECT_EQ(input_error([&] { (void)refine(); }), "steps: expected at least 1, got 0");
 }
 
 }  // namespace

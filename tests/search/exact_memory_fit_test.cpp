@@ -43,7 +43,7 @@ RC_GTEST_PROP(ExactMemoryFitProperty, NeverContradictsAPlan, ()) {
   }
 }
 
-/// `count` tables of these sizes on `world_size` devices of so many bytes.
+/// `count` tables of these sizes on `world_size` devices of `memory_bytes`.
 Task equal_tables(int count, std::int64_t num_embeddings, std::int64_t dim, int world_size,
                   std::int64_t memory_bytes) {
   std::vector<Table> tables;

@@ -133,7 +133,7 @@ class BruteForce {
     return true;
   }
 
-  /// That each device reads and writes to add up so many partial sums.
+  /// That each device reads and writes to add up that many partial sums.
   [[nodiscard]] double partial_bytes(std::int64_t num_columns, std::size_t parts) const {
     return 4.0 * static_cast<double>(replica_batch_size(simulator_.task())) *
            static_cast<double>(num_columns) * static_cast<double>(parts + 1);

@@ -1,5 +1,6 @@
 // Options of a planner as JSON and back, and the statistics of a search as JSON.
 #include "neuroshard/search/search_json.h"
+#include "neuroshard/io/json/json_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

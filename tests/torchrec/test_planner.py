@@ -239,7 +239,7 @@ def test_tables_and_modules_that_are_torchrecs(sharders, caplog):
     planner = make_planner(make_topology(2, 1 << 30, "cuda"), constraints)
     plan = planner.plan(Model(), [*sharders, EmbeddingCollectionSharder()])
     assert set(planner.left_to_torchrec) == {"bags.t0", "bags.t1", "sequences.s0"}
-    assert "left to TorchRec's planner: 1 tables (sequences.s0): " in caplog.text
+    assert "left to TorchRec's planner: 1 table (sequences.s0): " in caplog.text
     assert plan.plan["bags"]["t0"].sharding_type == "row_wise"
     assert plan.plan["bags"]["t1"].sharding_type == "data_parallel"
     assert plan.plan["bags"]["t2"].sharding_type in ("table_wise", "column_wise")

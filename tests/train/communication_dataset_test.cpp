@@ -1,5 +1,6 @@
 // Communication costs as training data: reading, splitting, refusals.
 #include "neuroshard/train/communication/communication_dataset.h"
+#include "neuroshard/core/interconnect.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

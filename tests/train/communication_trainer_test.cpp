@@ -125,7 +125,7 @@ TEST(CommunicationBaselines, TheAnalyticModelOfThePresetOfThatName) {
   EXPECT_EQ(baselines.analytic_held_out.backward.count, 120u);
   // Backward, all of it is slower.
   EXPECT_NEAR(baselines.analytic_held_out.backward.mape, 1.0 - 1.0 / 1.25, 1e-5);
-  // Forward, what is waited is as long: by the model itself.
+  // Forward, waiting is part of the time: by the model itself.
   const AnalyticCommunicationModel model(find_interconnect("ethernet-25g"));
   double sum = 0.0;
   for (const CommunicationCostSample& sample : read_communication_costs(folder.file("3")).samples) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication/rendezvous_schedule.h"
 #include "neuroshard/io/communication_costs_io.h"

@@ -5,6 +5,7 @@
 
 #include "neuroshard/workload/reuse/index_batch.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
+#include "tests/core/reuse_bin.h"
 
 namespace neuroshard {
 

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "tests/core/reuse_bin.h"
+
 namespace neuroshard {
 namespace {
 

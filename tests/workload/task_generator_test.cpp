@@ -10,7 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
 namespace {

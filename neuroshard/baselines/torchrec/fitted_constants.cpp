@@ -17,7 +17,7 @@ double rate(double bytes, double ms) {
   return ms > 0.0 ? bytes / ms : std::numeric_limits<double>::infinity();
 }
 
-/// What the computation model says of the tables, dealt out in turn to the devices [ms].
+/// What the computation model says of the tables, dealt out to the devices one by one [ms].
 double computation_ms(const Simulator& simulator) {
   const ComputeCostModel& model = simulator.compute();
   const std::size_t world_size = simulator.task().topology.world_size;

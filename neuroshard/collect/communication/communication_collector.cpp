@@ -11,6 +11,7 @@
 #include "neuroshard/collect/communication/partial_sums.h"
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/interconnect_io.h"

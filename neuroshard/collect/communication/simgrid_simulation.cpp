@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/interconnect.h"
 
 namespace neuroshard {
 

@@ -39,11 +39,11 @@ void simulate_all_to_alls(
 
 using NumberedBytes = std::pair<std::int64_t, std::int64_t>;
 
-/// The same with all-reduces of so many bytes, by the algorithms that libraries take: below 10,000
-/// bytes recursive doubling, from there on a ring, as Open MPI (coll_tuned's fixed decision, up to
-/// 4.0). On hosts of several devices rings of the devices of a host reduce and gather, and between
-/// them rings of the devices of the same place in their hosts sum up, as NCCL's rings use every
-/// card. Additions take no time.
+/// The same with all-reduces of these numbers of bytes, by the algorithms that libraries take:
+/// below 10,000 bytes recursive doubling, from there on a ring, as Open MPI (coll_tuned's fixed
+/// decision, up to 4.0). On hosts of several devices rings of the devices of a host reduce and
+/// gather, and between them rings of the devices of the same place in their hosts sum up, as NCCL's
+/// rings use every card. Additions take no time.
 void simulate_all_reduces(
     const SimulationOptions& options, const std::function<std::optional<NumberedBytes>()>& next,
     const std::function<void(std::int64_t id, const CollectiveMeasurement&)>& on_done);

@@ -20,14 +20,15 @@ struct QuantileEstimate {
 struct RepetitionOptions {
   /// The first quartile is the median of the faster half of the runs. What other programs on the
   /// machine take away only ever makes a run slower, and on a shared machine does so for seconds
-  /// on end: the faster half repeats about twice as well as all runs (docs/results.md).
+  /// on end: the faster half repeats about twice as well as all runs
+  /// (docs/experiments/operator.md).
   double quantile = 0.25;
   double target_interval = 0.03;  ///< stop when the relative half-width is at most this
   int warm_ups = 1;               ///< runs that do not count
   int min_repetitions = 13;       ///< the fewest that give a first quartile an interval
   int max_repetitions = 16;
   double max_seconds = 5.0;  ///< of running; stop after this, once min_repetitions are done
-  /// Above 0: so few suffice after max_seconds. Long runs even out what disturbs them by
+  /// Above 0: this many suffice after max_seconds. Long runs even out what disturbs them by
   /// themselves.
   int hurried_repetitions = 0;
   /// Repetitions after min_repetitions between two checks of whether they suffice.

@@ -61,7 +61,8 @@ std::vector<Piece> uniform_pieces(const ComputeSamplingOptions& options, Random&
     if (static_cast<std::int64_t>(pieces.size()) == count) return pieces;
   }
   if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
-  throw InputError("memory", fmt::format("room for {} pieces of the pool", options.min_tables),
+  throw InputError("memory",
+                   "room for " + format_count(options.min_tables, "piece") + " of the pool",
                    format_bytes(static_cast<double>(options.memory_bytes)));
 }
 
@@ -119,7 +120,8 @@ std::vector<Piece> coverage_pieces(const ComputeSamplingOptions& options, std::i
     pieces.push_back(best);
   }
   if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
-  throw InputError("max_pass", fmt::format("room for {} pieces of the pool", options.min_tables),
+  throw InputError("max_pass",
+                   "room for " + format_count(options.min_tables, "piece") + " of the pool",
                    format_bytes(options.max_pass_bytes));
 }
 

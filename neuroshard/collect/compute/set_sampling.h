@@ -18,7 +18,8 @@ namespace neuroshard {
 
 /// Every width that cuts of a table of 128 columns can leave: the multiples of 4. The paper's are
 /// the powers of two among them, as it only halves; a model that was trained on those alone was up
-/// to 29 % too low about the others, whose rows straddle cache lines (docs/results.md).
+/// to 29 % too low about the others, whose rows straddle cache lines
+/// (docs/experiments/computation_model.md).
 [[nodiscard]] std::vector<std::int64_t> widths_of_pieces();
 
 /// How sets are drawn from a pool of tables.

@@ -6,12 +6,6 @@
 
 namespace neuroshard {
 
-const std::vector<std::string>& communication_context_names() {
-  static const std::vector<std::string> names{"log2_world_size", "log2_per_host", "log2_hosts",
-                                              "log2_rates",      "log2_on_card",  "backward"};
-  return names;
-}
-
 CommunicationContext communication_context(const Interconnect& interconnect,
                                            const Topology& topology, AllToAll direction) {
   const double world_size = topology.world_size;

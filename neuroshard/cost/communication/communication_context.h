@@ -4,9 +4,7 @@
 
 #include <array>
 #include <cstddef>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/task.h"
@@ -18,8 +16,9 @@ enum class AllToAll { forward, backward };
 inline constexpr std::size_t kNumContextFeatures = 6;
 using CommunicationContext = std::array<float, kNumContextFeatures>;
 
-/// Names of the features, in order; "communication/2" is this list.
-[[nodiscard]] const std::vector<std::string>& communication_context_names();
+/// The features, in order: base-2 logarithms of the number of devices, of devices per host, of
+/// hosts, of the ratio of the links' rates in a host and between hosts and of devices on a card; 1
+/// for the backward all-to-all.
 inline constexpr std::string_view kCommunicationSchema = "communication/2";
 
 [[nodiscard]] CommunicationContext communication_context(const Interconnect& interconnect,

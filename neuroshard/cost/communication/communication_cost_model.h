@@ -1,14 +1,11 @@
 // The interface of communication cost models: what the all-to-alls of a plan cost each device.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/task.h"
 
 namespace neuroshard {
@@ -43,9 +40,8 @@ class CommunicationCostModel {
   [[nodiscard]] virtual double all_reduce_ms(const Topology& topology, double bytes) const = 0;
 
   /// Adding up partial sums, for which each device reads and writes `bytes` [ms].
-  [[nodiscard]] virtual double partial_sums_ms(double bytes) const {
-    return bytes / (kHostMemoryGbPerS * 1e6);
-  }
+  /// Unless a model knows better, by what a host's memory moves (kHostMemoryGbPerS).
+  [[nodiscard]] virtual double partial_sums_ms(double bytes) const;
 
   /// Whether all-reduces, or additions of partial sums, are priced as they were measured or
   /// simulated; if not, by the rates of the links, or of the memory, alone.
@@ -63,16 +59,10 @@ class CommunicationCostModel {
 
   /// Lower bound, up to rounding, on the cost of a plan's slowest device, computation and both
   /// all-to-alls together [ms]. It takes less time than the cost itself, so that a search need not
-  /// price plans that cannot be the best.
+  /// price plans that cannot be the best. Here of the devices one by one, by `floor_ms`.
   [[nodiscard]] virtual double least_cost_ms(const Topology& topology, std::int64_t batch_size,
                                              std::span<const double> compute_ms,
-                                             std::span<const double> columns) const {
-    double least = 0.0;
-    for (std::size_t d = 0; d < columns.size(); ++d) {
-      least = std::max(least, compute_ms[d] + floor_ms(topology, batch_size, columns[d]));
-    }
-    return least;
-  }
+                                             std::span<const double> columns) const;
 
   /// Why predictions for this task are extrapolations; empty if they are not.
   [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;

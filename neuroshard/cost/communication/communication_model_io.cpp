@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/interconnect_io.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/cost/communication/ring_all_reduce.h"
 #include "neuroshard/io/json/json.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/collective_cost.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_cost_model.h"

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 
+#include "neuroshard/core/interconnect.h"
+
 namespace neuroshard {
 
 namespace {

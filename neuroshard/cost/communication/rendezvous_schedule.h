@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 
 namespace neuroshard {

@@ -59,8 +59,8 @@ void Rectangle::set(std::int64_t row, std::int64_t column, float value) {
   }
 }
 
-Holding::Holding(std::vector<Rectangle> rectangles, const OperatorOptions& options,
-                 ThreadPool& pool)
+HeldTables::HeldTables(std::vector<Rectangle> rectangles, const OperatorOptions& options,
+                       ThreadPool& pool)
     : rectangles_(std::move(rectangles)) {
   std::vector<OperatorTable> tables;
   for (Rectangle& rectangle : rectangles_) {
@@ -70,14 +70,14 @@ Holding::Holding(std::vector<Rectangle> rectangles, const OperatorOptions& optio
   if (!tables.empty()) embedding_.emplace(std::move(tables), options, pool);
 }
 
-std::vector<float> Holding::forward(std::span<const IndexBatch> batches, std::int64_t samples) {
+std::vector<float> HeldTables::forward(std::span<const IndexBatch> batches, std::int64_t samples) {
   std::vector<float> output(static_cast<std::size_t>(samples * total_columns_), 0.0F);
   if (!output.empty()) embedding_->forward(batches, samples, output);
   return output;
 }
 
-void Holding::backward(std::span<const IndexBatch> batches, std::int64_t samples,
-                       std::span<const float> gradient) {
+void HeldTables::backward(std::span<const IndexBatch> batches, std::int64_t samples,
+                          std::span<const float> gradient) {
   if (!gradient.empty()) embedding_->backward(batches, samples, gradient);
 }
 

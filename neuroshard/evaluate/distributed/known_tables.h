@@ -50,11 +50,11 @@ class Rectangle {
 };
 
 /// Rectangles in one operator. Without any it does nothing.
-class Holding {
+class HeldTables {
  public:
-  Holding(std::vector<Rectangle> rectangles, const OperatorOptions& options, ThreadPool& pool);
-  Holding(const Holding&) = delete;
-  Holding& operator=(const Holding&) = delete;
+  HeldTables(std::vector<Rectangle> rectangles, const OperatorOptions& options, ThreadPool& pool);
+  HeldTables(const HeldTables&) = delete;
+  HeldTables& operator=(const HeldTables&) = delete;
 
   [[nodiscard]] std::int64_t total_columns() const { return total_columns_; }
   [[nodiscard]] std::vector<Rectangle>& rectangles() { return rectangles_; }

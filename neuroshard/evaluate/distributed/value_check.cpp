@@ -78,27 +78,27 @@ class ReplicatedTables {
       rectangles.push_back(Rectangle::of_table(table, known_stream(seed, 0, t),
                                                {0, table.num_embeddings}, 0, table.embedding_dim));
     }
-    holding_.emplace(std::move(rectangles), options, pool);
+    held_.emplace(std::move(rectangles), options, pool);
   }
 
-  [[nodiscard]] Holding& holding() { return *holding_; }
+  [[nodiscard]] HeldTables& held() { return *held_; }
   [[nodiscard]] const std::vector<int>& tables() const { return tables_; }
 
   void update(std::span<const IndexBatch> batches, std::int64_t samples,
               std::span<const float> gradient) {
     // SGD by -1 on zeros makes the gradient of every row.
     std::vector<Rectangle> zeros;
-    for (const Rectangle& rectangle : holding_->rectangles()) {
+    for (const Rectangle& rectangle : held_->rectangles()) {
       zeros.emplace_back(rectangle.rows(), rectangle.num_columns(), DataType::fp32);
     }
-    Holding gradients(std::move(zeros), {Optimizer::sgd, -1.0F, kEpsilon}, pool_);
+    HeldTables gradients(std::move(zeros), {Optimizer::sgd, -1.0F, kEpsilon}, pool_);
     gradients.backward(batches, samples, gradient);
     for (std::size_t i = 0; i < tables_.size(); ++i) {
       Rectangle& sums = gradients.rectangles()[i];
       MpiTransport::sum_values(sums.floats());
       const std::int64_t rows = sums.rows().count;
       const IndexBatch all_rows = every_row(rows);
-      EmbeddingOperator({holding_->rectangles()[i].in_operator()}, options_, pool_)
+      EmbeddingOperator({held_->rectangles()[i].in_operator()}, options_, pool_)
           .backward({&all_rows, 1}, rows, sums.floats());
     }
   }
@@ -107,7 +107,7 @@ class ReplicatedTables {
   std::vector<int> tables_;
   OperatorOptions options_;
   ThreadPool& pool_;
-  std::optional<Holding> holding_;
+  std::optional<HeldTables> held_;
 };
 
 /// A process's part of the plan, and next to it everything on one device.
@@ -148,7 +148,7 @@ class CheckedProcess {
       compare(own_.rectangles()[i], same_columns_.rectangles()[i]);
     }
     for (std::size_t i = 0; i < replicas_.tables().size(); ++i) {
-      compare(replicas_.holding().rectangles()[i], whole_.rectangles()[replicas_.tables()[i]]);
+      compare(replicas_.held().rectangles()[i], whole_.rectangles()[replicas_.tables()[i]]);
     }
   }
 
@@ -232,11 +232,11 @@ class CheckedProcess {
       one.num_columns = output.num_columns;
       sums.push_back(std::move(one));
     }
-    std::vector<float> copies = replicas_.holding().forward(batches.of_replicas, samples_);
+    std::vector<float> copies = replicas_.held().forward(batches.of_replicas, samples_);
     std::int64_t next = 0;
     for (const int t : replicas_.tables()) {
       PartialSums one;
-      one.parts.push_back({copies.data() + next, replicas_.holding().total_columns()});
+      one.parts.push_back({copies.data() + next, replicas_.held().total_columns()});
       one.sum = {outputs.data() + columns_.first[t], columns_.total};
       one.num_columns = task_.tables[t].embedding_dim;
       next += one.num_columns;
@@ -363,9 +363,9 @@ class CheckedProcess {
   std::int64_t first_sample_ = 0;
   std::vector<std::int64_t> outputs_to_;    ///< values for each process
   std::vector<std::int64_t> outputs_from_;  ///< values from each process
-  Holding own_;
-  Holding same_columns_;  ///< the same pieces, with all rows
-  Holding whole_;
+  HeldTables own_;
+  HeldTables same_columns_;  ///< the same pieces, with all rows
+  HeldTables whole_;
   ReplicatedTables replicas_;
   ValueCheck result_;
 };

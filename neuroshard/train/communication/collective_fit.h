@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/neural_communication_model.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/train/metrics.h"

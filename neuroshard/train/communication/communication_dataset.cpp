@@ -7,6 +7,7 @@
 #include <map>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/interconnect_io.h"

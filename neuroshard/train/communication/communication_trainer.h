@@ -49,8 +49,8 @@ struct ExtendedCommunicationModel {
     const CommunicationDataset& held_out, std::uint64_t seed);
 
 /// `held_out` is only tested on. Bit-reproducible on one machine. Lines of all-reduces and partial
-/// sums are fitted beside the network (fit_collectives). Throws InputError if there are too few
-/// samples to split, and for lines of a cluster without all-to-alls.
+/// sums are fitted separately from the network (fit_collectives). Throws InputError if there are
+/// too few samples to split, and for lines of a cluster without all-to-alls.
 [[nodiscard]] CommunicationTrainingResult train_communication_model(
     const CommunicationDataset& dataset, const CommunicationDataset& held_out,
     const CommunicationTrainingOptions& options,

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "neuroshard/core/interconnect.h"
+
 namespace neuroshard {
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/io/communication_costs_io.h"
 

@@ -9,6 +9,7 @@
 #include "neuroshard/core/low_discrepancy.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/workload/generate/generated_workloads.h"
+#include "neuroshard/workload/table_names.h"
 
 namespace neuroshard {
 

@@ -15,6 +15,7 @@
 #include "neuroshard/workload/generate/proportional_fitting.h"
 #include "neuroshard/workload/generate/rate_spectrum.h"
 #include "neuroshard/workload/published_workloads.h"
+#include "neuroshard/workload/table_names.h"
 
 namespace neuroshard {
 

@@ -29,7 +29,7 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
-from .. import planning
+from .. import catalog, planning
 from ..errors import ExtrapolationWarning, InfeasibleError, InputError
 from ..statistics import TableStatistics
 from ..types import Plan, Table, Task
@@ -292,9 +292,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             by_reason[reason].append(fqn)
         for reason, tables in by_reason.items():
             shown = ", ".join(tables[:3]) + (", ..." if len(tables) > 3 else "")
-            logger.warning(
-                "left to TorchRec's planner: %d tables (%s): %s", len(tables), shown, reason
-            )
+            count = f"{len(tables)} table{'' if len(tables) == 1 else 's'}"
+            logger.warning("left to TorchRec's planner: %s (%s): %s", count, shown, reason)
 
     def _check_statistics(self, ours: Sequence[PlannedTable]) -> None:
         known = {planned.option.name for planned in ours}
@@ -368,10 +367,10 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
 
     def _say_what_is_estimated(self) -> None:
         names = set(self._model_names())
-        for model in planning.list_models():
+        for model in catalog.list_models():
             if model.name in names and model.kind == "compute" and model.is_estimate:
                 logger.warning(
-                    "costs are an estimate from data sheets (%s), measured on nothing: "
+                    "costs are an estimate from data sheets (%s), not measured: "
                     "python -m neuroshard.collect measures your hardware",
                     model.name,
                 )

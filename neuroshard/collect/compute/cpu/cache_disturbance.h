@@ -18,7 +18,7 @@ class CacheDisturbance {
   CacheDisturbance(std::int64_t bytes, ThreadPool& pool);
 
   /// Eight times the last level: caches do not throw out the oldest line first, and a virtual
-  /// machine's is shared. After 5/4 of it, passes were still a tenth too fast (docs/results.md).
+  /// machine's is shared. After 5/4 of it, passes were still a tenth too fast.
   [[nodiscard]] static std::int64_t beyond_any_cache();
 
   [[nodiscard]] std::int64_t bytes_between_passes() const {

@@ -1,5 +1,5 @@
 // Finding workloads by name, and the augmented pool of their tables.
-#include "neuroshard/workload/workload_catalog.h"
+#include "neuroshard/workload/workload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

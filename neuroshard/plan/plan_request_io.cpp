@@ -1,5 +1,5 @@
 // Requests as JSON, and as plans record them.
-#include "neuroshard/plan/plan_request.h"
+#include "neuroshard/plan/plan_request_io.h"
 
 #include "neuroshard/search/search_json.h"
 

@@ -1,26 +1,13 @@
-// The request to the planner: models, algorithm and options next to the task, and their record in a
-// plan's document.
+// Requests to the planner as JSON, and as plans record them.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "neuroshard/io/json/json.h"
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/plan_io.h"
-#include "neuroshard/search/planner.h"
+#include "neuroshard/plan/plan_task.h"
 
 namespace neuroshard {
-
-struct PlanRequest {
-  /// Cost models by name or file, at most one of each kind; for a kind that is not named the
-  /// default is taken, with a warning (model_catalog.h).
-  std::vector<std::string> models{};
-  std::string algorithm = "neuroshard";  ///< name of a planner (planner_catalog.h)
-  PlannerOptions options{};
-  bool lower_bound = true;  ///< compute it too; some ten seconds for 100,000 tables
-  bool baselines = false;   ///< also plan by every baseline
-};
 
 /// {"models": [...], "algorithm": ..., "options": {...}, "lower_bound": ..., "baselines": ...},
 /// each of which may be absent. Throws InputError naming the place of an unknown field or value.

@@ -1,0 +1,92 @@
+// From one request to the files that are measured together.
+#include "neuroshard/refine/compute_collections.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <string_view>
+
+#include "neuroshard/collect/compute/process_group.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/refine/disagreement.h"
+#include "neuroshard/workload/workload.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// The request's path with the batch size and the optimizer where it asks for them.
+std::string path_of_file(const CollectionRequest& request, const ComputeSamplingOptions& file) {
+  std::string path = request.path;
+  const auto put = [&](std::string_view field, bool is_needed, const std::string& value) {
+    const std::size_t place = path.find(field);
+    if (place != std::string::npos) {
+      path.replace(place, field.size(), value);
+    } else if (is_needed) {
+      throw InputError("--output", fmt::format("{} in the name, as there are several", field),
+                       request.path);
+    }
+  };
+  put("{batch_size}", request.batch_sizes.size() > 1, fmt::format("{}", file.batch_size));
+  put("{optimizer}", request.optimizers.size() > 1, std::string(to_string(file.optimizer)));
+  return path_of_rank(path, file.group);
+}
+
+std::vector<Table> tables_of_file(const CollectionRequest& request, std::uint64_t number) {
+  std::vector<Table> tables =
+      find_workload(request.sampling.workload, request.workload_seed + number).tables;
+  if (request.data_type) {
+    for (Table& table : tables) table.data_type = *request.data_type;
+  }
+  return tables;
+}
+
+/// The model whose networks' disagreement decides what is measured.
+struct UnsureModel {
+  std::shared_ptr<const ComputeCostModel> compute;
+  std::string sha256;
+};
+
+UnsureModel unsure_model(const std::string& name) {
+  const CostModels models = load_named_models({name}, {});
+  if (!models.compute || models.compute->num_members() < 2) {
+    throw InputError("--least-sure", "a computation model of several networks", name);
+  }
+  return {models.compute, models.compute_sha256};
+}
+
+}  // namespace
+
+std::vector<ComputeCollection> compute_collections(const CollectionRequest& request) {
+  std::optional<UnsureModel> model;
+  if (!request.least_sure.empty()) model = unsure_model(request.least_sure);
+  std::vector<ComputeCollection> files;
+  std::set<std::string> paths;
+  for (const std::int64_t batch_size : request.batch_sizes) {
+    for (const Optimizer optimizer : request.optimizers) {
+      const std::uint64_t number = files.size();
+      ComputeSamplingOptions sampling = request.sampling;
+      sampling.tables = tables_of_file(request, number);
+      sampling.batch_size = batch_size;
+      sampling.optimizer = optimizer;
+      sampling.seed += number;
+      if (model) {
+        sampling.interest_name = model->sha256;
+        sampling.interest =
+            disagreement_about(model->compute, sampling.tables, batch_size, optimizer);
+      } else {
+        sampling.candidates = 1;
+      }
+      std::string path = path_of_file(request, sampling);
+      if (!paths.insert(path).second) {
+        throw InputError("--batch-size, --optimizer", "each value once", path + " twice");
+      }
+      files.push_back({std::move(sampling), request.num_samples, std::move(path)});
+    }
+  }
+  return files;
+}
+
+}  // namespace neuroshard

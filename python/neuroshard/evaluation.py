@@ -1,0 +1,200 @@
+"""Plans measured on this machine or simulated on a cluster, with their predictions."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from . import _core
+from .arguments import names_of
+from .errors import InputError
+from .executable_answer import Answer, answer_of, repeated
+from .messages import tell
+from .types import Plan, PlanCost, PlanLike, plan_text
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A plan's computation measured on this machine, with its prediction."""
+
+    predicted: PlanCost
+    #: Computation measured, communication as the model predicts it for the measured computation.
+    measured: PlanCost
+    #: Per device: half-width of the 95 % interval, relative.
+    interval: Sequence[float]
+    #: Mean relative error of the predicted computation, over the devices that have pieces.
+    compute_mape: float
+    #: Kendall's rank correlation of predicted and measured computation; None where all devices are
+    #: predicted, or measured, to be equal.
+    compute_tau: float | None
+
+
+@overload
+def evaluate(
+    plan: PlanLike,
+    *,
+    models: str | Sequence[str] = (),
+    arena_bytes: int = 4 << 30,
+    num_threads: int = 0,
+    seed: int = 0,
+    backend: str = "cpu",
+    platform: None = None,
+) -> Evaluation: ...
+
+
+@overload
+def evaluate(
+    plan: PlanLike, *, models: str | Sequence[str] = (), platform: str | os.PathLike[str]
+) -> SimulatedIteration: ...
+
+
+def evaluate(
+    plan: PlanLike,
+    *,
+    models: str | Sequence[str] = (),
+    arena_bytes: int = 4 << 30,
+    num_threads: int = 0,
+    seed: int = 0,
+    backend: str = "cpu",
+    platform: str | os.PathLike[str] | None = None,
+) -> Evaluation | SimulatedIteration:
+    """Runs every device's pieces through the library's own operator on this machine or, with
+    `backend` "cuda", on its GPUs. With `platform`, `evaluate_on_cluster`: nothing is measured.
+
+    `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
+    memory.
+
+    >>> import warnings
+    >>> from neuroshard import Plan, Shard, Table, Task, Topology, evaluate
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(1, "1GiB"), batch_size=1024)
+    >>> with warnings.catch_warnings(action="ignore"):  # this machine is not the models'
+    ...     found = evaluate(
+    ...         Plan(task, [Shard("user", 0, 64, device=0)]),
+    ...         models=["analytic-a100-40gb", "analytic-a100-nvswitch"],
+    ...         arena_bytes=64 << 20,
+    ...     )
+    >>> found.measured
+    <PlanCost: ... ms, device 0 of 1 is the slowest>
+    >>> found.measured.devices[0].compute_ms > 0
+    True
+    """
+    if platform is not None:
+        if backend != "cpu":
+            raise InputError("evaluate: platform simulates, backend measures: expected one of them")
+        found, reasons, notes = _run_evaluate(plan, models, repeated("--platform", [platform]))
+        tell(reasons, notes)
+        return _simulated_iteration(found)
+    if backend != "cpu":
+        arguments = ["--backend", backend, "--arena", str(arena_bytes), "--seed", str(seed)]
+        arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
+        found, reasons, notes = _run_evaluate(plan, models, arguments)
+    else:
+        text, reasons, notes = _core.evaluate(
+            plan_text(plan), names_of(models, "models"), arena_bytes, num_threads, seed
+        )
+        found = json.loads(text)
+    tell(reasons, notes)
+    return Evaluation(
+        predicted=_cost(found, "predicted"),
+        measured=_cost(found, "measured"),
+        interval=[device["interval"] for device in found["devices"]],
+        compute_mape=found["compute_mape"],
+        compute_tau=found["compute_tau"],
+    )
+
+
+def _cost(evaluation: Mapping[str, Any], prefix: str) -> PlanCost:
+    """The predicted or the measured cost of an evaluation's devices."""
+    devices = [
+        {
+            "compute_ms": device[f"{prefix}_compute_ms"],
+            "forward_comm_ms": device[f"{prefix}_forward_comm_ms"],
+            "backward_comm_ms": device[f"{prefix}_backward_comm_ms"],
+            "all_reduce_ms": device.get(f"{prefix}_all_reduce_ms", 0.0),
+            "memory_bytes": device["memory_bytes"],
+            "num_columns": device["num_columns"],
+        }
+        for device in evaluation["devices"]
+    ]
+    return PlanCost.from_dict({"cost_ms": evaluation[f"{prefix}_ms"], "devices": devices})
+
+
+@dataclass(frozen=True)
+class SimulatedDevice:
+    """A device's part of a simulated iteration [ms]; its computation is as predicted."""
+
+    compute_ms: float
+    forward_comm_ms: float
+    backward_comm_ms: float
+    total_ms: float
+    #: Of the gradients of replicated tables.
+    all_reduce_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class SimulatedIteration:
+    """One iteration of a plan: computation predicted, all-to-alls and all-reduces simulated."""
+
+    predicted_ms: float
+    simulated_ms: float
+    devices: Sequence[SimulatedDevice]
+    #: The device that enters the forward all-to-all last, `entered_ms` after the start.
+    last_to_enter: int
+    entered_ms: float
+    #: The device that ends last.
+    last_to_end: int
+
+
+def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
+    return SimulatedIteration(
+        predicted_ms=found["predicted_ms"],
+        simulated_ms=found["simulated_ms"],
+        devices=[
+            SimulatedDevice(
+                compute_ms=device["predicted_compute_ms"],
+                forward_comm_ms=device["simulated_forward_comm_ms"],
+                backward_comm_ms=device["simulated_backward_comm_ms"],
+                total_ms=device["simulated_total_ms"],
+                all_reduce_ms=device.get("simulated_all_reduce_ms", 0.0),
+            )
+            for device in found["devices"]
+        ],
+        last_to_enter=found["last_to_enter"],
+        entered_ms=found["entered_ms"],
+        last_to_end=found["last_to_end"],
+    )
+
+
+def _run_evaluate(
+    plan: PlanLike, models: str | Sequence[str], arguments: Sequence[str]
+) -> Answer:
+    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
+    with tempfile.TemporaryDirectory() as folder:
+        given.write(os.path.join(folder, "plan.json"))
+        command = ["evaluate", "plan.json", *arguments]
+        command += repeated("--model", names_of(models, "models"))
+        return answer_of(command, folder, {"plan.json": "plan"})
+
+
+def evaluate_on_cluster(
+    plan: PlanLike, platform: str | os.PathLike[str], *, models: str | Sequence[str] = ()
+) -> SimulatedIteration:
+    """Simulates the plan's all-to-alls on a cluster: a preset (`ethernet-25g`, ...) or a SimGrid
+    platform file (.xml).
+
+    `models` default to those that the plan was made with. Runs the package's executable, as SimGrid
+    simulates once per process.
+
+    >>> from neuroshard import Plan, Shard, Table, Task, Topology, evaluate_on_cluster
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB", 1), batch_size=65536)
+    >>> halves = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 32, device=1)])
+    >>> models = ["analytic-a100-40gb", "analytic-ethernet-25g"]
+    >>> found = evaluate_on_cluster(halves, "ethernet-25g", models=models)
+    >>> len(found.devices), found.simulated_ms > 0
+    (2, True)
+    """
+    return evaluate(plan, models=models, platform=platform)
