@@ -8,12 +8,13 @@
 #include "cli/commands.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_files.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/refine/calibration.h"
 #include "neuroshard/report/calibration_report.h"
 #include "neuroshard/report/collection_report.h"
@@ -43,8 +44,11 @@ void run(CalibrateOptions& options) {
   calibration.name = std::filesystem::path(options.output).stem().string();
   if (calibration.folder.empty()) calibration.folder = options.output + ".costs";
   calibration.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
-  refuse_output_that_is_input(options.output, {options.model});
+  refuse_output_that_is_model(options.output, {options.model}, ModelsRead::named);
   refuse_output_that_is_input(options.output, calibration_files(calibration));
+  for (const std::string& file : calibration_files(calibration)) {
+    refuse_output_that_is_model(file, {options.model}, ModelsRead::named, "--folder");
+  }
   require_writable(options.output);
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   // Halves in pairs are ordinary fp32 values too.

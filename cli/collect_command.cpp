@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/collect/communication/communication_collector.h"
 #include "neuroshard/collect/communication/process_collection.h"
@@ -19,6 +18,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/compute_costs_merge.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/refine/compute_collections.h"
 #include "neuroshard/report/collection_report.h"
 
@@ -143,6 +143,7 @@ void add_compute(CLI::App& collect) {
   command
       ->add_option("--slices", options->sampling.slice_share,
                    "With --sets coverage: share of the pieces that are slices of rows")
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
   command->add_option(
       "--least-sure", options->least_sure,
@@ -161,6 +162,7 @@ void add_compute(CLI::App& collect) {
   command
       ->add_option("--held-out", options->sampling.held_out_share,
                    "Share of the tables kept from training, and of the samples made of them")
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--memory", options->memory, "Memory of a sample's pieces")
       ->capture_default_str();
@@ -177,7 +179,7 @@ void add_compute(CLI::App& collect) {
       ->add_option(
           "--quantile", options->measuring.quantile,
           "Quantile of a sample's repetitions; default 0.25 with cpu, 0.5 (the median) with cuda")
-      ->check(CLI::Range(0.01, 0.99));
+      ->check(number_between(0.01, 0.99));
   add_backend_options(*command, options->measuring);
   add_thread_option(*command, options->measuring);
   command->add_option("--seed", options->sampling.seed, "Seed of the sequence of samples")
@@ -279,7 +281,7 @@ void add_communication(CLI::App& collect) {
       ->capture_default_str();
   command->add_option("--data-type", options->data_type, "fp32 or fp16")->capture_default_str();
   command->add_option("--max-start-ms", collection.sampling.max_start_ms, "Largest lag")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(number_between(0.0, 1e6))
       ->capture_default_str();
   command->add_option("--seed", collection.sampling.seed, "Seed of the sequence of samples")
       ->check(seed())

@@ -10,11 +10,11 @@
 #include "cli/commands.h"
 #include "cli/comparison_options.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/evaluate/comparison_io.h"
 #include "neuroshard/evaluate/comparison_models.h"
@@ -23,6 +23,7 @@
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_files.h"
 #include "neuroshard/paper/ablations.h"
@@ -44,11 +45,13 @@ struct CompareOptions {
 /// Of the outputs, the journal is also read.
 void refuse_outputs_that_are_inputs(const CompareOptions& options,
                                     const std::vector<std::string>& task_files) {
-  for (const auto& inputs :
-       {task_files, options.run.models, options.run.controls, {options.setting.platform}}) {
+  for (const auto& inputs : {task_files, options.run.controls, {options.setting.platform}}) {
     refuse_output_that_is_input(options.journal, inputs, "--journal");
     refuse_output_that_is_input(options.output, inputs);
   }
+  refuse_output_that_is_model(options.journal, options.run.models, ModelsRead::named_or_default,
+                              "--journal");
+  refuse_output_that_is_model(options.output, options.run.models, ModelsRead::named_or_default);
   refuse_output_that_is_input(options.output, {options.journal});
 }
 

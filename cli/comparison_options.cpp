@@ -16,8 +16,8 @@ void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
                   "all; or ablation: the search without one of its parts at a time")
       ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--model", options.models,
-                     "Cost model by name or file; once for computation, once for communication");
+  add_models_option(command, options.models,
+                    "Cost model by name or file; once for computation, once for communication");
   command.add_flag("--measure", options.measure,
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")

@@ -154,7 +154,7 @@ void add_evaluate_command(CLI::App& app) {
       "Measure a plan's computation on this machine, on the CPU or on GPUs; under "
       "mpirun, with one process per device, its real iterations");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
-  command->add_option("--model", options->models, "Cost models; default those of the plan");
+  add_models_option(*command, options->models, "Cost models; default those of the plan");
   command->add_option("--platform", options->platform,
                       "Measure nothing: simulate the all-to-alls on this cluster (a name as of "
                       "collect communication, or a SimGrid platform file)");

@@ -14,20 +14,14 @@
 
 #include "cli/commands.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/version.h"
 
 namespace {
 
 /// Prints a message as one line, whatever names and paths in it consist of.
 void print_error(std::string_view message) {
-  std::string line;
-  for (const char c : message) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      line += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      line += c;
-    }
-  }
+  const std::string line = neuroshard::printable(message);
   (void)std::fprintf(stderr, "neuroshard: %s\n", line.c_str());  // never throws, unlike fmt::print
 }
 

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/output_files.h"
+#include "cli/options.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_description.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/report/model_report.h"
 #include "neuroshard/train/communication/communication_model_test.h"
 #include "neuroshard/train/compute/model_test.h"
@@ -72,7 +74,9 @@ void test(const ModelOptions& options) {
   if (!options.samples.empty()) {
     std::vector<std::string> inputs = options.costs;
     inputs.insert(inputs.end(), options.again.begin(), options.again.end());
-    refuse_output_that_is_input(options.samples, inputs);
+    refuse_output_that_is_input(options.samples, inputs, "--samples");
+    refuse_output_that_is_model(options.samples, {options.model}, ModelsRead::named, "--samples");
+    require_writable(options.samples);
   }
   const std::vector<FileTest> tests = tests_of(options);
   if (!options.samples.empty()) write_file(options.samples, tested_samples_lines(tests));

@@ -74,8 +74,24 @@ std::pair<double, double> parse_shares(const std::string& text, const std::strin
   return {low, high};
 }
 
+CLI::Option* add_models_option(CLI::App& command, std::vector<std::string>& models,
+                               const std::string& help) {
+  return command.add_option("--model", models, help)->allow_extra_args(false);
+}
+
 CLI::Validator integer_between(std::int64_t low, std::int64_t high) {
   return integer_validator(low, high);
+}
+
+CLI::Validator number_between(double low, double high) {
+  const auto refusal = [low, high](const std::string& text) -> std::string {
+    double value = 0.0;
+    const char* end = text.data() + text.size();
+    const auto [at, status] = std::from_chars(text.data(), end, value);
+    if (status == std::errc{} && at == end && value >= low && value <= high) return {};
+    return fmt::format("expected a number between {} and {}, got \"{}\"", low, high, text);
+  };
+  return {refusal, ""};
 }
 
 CLI::Validator seed() {
@@ -138,13 +154,13 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options) {
   command
       .add_option("--pessimism", options.pessimism,
                   "Improve by the mean of the model's networks (0) to the highest (1)")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
   command
       .add_option("--least-gain", options.least_gain,
                   "Keep the beam search's plan where the improvement promises less, as a share of "
                   "the computation of its slowest device")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
 }
 

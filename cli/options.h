@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/core/table.h"
 #include "neuroshard/search/planner.h"
@@ -18,9 +19,17 @@ namespace neuroshard::cli {
 [[nodiscard]] std::pair<double, double> parse_shares(const std::string& text,
                                                      const std::string& option);
 
+/// A `--model` that may be given twice, each time with one name or file: what follows is no model
+/// too.
+CLI::Option* add_models_option(CLI::App& command, std::vector<std::string>& models,
+                               const std::string& help);
+
 /// For CLI11: refuses anything but an integer in [low, high]. CLI11 itself takes -1 for a number
 /// without sign and 010 for 8.
 [[nodiscard]] CLI::Validator integer_between(std::int64_t low, std::int64_t high);
+
+/// For CLI11: refuses anything but a number in [low, high]; CLI11's own range takes nan.
+[[nodiscard]] CLI::Validator number_between(double low, double high);
 
 /// For CLI11: refuses anything but an integer of 64 bits without sign.
 [[nodiscard]] CLI::Validator seed();

@@ -10,12 +10,13 @@
 #include "cli/commands.h"
 #include "cli/comparison_options.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/paper/paper_table.h"
 
@@ -37,8 +38,11 @@ void run(PaperTableCommand& options) {
   table.tasks.memory_bytes = parse_bytes(options.memory, "--memory");
   table.tasks.optimizer = parse_optimizer(options.optimizer, "--optimizer");
   table.models = options.run.models;
-  refuse_output_that_is_input(options.output, table.models);
+  refuse_output_that_is_model(options.output, table.models, ModelsRead::named_or_default);
   refuse_output_that_is_input(options.output, paper_table_journals(table));
+  for (const std::string& journal : paper_table_journals(table)) {
+    refuse_output_that_is_model(journal, table.models, ModelsRead::named, "--folder");
+  }
   if (!options.output.empty()) require_writable(options.output);
   ComparisonRun comparison(find_planners(options.run.algorithms),
                            comparison_run_options(options.run));

@@ -7,12 +7,15 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/task_options.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_files.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/report/planning_report.h"
 
@@ -44,7 +47,9 @@ void refuse_with_like(const CLI::App& command) {
 PlannedTask planned(const CLI::App& command, PlanOptions& options) {
   if (!options.like.empty()) {
     refuse_with_like(command);
-    return plan_like(read_plan(options.like), options.request.models, options.like);
+    const PlanDocument document = read_plan(options.like);
+    refuse_output_that_is_model(options.output, recorded_models(document.model), ModelsRead::named);
+    return plan_like(document, options.request.models, options.like);
   }
   options.request.options.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   return plan_task(task_of(options.task), options.request);
@@ -52,7 +57,7 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
 
 void run(const CLI::App& command, PlanOptions& options) {
   refuse_output_that_is_input(options.output, {options.task.file, options.like});
-  refuse_output_that_is_input(options.output, options.request.models);
+  refuse_output_that_is_model(options.output, options.request.models, ModelsRead::named_or_default);
   const PlannedTask result = planned(command, options);
   if (!options.output.empty()) write_plan(result.document, options.output);
   print_notes(result.notes);
@@ -61,7 +66,7 @@ void run(const CLI::App& command, PlanOptions& options) {
     fmt::print("{}", plan_text(result.document));
   } else {
     fmt::print("{}", planning_report(result));
-    if (!options.output.empty()) fmt::print("\nwritten to {}\n", options.output);
+    if (!options.output.empty()) fmt::print("\nwritten to {}\n", printable(options.output));
   }
 }
 
@@ -74,8 +79,8 @@ void add_plan_command(CLI::App& app) {
   add_task_options(*command, options->task);
   command->add_option("--like", options->like,
                       "Make this plan again: its task, options and models (.json)");
-  command->add_option("--model", options->request.models,
-                      "Cost model by name or file; once for computation, once for communication");
+  add_models_option(*command, options->request.models,
+                    "Cost model by name or file; once for computation, once for communication");
   command
       ->add_option("--algorithm", options->request.algorithm,
                    "neuroshard, beam-search (the paper's) or a baseline")

@@ -6,9 +6,13 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/output_files.h"
+#include "cli/options.h"
 #include "cli/warnings.h"
+#include "neuroshard/core/printable.h"
+#include "neuroshard/cost/model_files.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/report/planning_report.h"
 
@@ -25,8 +29,10 @@ struct PriceOptions {
 
 void run(const PriceOptions& options) {
   refuse_output_that_is_input(options.output, {options.plan});
-  refuse_output_that_is_input(options.output, options.models);
-  const PricedPlan priced = price_plan(read_plan(options.plan), {options.models}, options.plan);
+  refuse_output_that_is_model(options.output, options.models, ModelsRead::named_or_default);
+  const PlanDocument document = read_plan(options.plan);
+  refuse_output_that_is_model(options.output, recorded_models(document.model), ModelsRead::named);
+  const PricedPlan priced = price_plan(document, {options.models}, options.plan);
   if (!options.output.empty()) write_plan(priced.document, options.output);
   print_notes(priced.notes);
   print_warnings(priced.warnings);
@@ -34,7 +40,7 @@ void run(const PriceOptions& options) {
     fmt::print("{}", plan_text(priced.document));
   } else {
     fmt::print("{}", pricing_report(priced));
-    if (!options.output.empty()) fmt::print("\nwritten to {}\n", options.output);
+    if (!options.output.empty()) fmt::print("\nwritten to {}\n", printable(options.output));
   }
 }
 
@@ -44,8 +50,8 @@ void add_price_command(CLI::App& app) {
   auto options = std::make_shared<PriceOptions>();
   CLI::App* command = app.add_subcommand("price", "Predict what a plan costs, by any models");
   command->add_option("plan", options->plan, "Plan file (.json)")->required();
-  command->add_option("--model", options->models,
-                      "Cost model by name or file; for a kind that is not given, the plan's own");
+  add_models_option(*command, options->models,
+                    "Cost model by name or file; for a kind that is not given, the plan's own");
   command->add_flag("--json", options->json, "Print the priced plan as JSON (docs/formats.md)");
   command->add_option("-o,--output", options->output, "Plan to write (.json)");
   command->callback([options] { run(*options); });

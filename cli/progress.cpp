@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "neuroshard/core/printable.h"
+
 namespace neuroshard::cli {
 
 ProgressLine::ProgressLine() : on_terminal_(isatty(STDERR_FILENO) != 0) {}
@@ -22,7 +24,7 @@ void ProgressLine::show(const std::string& text) {
   if (shown_ && now - last_seconds_ < 0.1) return;
   last_seconds_ = now;
   shown_ = true;
-  fmt::print(stderr, "\r\x1b[K{}", text);
+  fmt::print(stderr, "\r\x1b[K{}", printable(text));
   std::fflush(stderr);
 }
 

@@ -10,13 +10,14 @@
 #include "cli/commands.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/refine/model_refinement.h"
 #include "neuroshard/refine/refinement_io.h"
 #include "neuroshard/report/collection_report.h"
@@ -47,11 +48,15 @@ struct RefineOptions {
 
 void run(RefineOptions& options) {
   RefinementOptions& refinement = options.refinement;
-  for (const auto& inputs : {refinement.costs, options.models, refinement_files(refinement)}) {
+  for (const auto& inputs : {refinement.costs, refinement_files(refinement)}) {
     refuse_output_that_is_input(options.output, inputs);
   }
+  std::vector<std::string> read = options.models;
+  read.push_back(refinement.tasks.interconnect);
+  refuse_output_that_is_model(options.output, read, ModelsRead::named);
   for (const std::string& file : refinement_files(refinement)) {
     refuse_output_that_is_input(file, refinement.costs, "--folder");
+    refuse_output_that_is_model(file, read, ModelsRead::named, "--folder");
   }
   TaskGeneratorOptions& tasks = refinement.tasks;
   refinement.workload = find_workload(options.workload, options.workload_seed);
@@ -140,7 +145,7 @@ void add_refine_model_command(CLI::App& app) {
           "--tolerance", refinement.tolerance,
           "Ends once the mean gap between a round's predicted and measured costs is at most this "
           "share")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
   command->add_option("--devices", refinement.devices, "Devices of the tasks, which alternate")
       ->check(integer_between(1, kMaxWorldSize))
@@ -162,7 +167,7 @@ void add_refine_model_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--interconnect", refinement.tasks.interconnect, "Interconnect of the tasks")
       ->capture_default_str();
-  command->add_option("--model", options->models, "Communication cost model by name or file");
+  add_models_option(*command, options->models, "Communication cost model by name or file");
   command->add_option("--members", options->members, "Networks of the ensemble; 0: the default")
       ->check(integer_between(0, kMaxMembers));
   command->add_option("--epochs", options->epochs, "Largest number of epochs; 0: the default")

@@ -10,13 +10,14 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/output_files.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/paper/baselines_report.h"
 #include "neuroshard/paper/communication_baselines.h"
 #include "neuroshard/report/training_report.h"
@@ -88,6 +89,7 @@ std::shared_ptr<const NeuralComputeModel> bounded_model(const std::string& name)
 
 void run(const TrainComputeOptions& options) {
   refuse_output_that_is_input(options.output, options.costs);
+  refuse_output_that_is_model(options.output, {options.from}, ModelsRead::named);
   const ComputeArchitecture architecture =
       compute_architecture_from_string(options.architecture, "--architecture");
   ComputeTrainingOptions training = architecture == ComputeArchitecture::published
@@ -138,7 +140,7 @@ void add_compute(CLI::App& train) {
   command
       ->add_option("--learning-rate", options->learning_rate,
                    "At the start; 0: the architecture's default")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--batch-size", options->batch_size,
@@ -186,7 +188,6 @@ void extend(const TrainCommunicationOptions& options) {
   if (options.baselines) throw InputError("--baselines needs all-to-alls, got --from");
   const CommunicationModelFile model =
       communication_model_from(ModelFile(entry.origin), entry.origin);
-  refuse_output_that_is_input(options.output, {entry.origin});
   require_writable(options.output);
   const auto load = [&](const std::vector<std::string>& files, const CommunicationDataset* other) {
     return load_communication_dataset(files, other, model.info.clusters);
@@ -203,6 +204,7 @@ void extend(const TrainCommunicationOptions& options) {
 void run(const TrainCommunicationOptions& options) {
   refuse_output_that_is_input(options.output, options.costs);
   refuse_output_that_is_input(options.output, options.held_out);
+  refuse_output_that_is_model(options.output, {options.from}, ModelsRead::named);
   if (!options.from.empty()) {
     extend(options);
     return;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/task_options.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_files.h"
 #include "neuroshard/io/task_io.h"
@@ -75,7 +76,7 @@ void generate(TasksOptions& options) {
     tasks.push_back(generate_task(workload, generator, static_cast<std::uint64_t>(i)));
   }
   write_task_files(tasks, options.output);
-  fmt::print("{} written to {}\n", format_count(options.count, "task"), options.output);
+  fmt::print("{} written to {}\n", format_count(options.count, "task"), printable(options.output));
 }
 
 void add_tasks(CLI::App& workload) {
@@ -110,6 +111,7 @@ void add_tasks(CLI::App& workload) {
   command
       ->add_option("--max-pooling-factor", options->generator.max_pooling_factor,
                    "Only tables of at most this pooling factor; 0: any")
+      ->check(number_between(0.0, kMaxPoolingFactor))
       ->capture_default_str();
   command
       ->add_option("--batch-size", options->generator.batch_size,
@@ -137,7 +139,7 @@ void export_task(ExportOptions& options) {
   write_task(task, options.output);
   fmt::print("{} on {} written to {}\n",
              format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
-             format_count(task.topology.world_size, "device"), options.output);
+             format_count(task.topology.world_size, "device"), printable(options.output));
 }
 
 void add_export(CLI::App& workload) {

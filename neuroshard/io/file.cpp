@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include <atomic>
+#include <climits>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -33,11 +34,16 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// `path` with symbolic links followed, if it exists.
-std::string followed(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real ? std::string(real.get()) : path;
+/// The most links from one to the next that Linux follows.
+constexpr int kMostLinks = 40;
+
+/// What the symbolic link at `path` says; nothing if there is no link.
+std::optional<std::string> link_at(const std::string& path) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+  if (size < 0) return std::nullopt;
+  target.resize(static_cast<std::size_t>(size));
+  return target;
 }
 
 /// Descriptors such as /dev/stdout must not be renamed over, even where they lead to a file.
@@ -102,6 +108,20 @@ std::string read_maybe_compressed_file(const std::string& path) {
   }
 }
 
+std::string with_links_followed(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  if (real) return std::string(real.get());
+  // The last link leads to no file yet.
+  std::string followed = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const std::optional<std::string> target = link_at(followed);
+    if (!target) return followed;
+    followed = target->starts_with('/') ? *target : folder_of(followed) + "/" + *target;
+  }
+  return path;
+}
+
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   const std::optional<struct stat> status = status_of(path);
   if (status && S_ISDIR(status->st_mode)) throw InputError(path, "a file to write", "a folder");
@@ -111,7 +131,8 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
     return;
   }
   if (status && ::access(path.c_str(), W_OK) != 0) fail_write(path, 0, errno);
-  target_ = followed(path);
+  if (!status && errno == ELOOP) fail_write(path, 0, ELOOP);
+  target_ = with_links_followed(path);
   open_temporary(status ? status->st_mode & 07777u : 0);
 }
 

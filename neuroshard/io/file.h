@@ -13,8 +13,13 @@ namespace neuroshard {
 /// As `read_file`; a file whose name ends in ".gz" is decompressed.
 [[nodiscard]] std::string read_maybe_compressed_file(const std::string& path);
 
+/// Where bytes that are written to `path` come to lie: symbolic links are followed, also one that
+/// leads to no file yet. A path that is no link is as it was.
+[[nodiscard]] std::string with_links_followed(const std::string& path);
+
 /// A file being written. Its bytes go to a temporary file in the same folder, which takes the name
 /// `path` in `commit`; without a commit it is removed and an old file at `path` stays as it was.
+/// A symbolic link stays one: the file that it leads to is written, whether it is there or not.
 /// Anything but a regular file (a pipe, /dev/stdout) is written directly. Every member function
 /// throws InputError if the folder is missing or not writable or the disk is full, and MachineError
 /// if the device fails.

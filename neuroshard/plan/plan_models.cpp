@@ -63,6 +63,15 @@ Json models_json(const CostModels& models) {
                               models.communication_file, models.communication->is_simulated()})}};
 }
 
+std::vector<std::string> recorded_models(const Json& made_with) {
+  std::vector<std::string> models;
+  for (const char* kind : {"compute", "communication"}) {
+    const std::optional<ModelReference> model = model_reference(made_with, kind);
+    if (model) models.push_back(model->file.empty() ? model->name : model->file);
+  }
+  return models;
+}
+
 CostModels load_models_of_plan(const Json& made_with, const Topology& topology,
                                const std::vector<std::string>& names, const std::string& file) {
   CostModels models = load_named_models(names, topology);

@@ -13,6 +13,10 @@ namespace neuroshard {
 /// {"compute": {"name", "sha256", "file"}, "communication": {...}}, as in PlanDocument::model.
 [[nodiscard]] Json models_json(const CostModels& models);
 
+/// What an object of that form refers to: of each kind that it has, the model's path, or its name
+/// if it has none.
+[[nodiscard]] std::vector<std::string> recorded_models(const Json& made_with);
+
 /// The models in `names`. For a kind without one, the model that `made_with` (of the form of
 /// models_json) refers to: at its recorded path, or else by its name. A kind that is in neither
 /// gets the default. `file` names the plan in errors. Throws InputError saying which file to give

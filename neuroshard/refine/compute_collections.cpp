@@ -10,6 +10,7 @@
 #include "neuroshard/collect/compute/process_group.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/refine/disagreement.h"
 #include "neuroshard/workload/workload.h"
 
@@ -80,6 +81,7 @@ std::vector<ComputeCollection> compute_collections(const CollectionRequest& requ
         sampling.candidates = 1;
       }
       std::string path = path_of_file(request, sampling);
+      refuse_output_that_is_model(path, {request.least_sure}, ModelsRead::named);
       if (!paths.insert(path).second) {
         throw InputError("--batch-size, --optimizer", "each value once", path + " twice");
       }

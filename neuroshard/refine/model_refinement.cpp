@@ -118,6 +118,7 @@ class Refinement {
     }
     pool_.name = options.workload.name;
     if (options.planner.steps == 0) throw InputError("steps", "at least 1", "0");
+    require_this_machines(0);
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);
     if (error) throw InputError(options.folder, "a folder to write to", error.message());
@@ -127,6 +128,7 @@ class Refinement {
     RefinementResult result;
     std::vector<double> drifts;
     for (int round = 0; round < options_.num_rounds && !result.agreed; ++round) {
+      require_this_machines(round);
       const auto model = model_of(round, drifts, result);
       result.rounds.push_back(measure_round(round, *model, drifts));
       if (callbacks_.on_round) callbacks_.on_round(result.rounds.back());
@@ -139,6 +141,17 @@ class Refinement {
  private:
   [[nodiscard]] std::string file(int round, const std::string& ending) const {
     return file_of(options_, round, ending);
+  }
+
+  /// Throws InputError if a round that is still to be measured would give costs that cannot be
+  /// trained on with the given ones: now, not after minutes of training and measuring.
+  void require_this_machines(int round) const {
+    std::error_code error;
+    if (options_.costs.empty() || std::filesystem::exists(file(round, kCostsEnding), error)) return;
+    const BackendDescription here =
+        (options_.backend ? *options_.backend : cpu_backend(options_.benchmark, 1)).description;
+    require_same_origin(read_compute_costs(options_.costs.front()).header, here.hardware,
+                        here.operator_info, "this machine");
   }
 
   /// Trains on the given costs and on those measured in the first `rounds` rounds.

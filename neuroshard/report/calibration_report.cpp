@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/report/text_table.h"
 #include "neuroshard/train/training_io.h"
 
@@ -22,8 +23,8 @@ std::string calibration_text(const CalibrationResult& result, const std::string&
   add("calibrated, on what it was trained on", result.after);
   add("calibrated, on samples kept from training", result.validation);
   return table.to_string() +
-         fmt::format("{}: costs here are {:.3f} times those that the model predicted\n", model_file,
-                     result.speed);
+         fmt::format("{}: costs here are {:.3f} times those that the model predicted\n",
+                     printable(model_file), result.speed);
 }
 
 Json calibration_json(const CalibrationResult& result, const std::string& model_file) {

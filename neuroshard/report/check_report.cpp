@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -16,14 +17,14 @@ std::string check_text(const std::string& file, const PlanDocument& document,
   };
   if (found.empty()) {
     const std::size_t copies = document.plan.replicated_tables.size();
-    return fmt::format("{}: valid: {} of {} on {}{}\n", file,
+    return fmt::format("{}: valid: {} of {} on {}{}\n", printable(file),
                        count(document.plan.shards.size(), "shard"),
                        count(document.task.tables.size() - copies, "table"),
                        count(document.task.topology.world_size, "device"),
                        copies > 0 ? fmt::format(", {} on each", count(copies, "table")) : "");
   }
   std::string text;
-  for (const std::string& violation : found) text += fmt::format("{}: {}\n", file, violation);
+  for (const std::string& violation : found) text += printable(file + ": " + violation) + "\n";
   return text;
 }
 

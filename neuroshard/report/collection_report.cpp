@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -13,11 +14,11 @@ std::string collection_progress_text(const CollectionProgress& progress, const s
 }
 
 std::string collected_text(const std::string& file, std::int64_t measured) {
-  return fmt::format("{}: {} measured\n", file, format_count(measured, "sample"));
+  return fmt::format("{}: {} measured\n", printable(file), format_count(measured, "sample"));
 }
 
 std::string merged_text(const std::string& file, const MergedCosts& merged) {
-  return fmt::format("{}: {}, {} skipped, {} of a sample left out\n", file,
+  return fmt::format("{}: {}, {} skipped, {} of a sample left out\n", printable(file),
                      format_count(merged.samples, "sample"), merged.skipped,
                      format_count(merged.repeated, "repetition"));
 }

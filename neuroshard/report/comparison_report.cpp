@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/text_table.h"
 
@@ -94,7 +95,7 @@ std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& en
     text += fmt::format(
         "part-measured: computation run here, all-to-alls {}; gap: mean of "
         "|predicted/part-measured - 1|\n",
-        setting.platform.empty() ? "predicted" : "simulated on " + setting.platform);
+        setting.platform.empty() ? "predicted" : "simulated on " + printable(setting.platform));
   }
   if (columns.controlled) {
     const auto [low, high] = range_of_drift(entries);
@@ -152,7 +153,7 @@ std::string comparison_text(const std::vector<ComparisonEntry>& entries,
   }
   text += cuts_text(summaries);
   if (!setting.communication.empty()) {
-    text += fmt::format("communication model: {}\n", setting.communication);
+    text += fmt::format("communication model: {}\n", printable(setting.communication));
   }
   return text + notes(columns, entries, setting);
 }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "neuroshard/core/interconnect.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
@@ -30,7 +31,7 @@ std::string metric_value(const std::string& name, double value) {
 std::string metrics_text(const std::map<std::string, double>& metrics) {
   std::string text;
   for (const auto& [name, value] : metrics) {
-    text += fmt::format("{:<40}{}\n", name, metric_value(name, value));
+    text += fmt::format("{:<40}{}\n", printable(name), metric_value(name, value));
   }
   return text;
 }
@@ -57,10 +58,10 @@ std::string cluster_text(const TrainedCluster& cluster) {
                             : learned.partial_sums.empty() ? "; with all-reduces"
                             : learned.all_reduce.empty()   ? "; with partial sums"
                                                            : "; with all-reduces and partial sums";
-  return fmt::format("interconnect    {}{}: {} to {} devices, {}{}\n", cluster.interconnect.name,
-                     is_simulated(cluster) ? fmt::format(", {}", kSimulatedText) : "",
-                     cluster.min_world_size, cluster.max_world_size,
-                     links_text(cluster.interconnect), collectives);
+  return fmt::format(
+      "interconnect    {}{}: {} to {} devices, {}{}\n", printable(cluster.interconnect.name),
+      is_simulated(cluster) ? fmt::format(", {}", kSimulatedText) : "", cluster.min_world_size,
+      cluster.max_world_size, links_text(cluster.interconnect), collectives);
 }
 
 std::string communication_model_text(const CommunicationModelFile& model, const std::string& file) {
@@ -73,10 +74,10 @@ std::string communication_model_text(const CommunicationModelFile& model, const 
       "feature schema  {}\n"
       "training data   sha256 {}\n"
       "trained range   batch size {} to {}\n",
-      info.name, file, info.model_sha256, kCommunicationSchema, info.data_sha256,
-      info.min_batch_size, info.max_batch_size);
+      printable(info.name), printable(file), info.model_sha256, kCommunicationSchema,
+      printable(info.data_sha256), info.min_batch_size, info.max_batch_size);
   if (!info.collectives_sha256.empty()) {
-    text += fmt::format("all-reduces     sha256 {}\n", info.collectives_sha256);
+    text += fmt::format("all-reduces     sha256 {}\n", printable(info.collectives_sha256));
   }
   for (const TrainedCluster& cluster : info.clusters) text += cluster_text(cluster);
   return text + metrics_text(info.metrics);
@@ -109,9 +110,10 @@ std::string compute_model_text(const NeuralComputeModel& model, const std::strin
              "hardware        {}\n"
              "operator        {}\n"
              "training data   sha256 {}\n",
-             info.name, file, info.model_sha256, to_string(model.architecture()),
-             model.members().size(), to_string(model.members().front().schema), info.hardware,
-             info.operator_info, info.data_sha256) +
+             printable(info.name), printable(file), info.model_sha256,
+             to_string(model.architecture()), model.members().size(),
+             to_string(model.members().front().schema), printable(info.hardware),
+             printable(info.operator_info), printable(info.data_sha256)) +
          range_text(info.range) + metrics_text(info.metrics);
 }
 

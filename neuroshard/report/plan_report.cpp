@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/text_table.h"
 
@@ -55,7 +56,8 @@ std::string pieces_text(const Table& table, const std::vector<const Shard*>& pie
 std::string copies_text(const Task& task, const ShardingPlan& plan, std::size_t max_tables) {
   if (plan.replicated_tables.empty()) return "";
   std::vector<std::string> names;
-  for (const int table : plan.replicated_tables) names.push_back(task.tables[table].name);
+  for (const int table : plan.replicated_tables)
+    names.push_back(printable(task.tables[table].name));
   const std::size_t more = names.size() - std::min(names.size(), max_tables);
   names.resize(names.size() - more);
   return fmt::format("on every device: {}{}\n", fmt::join(names, ", "),
@@ -106,7 +108,8 @@ std::string cuts_text(const Task& task, const ShardingPlan& plan, std::size_t ma
   std::size_t cut = 0;
   for (std::size_t t = 0; t < pieces.size(); ++t) {
     if (pieces[t].size() < 2 || ++cut > max_tables) continue;
-    text += fmt::format("  {}: {}\n", task.tables[t].name, pieces_text(task.tables[t], pieces[t]));
+    text += fmt::format("  {}: {}\n", printable(task.tables[t].name),
+                        pieces_text(task.tables[t], pieces[t]));
   }
   const std::string copies = copies_text(task, plan, max_tables);
   if (cut == 0) return "no table is cut\n" + copies;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/plan_report.h"
 
@@ -37,7 +38,8 @@ std::string heading(const PricedPlan& priced) {
       "{}\n",
       format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
       format_count(task.topology.world_size, "device"), task.batch_size, to_string(task.optimizer),
-      described(compute), neuroshard::described(communication), defaults_text(priced.models));
+      printable(described(compute)), printable(neuroshard::described(communication)),
+      defaults_text(priced.models));
 }
 
 std::string placement(const PricedPlan& priced) {

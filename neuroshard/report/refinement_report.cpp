@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/training_report.h"
 
@@ -35,7 +36,7 @@ std::string refinement_text(const RefinementResult& result, double tolerance,
              result.agreed ? "new plans cost what is predicted within"
                            : "new plans still differ by more than",
              100.0 * tolerance) +
-         metrics_table("samples", rows) + fmt::format("written to {}\n", model);
+         metrics_table("samples", rows) + fmt::format("written to {}\n", printable(model));
 }
 
 }  // namespace neuroshard

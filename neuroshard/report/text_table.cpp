@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "neuroshard/core/printable.h"
+
 namespace neuroshard {
 
 namespace {
@@ -23,6 +25,7 @@ void TextTable::add_column(std::string title, Align align) {
 
 void TextTable::add_row(std::vector<std::string> cells) {
   assert(cells.size() <= titles_.size());
+  for (std::string& cell : cells) cell = printable(cell);
   rows_.push_back(std::move(cells));
 }
 

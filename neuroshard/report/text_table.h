@@ -12,7 +12,7 @@ class TextTable {
 
   /// Adds a column; cells of later rows belong to columns in this order.
   void add_column(std::string title, Align align = Align::right);
-  /// A row has at most as many cells as there are columns.
+  /// A row has at most as many cells as there are columns. Cells are shown as `printable` says.
   void add_row(std::vector<std::string> cells);
 
   /// Lines ending in newline, no trailing spaces.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -44,9 +45,9 @@ std::string training_text(const ComputeTrainingResult& result, const std::string
                                      {"unseen tables", result.unseen_tables}};
   const auto networks = static_cast<std::int64_t>(result.best_epochs.size());
   return metrics_table("samples", rows) +
-         fmt::format("{}: {}, best epoch{} {}, {}\n", model, format_count(networks, "network"),
-                     networks == 1 ? "" : "s", fmt::join(result.best_epochs, ", "),
-                     format_seconds(result.seconds));
+         fmt::format("{}: {}, best epoch{} {}, {}\n", printable(model),
+                     format_count(networks, "network"), networks == 1 ? "" : "s",
+                     fmt::join(result.best_epochs, ", "), format_seconds(result.seconds));
 }
 
 std::string training_text(const CommunicationTrainingResult& result, const std::string& model,
@@ -63,7 +64,7 @@ std::string training_text(const CommunicationTrainingResult& result, const std::
   add_rows(rows, "  by the links alone", result.links_held_out);
   for (const RivalMetrics& rival : rivals) add_rows(rows, "  " + rival.name, rival.held_out);
   return metrics_table("devices", rows) + collectives_text(result.collectives) +
-         fmt::format("{}: best epoch {} of {}, {}\n", model, result.best_epoch,
+         fmt::format("{}: best epoch {} of {}, {}\n", printable(model), result.best_epoch,
                      result.epochs.size(), format_seconds(result.seconds));
 }
 

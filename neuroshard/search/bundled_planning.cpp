@@ -4,6 +4,7 @@
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/bundled_task.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/memory/memory_needs.h"
 
 namespace neuroshard {
 

@@ -9,9 +9,11 @@
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_description.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/workload.h"
 #include "neuroshard/workload/workload_json.h"
@@ -68,7 +70,11 @@ void bind_files(nb::module_& module) {
     return without_gil([&] { return plan_text(read_plan(path)); });
   });
   module.def("write_plan", [](const std::string& text, const std::string& path) {
-    without_gil([&] { write_plan(parse_plan(text, kPlan), path); });
+    without_gil([&] {
+      const PlanDocument document = parse_plan(text, kPlan);
+      refuse_output_that_is_model(path, recorded_models(document.model), ModelsRead::named, "path");
+      write_plan(document, path);
+    });
   });
   module.def("plan_violations", [](const std::string& text) {
     return without_gil([&] {

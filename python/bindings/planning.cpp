@@ -15,6 +15,7 @@
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/comparison.h"
 #include "neuroshard/evaluate/comparison_io.h"
 #include "neuroshard/evaluate/comparison_models.h"
@@ -24,6 +25,7 @@
 #include "neuroshard/evaluate/task_warnings.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json/json_reader.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/paper/ablations.h"
@@ -96,6 +98,8 @@ struct ComparisonRequest {
 std::string compare(const std::vector<std::pair<std::string, std::string>>& tasks,
                     const Names& models, const PlannerOptions& options,
                     const ComparisonRequest& request) {
+  refuse_output_that_is_input(request.journal, request.controls, "journal");
+  refuse_output_that_is_model(request.journal, models, ModelsRead::named_or_default, "journal");
   std::vector<NamedTask> named = named_tasks(tasks);
   const std::vector<CostModels> of_tasks = models_of_tasks(named, models);
   for (std::size_t t = 0; t < named.size(); ++t) {

@@ -324,7 +324,7 @@ TEST(CliCommunication, EvaluateOnASimulatedCluster) {
                    "routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/><host id=\"b\" speed=\"1Gf\"/>"
                    "</zone></platform>");
   expect_refusal(folder, {"evaluate", plan, "--platform", apart},
-                 "apart.xml: expected a platform with a route between all hosts");
+                 "apart.xml: expected a platform that SimGrid can simulate, got ");
 }
 
 TEST(CliCommunication, MoreProcessesThanCoresAreSaidToBe) {
@@ -403,6 +403,50 @@ std::string platform_with(const std::string& bandwidth, const std::string& laten
       speed, bandwidth, latency);
 }
 
+/// A platform file's frame around `content`.
+std::string platform_of(const std::string& content) {
+  return "<?xml version='1.0'?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">"
+         "<platform version=\"4.1\">" +
+         content + "</platform>";
+}
+
+TEST(CliCommunication, APlatformThatEndsSimGridIsTriedOutBeforeAnyFileIsWritten) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string wire =
+      "<host id=\"a\" speed=\"1Gf\"/><host id=\"b\" speed=\"1Gf\"/>"
+      "<link id=\"wire\" bandwidth=\"1GBps\" latency=\"1us\"{}/>"
+      "<route src=\"a\" dst=\"b\"><link_ctn id=\"wire\"/></route>";
+  const std::string zone = "<zone id=\"z\" routing=\"Full\">{}</zone>";
+  const std::string peer =
+      "<peer id=\"{}\" coordinates=\"{} 0 0\" speed=\"1Gf\" bw_in=\"1GBps\" bw_out=\"1GBps\"/>";
+  const auto with_peer_at = [&](const std::string& place) {
+    return "<zone id=\"z\" routing=\"Vivaldi\">" + fmt::format(fmt::runtime(peer), "a", "0") +
+           fmt::format(fmt::runtime(peer), "b", place) + "</zone>";
+  };
+  const auto with_wire = [&](const std::string& attributes) {
+    return fmt::format(fmt::runtime(zone), fmt::format(fmt::runtime(wire), attributes));
+  };
+  const std::string rejected = "cluster.xml: expected a platform that SimGrid can simulate, got ";
+  for (const auto& [content, message] : std::vector<std::pair<std::string, std::string>>{
+           {with_wire(" sharing_policy=\"WIFI\""), rejected + "The route from a to b begins with "},
+           {"<config><prop id=\"network/bandwidth-factor\" value=\"0\"/></config>" + with_wire(""),
+            rejected + "Invalid param for comm"},
+           {with_peer_at("1e308"), "cluster.xml: route from a to b: expected a finite latency"},
+           {with_peer_at("nan"), "cluster.xml: route from a to b: expected a finite latency"},
+           {with_wire(" state_file=\"wire.txt\""),
+            "cluster.xml: expected links and hosts that do not change over time, got state_file"},
+           {with_wire("") + "<trace_connect kind=\"BANDWIDTH\" trace=\"t\" element=\"wire\"/>",
+            "cluster.xml: expected links and hosts that do not change over time, got "
+            "trace_connect"},
+           {"<include file=\"/nowhere\"/>", rejected}}) {
+    const std::string platform = folder.write("cluster.xml", platform_of(content));
+    Arguments collect = simulate(folder.file("costs.jsonl"), 2, 1, 4);
+    collect[5] = platform;
+    expect_refusal(folder, collect, message);
+  }
+}
+
 TEST(CliCommunication, AClusterThatCannotBeIsRefusedBeforeItIsSimulated) {
   SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
@@ -433,7 +477,8 @@ TEST(CliCommunication, AClusterThatCannotBeIsRefusedBeforeItIsSimulated) {
     expect_refusal(folder, collect, bad.message);
   }
   Arguments collect = simulate(folder.file("costs.jsonl"), 2, 1, 4);
-  collect[5] = folder.write("cluster.xml", platform_with("1Bps", "0s", "1f"));
+  collect[5] = folder.write("cluster.xml", platform_with("1Bps", "0s", "1f") +
+                                               "<!-- bandwidth_file=\"of another time\" -->");
   (void)expect_success(collect);
 }
 

@@ -461,5 +461,15 @@ TEST(Cli, PriceByThePlansModelsOrOthers) {
   EXPECT_EQ(read_plan(priced).plan.shards, read_plan(plan).plan.shards);
 }
 
+TEST(CliHappyPaths, ATaskMayFollowAModel) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  EXPECT_EQ(
+      expect_success(Arguments{"plan", "--steps", "100"} + kModels + Arguments{task, "--json"}),
+      expect_success(Arguments{"plan", task, "--steps", "100", "--json"} + kModels));
+  expect_refusal(folder, {"plan", task, "--model", "a100-40gb", "analytic-a100-nvswitch"},
+                 "analytic-a100-nvswitch");
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -85,6 +85,29 @@ TEST(CliRefusals, NumbersOfPlan) {
   expect_refusals(cases);
 }
 
+TEST(CliRefusals, SharesAndTimesThatAreNoNumbersLeaveNoFile) {
+  const CliFolder folder;
+  const std::string output = folder.file("costs.jsonl");
+  const std::string task = folder.write("task.json", kTask);
+  for (const std::string value :
+       {"nan", "-nan", "inf", "-1", "1e999", "0x1", "1e-400", "half", ""}) {
+    const auto refused = [&](const std::string& option, const Arguments& command) {
+      expect_refusal(folder, command + Arguments{option, value}, option);
+    };
+    for (const char* option : {"--pessimism", "--least-gain"}) {
+      refused(option, Arguments{"plan", task} + kModels);
+    }
+    for (const char* option : {"--quantile", "--held-out", "--slices"}) {
+      refused(option, {"collect", "compute", "--samples", "1", "-o", output});
+    }
+    refused("--max-start-ms", {"collect", "communication", "--backend", "simgrid", "--platform",
+                               "pcie4", "--devices", "2", "--samples", "1", "-o", output});
+    refused("--learning-rate", {"train", "compute", task, "-o", output});
+    refused("--tolerance", {"refine-model", task, "--folder", folder.file("f"), "-o", output});
+    refused("--max-pooling-factor", {"workload", "tasks", "dlrm-2021", "-o", folder.file("f")});
+  }
+}
+
 TEST(CliRefusals, NamesOfPlan) {
   expect_refusals(
       {{plan_with("--workload", "mlperf"), "workload: expected one of "},

@@ -89,6 +89,16 @@ TEST_F(ModelRefinementTest, MeasuresPlansAndTrainsOnThem) {
   EXPECT_GT(result.last.training.count, 40u);
 }
 
+TEST_F(ModelRefinementTest, CostsOfOtherHardwareAreRefusedBeforeAnythingIsTrainedOrMeasured) {
+  std::string costs = read_file(options_.costs[0]);
+  const std::size_t name = costs.find("\"name\": \"", costs.find("\"hardware\"")) + 9;
+  costs.insert(name, "another ");
+  write_file(options_.costs[0], costs);
+  EXPECT_THAT(input_error([&] { (void)refine(); }),
+              testing::StartsWith("this machine: hardware: name: expected \"another "));
+  EXPECT_FALSE(std::filesystem::exists(options_.folder));
+}
+
 TEST_F(ModelRefinementTest, SlicesAndCopiesAreMeasuredAndTrainedOn) {
   options_.planner.cuts = Cuts{};
   options_.num_rounds = 1;

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/memory/memory_needs.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {

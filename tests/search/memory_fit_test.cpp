@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/memory/memory_needs.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard {
@@ -116,6 +117,20 @@ TEST(ExplainInfeasible, TheTotal) {
       "the 4 necessary cuts), 1 device has 15.00 GiB, 50.50 GiB too little; 1 device of 64.50 GiB "
       "(66048MiB) would do, "
       "or 5 devices of 15.00 GiB");
+}
+
+TEST(ExplainInfeasible, SumsBeyond64BitsAreExact) {
+  std::vector<Table> tables;
+  for (int i = 0; i < 20; ++i)
+    tables.push_back(make_table(fmt::format("t{}", i), 1LL << 42, 65536));
+  const Task task = make_task(tables, 9, std::int64_t{1} << 60);
+  const MemoryNeeds needs = memory_needs(task);
+  EXPECT_TRUE(needs.is_too_much());
+  EXPECT_EQ(needs.sufficient_devices, 20);
+  EXPECT_STREQ(explain_infeasible(task).what(),
+               "no plan fits into memory: the tables need 20480.00 PiB, 9 devices have 9216.00 "
+               "PiB, 11264.00 PiB too little; no memory would do for 9 devices, or 20 devices of "
+               "1024.00 PiB");
 }
 
 TEST(ExplainInfeasible, APieceThatCannotBeCut) {

@@ -19,6 +19,7 @@
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/exact_memory_fit.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/sliced_task.h"
 #include "tests/search/arbitrary_simulator.h"

@@ -2,20 +2,17 @@
 #include "neuroshard/collect/communication/simgrid_simulation.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <exception>
 #include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "neuroshard/collect/communication/simgrid_platform.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/interconnect.h"
 
@@ -24,155 +21,6 @@ namespace neuroshard {
 namespace {
 
 namespace s4u = simgrid::s4u;
-
-constexpr double kBytesPerGb = 1e9;
-
-/// Links of one device or card, there and back.
-struct LinkPair {
-  s4u::Link* up;
-  s4u::Link* down;
-};
-
-LinkPair make_links(s4u::NetZone& zone, const std::string& name, double gb_per_s,
-                    double latency_ms) {
-  // Half of the latency on the way up, half on the way down.
-  const auto make = [&](const char* way) {
-    return zone.create_link(name + way, gb_per_s * kBytesPerGb)->set_latency(latency_ms * 0.5e-3);
-  };
-  return {make("-up"), make("-down")};
-}
-
-std::vector<s4u::Host*> build_platform(const Interconnect& interconnect, int world_size,
-                                       int local_world_size) {
-  s4u::NetZone* zone = s4u::create_full_zone("cluster");
-  std::vector<s4u::Host*> hosts;
-  std::vector<LinkPair> device_links;
-  std::vector<LinkPair> card_links;
-  const int cards_per_host =
-      (local_world_size + interconnect.devices_per_card - 1) / interconnect.devices_per_card;
-  const auto card_of = [&](int device) {
-    return device / local_world_size * cards_per_host +
-           device % local_world_size / interconnect.devices_per_card;
-  };
-  for (int device = 0; device < world_size; ++device) {
-    hosts.push_back(zone->create_host(fmt::format("device-{}", device), 1e9));
-    device_links.push_back(make_links(*zone, fmt::format("device-{}", device),
-                                      interconnect.effective_intra_host_gb_per_s(),
-                                      interconnect.intra_host_latency_ms));
-    if (card_of(device) == static_cast<int>(card_links.size())) {
-      card_links.push_back(make_links(*zone, fmt::format("card-{}", card_links.size()),
-                                      interconnect.effective_card_gb_per_s(),
-                                      interconnect.inter_host_latency_ms));
-    }
-  }
-  for (int from = 0; from < world_size; ++from) {
-    for (int to = 0; to < world_size; ++to) {
-      if (from == to) continue;
-      const bool same_host = from / local_world_size == to / local_world_size;
-      const LinkPair& source = same_host ? device_links[from] : card_links[card_of(from)];
-      const LinkPair& target = same_host ? device_links[to] : card_links[card_of(to)];
-      zone->add_route(hosts[from]->get_netpoint(), hosts[to]->get_netpoint(), nullptr, nullptr,
-                      {s4u::LinkInRoute(source.up), s4u::LinkInRoute(target.down)}, false);
-    }
-  }
-  zone->seal();
-  return hosts;
-}
-
-void require_routes(const std::vector<s4u::Host*>& hosts, const std::string& platform) {
-  for (const s4u::Host* from : hosts) {
-    for (const s4u::Host* to : hosts) {
-      if (from == to) continue;
-      std::vector<s4u::Link*> links;
-      double latency = 0.0;
-      try {
-        from->route_to(to, links, &latency);
-      } catch (const std::exception&) {
-        links.clear();
-      }
-      if (links.empty()) {
-        throw InputError(platform,
-                         fmt::format("a route from {} to {}", from->get_name(), to->get_name()),
-                         "none");
-      }
-    }
-  }
-}
-
-/// SimGrid takes any number for these and ends its process, or waits for ever, when a message meets
-/// it.
-void require_links(const s4u::Engine& engine, const std::string& platform) {
-  for (const s4u::Link* link : engine.get_all_links()) {
-    const double bytes_per_s = link->get_bandwidth();
-    if (!is_link_rate(bytes_per_s / kBytesPerGb)) {
-      throw InputError(fmt::format("{}: link {}", platform, link->get_name()),
-                       "a bandwidth between 1 and 1e18 bytes/s", fmt::format("{}", bytes_per_s));
-    }
-    const double latency_s = link->get_latency();
-    if (!is_link_latency(latency_s * 1e3)) {
-      throw InputError(fmt::format("{}: link {}", platform, link->get_name()),
-                       "a latency between 0 and 1000 s", fmt::format("{}", latency_s));
-    }
-  }
-}
-
-void require_speeds(const std::vector<s4u::Host*>& hosts, const std::string& platform) {
-  for (const s4u::Host* host : hosts) {
-    const double speed = host->get_speed();
-    if (!std::isfinite(speed) || speed <= 0.0) {
-      throw InputError(fmt::format("{}: host {}", platform, host->get_name()),
-                       "a speed above 0 flop/s", fmt::format("{}", speed));
-    }
-  }
-}
-
-std::vector<s4u::Host*> load_platform(s4u::Engine& engine, const SimulationOptions& options) {
-  try {
-    engine.load_platform(options.platform);
-  } catch (const std::exception& error) {
-    std::string reason = error.what();
-    std::replace(reason.begin(), reason.end(), '\n', ' ');
-    throw InputError(options.platform, "a SimGrid platform", reason);
-  }
-  require_links(engine, options.platform);
-  std::vector<s4u::Host*> hosts = engine.get_all_hosts();
-  require_speeds(hosts, options.platform);
-  // host-2 before host-10
-  std::sort(hosts.begin(), hosts.end(), [](const s4u::Host* a, const s4u::Host* b) {
-    return strverscmp(a->get_cname(), b->get_cname()) < 0;
-  });
-  if (static_cast<int>(hosts.size()) < options.world_size) {
-    throw InputError(options.platform, fmt::format("at least {} hosts", options.world_size),
-                     fmt::format("{}", hosts.size()));
-  }
-  hosts.resize(options.world_size);
-  require_routes(hosts, options.platform);
-  return hosts;
-}
-
-/// Throws InputError if SimGrid, asked for the routes of the platform, ends its process, as it does
-/// for some mistakes in platforms. SimGrid's own message appears in the second try.
-void require_survival(const SimulationOptions& options, std::vector<char*> arguments) {
-  const pid_t child = fork();
-  if (child < 0) return;  // then the second try is the first
-  if (child == 0) {
-    (void)std::freopen("/dev/null", "w", stderr);
-    try {
-      auto count = static_cast<int>(arguments.size()) - 1;
-      s4u::Engine engine(&count, arguments.data());
-      (void)load_platform(engine, options);
-    } catch (const std::exception&) {
-      _exit(0);
-    }
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw InputError(options.platform, "a platform with a route between all hosts",
-                     "one that SimGrid rejects");
-  }
-}
 
 /// State that the actors share; only one runs at a time, so nothing needs a lock.
 struct Group {
@@ -328,7 +176,11 @@ class Simulation {
   Simulation(const SimulationOptions& options, const std::function<OptionalCase()>& next,
              const std::function<Result(Transport&, const Case&)>& measure,
              const std::function<void(std::int64_t, const Result&)>& on_done)
-      : world_size_(options.world_size), next_(next), measure_(measure), on_done_(on_done) {
+      : platform_(options.platform),
+        world_size_(options.world_size),
+        next_(next),
+        measure_(measure),
+        on_done_(on_done) {
     group_.per_host = options.local_world_size;
   }
 
@@ -342,7 +194,7 @@ class Simulation {
     engine.run();
     if (error_) std::rethrow_exception(error_);
     if (actors_left_ > 0) {  // SimGrid says so in its log only
-      throw InputError("simulation", "messages that arrive",
+      throw InputError(platform_, "messages that arrive",
                        fmt::format("{} processes that wait for ever", actors_left_));
     }
   }
@@ -361,8 +213,8 @@ class Simulation {
         result = measure_(transport, current_->second);
       } catch (const std::exception& failure) {
         // e.g. a link that its platform switches off; the others would wait for ever
-        error_ = std::make_exception_ptr(
-            InputError("simulation", "messages that arrive", failure.what()));
+        error_ =
+            std::make_exception_ptr(InputError(platform_, "messages that arrive", failure.what()));
         s4u::Actor::kill_all();
         return;
       }
@@ -379,6 +231,7 @@ class Simulation {
     }
   }
 
+  const std::string& platform_;
   int world_size_;
   const std::function<OptionalCase()>& next_;
   const std::function<Result(Transport&, const Case&)>& measure_;
@@ -388,6 +241,37 @@ class Simulation {
   int actors_left_ = 0;  ///< that have not come to their end
   std::exception_ptr error_;
 };
+
+/// Processes that each sends a byte to in the trial of a platform: all, up to this many.
+constexpr int kTrialPeers = 16;
+
+/// A message from each process to its next neighbours.
+bool exchange_bytes(Transport& transport) {
+  const int size = transport.size();
+  std::vector<std::int64_t> sent(size, 0);
+  std::vector<std::int64_t> received(size, 0);
+  for (int step = 1; step <= std::min(kTrialPeers, size - 1); ++step) {
+    sent[(transport.rank() + step) % size] = 1;
+    received[(transport.rank() - step + size) % size] = 1;
+  }
+  transport.exchange(sent, received);
+  return true;
+}
+
+/// Messages on a platform file, before anything else is done with it.
+void try_messages(const SimulationOptions& options, s4u::Engine& engine,
+                  const std::vector<s4u::Host*>& hosts) {
+  bool is_done = false;
+  const std::function next = [&]() -> std::optional<std::pair<std::int64_t, int>> {
+    if (std::exchange(is_done, true)) return std::nullopt;
+    return std::pair<std::int64_t, int>{};
+  };
+  const std::function measure = [](Transport& transport, const int&) {
+    return exchange_bytes(transport);
+  };
+  const std::function<void(std::int64_t, const bool&)> on_done = [](std::int64_t, const bool&) {};
+  Simulation<int, bool>(options, next, measure, on_done).run(engine, hosts);
+}
 
 /// Starts SimGrid, once per process, and hands the platform's hosts to `run`.
 void with_platform(const SimulationOptions& options,
@@ -416,10 +300,15 @@ void with_platform(const SimulationOptions& options,
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   auto count = static_cast<int>(pointers.size());
   pointers.push_back(nullptr);
-  if (from_file) require_survival(options, pointers);
+  if (from_file) {
+    require_survival(options.platform, [&] {
+      s4u::Engine engine(&count, pointers.data());
+      try_messages(options, engine, load_platform(engine, options.platform, options.world_size));
+    });
+  }
   s4u::Engine engine(&count, pointers.data());
   const std::vector<s4u::Host*> hosts =
-      from_file ? load_platform(engine, options)
+      from_file ? load_platform(engine, options.platform, options.world_size)
                 : build_platform(*interconnect, options.world_size, options.local_world_size);
   run(engine, hosts);
 }

@@ -17,6 +17,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {

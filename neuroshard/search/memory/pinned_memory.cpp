@@ -8,7 +8,6 @@
 #include <map>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -47,7 +46,7 @@ std::vector<int> tables_within(const TablesByDevices& tables, const std::vector<
   return within;
 }
 
-std::string readable(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
+std::string readable(WideBytes bytes) { return format_bytes(static_cast<double>(bytes)); }
 
 }  // namespace
 
@@ -72,9 +71,9 @@ std::optional<PinnedShortage> pinned_shortage(const Task& task, const TablePins&
       keep({{t}, devices, true, narrowest[t], largest_permitted(task, pins, t)});
     }
     PinnedShortage of_all{tables_within(tables, devices), devices};
-    for (const int t : of_all.tables) of_all.needed = add_saturated(of_all.needed, needed[t]);
+    for (const int t : of_all.tables) of_all.needed += needed[t];
     for (const int device : devices) {
-      of_all.available = add_saturated(of_all.available, task.topology.memory_bytes[device]);
+      of_all.available += task.topology.memory_bytes[device];
     }
     keep(std::move(of_all));
   }

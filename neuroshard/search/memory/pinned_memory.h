@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/bundled_task.h"
 
@@ -17,8 +18,8 @@ struct PinnedShortage {
   std::vector<int> tables{};   ///< which may lie on no other devices than these
   std::vector<int> devices{};  ///< rising
   bool of_one_piece = false;   ///< one table, of which not even the narrowest piece has room
-  std::int64_t needed = 0;     ///< bytes, of that piece or of all tables
-  std::int64_t available = 0;  ///< bytes, on the largest of the devices or on all
+  WideBytes needed = 0;        ///< bytes, of that piece or of all tables
+  WideBytes available = 0;     ///< bytes, on the largest of the devices or on all
 };
 
 /// The largest capacity of a device on which the table may lie [bytes].

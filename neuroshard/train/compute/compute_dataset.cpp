@@ -28,17 +28,6 @@ void require_equal_field(const Json& expected, const Json& actual, const std::st
                    shown(other));
 }
 
-/// Throws unless both files were measured on the same hardware with the same operator.
-void require_same_origin(const ComputeCostsHeader& first, const ComputeCostsHeader& header,
-                         const std::string& path) {
-  for (const char* field : {"kind", "name", "num_cores"}) {
-    require_equal_field(first.hardware, header.hardware, field, path + ": hardware");
-  }
-  for (const char* field : {"name", "version", "num_threads"}) {
-    require_equal_field(first.operator_info, header.operator_info, field, path + ": operator");
-  }
-}
-
 /// Share of tables that a file's collector kept apart; 0 if it kept none.
 double held_out_share(const ComputeCostsHeader& header) {
   if (!header.sampling) return 0.0;
@@ -134,6 +123,16 @@ TableStatistics measured_statistics(const MeasuredTable& table, double row_share
   return statistics.slice(row_share);
 }
 
+void require_same_origin(const ComputeCostsHeader& first, const Json& hardware,
+                         const Json& operator_info, const std::string& place) {
+  for (const char* field : {"kind", "name", "num_cores"}) {
+    require_equal_field(first.hardware, hardware, field, place + ": hardware");
+  }
+  for (const char* field : {"name", "version", "num_threads"}) {
+    require_equal_field(first.operator_info, operator_info, field, place + ": operator");
+  }
+}
+
 void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
                   Eigen::MatrixXf& features) {
   const Eigen::VectorXd weights = Eigen::Map<const Eigen::VectorXd>(
@@ -155,7 +154,8 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   double share = 0.0;
   for (const std::string& path : paths) {
     files.push_back(read_compute_costs(path));
-    require_same_origin(files.front().header, files.back().header, path);
+    const ComputeCostsHeader& header = files.back().header;
+    require_same_origin(files.front().header, header.hardware, header.operator_info, path);
     share = std::max(share, held_out_share(files.back().header));
     const std::string checksum = sha256_file(path);
     checksums += checksum;

@@ -38,6 +38,11 @@ struct ComputeDataset {
 void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
                   Eigen::MatrixXf& features);
 
+/// Throws InputError, "PLACE: hardware: name: expected ..., as in the first file, got ...", unless
+/// costs of this hardware and operator may be trained on together with those of the first file.
+void require_same_origin(const ComputeCostsHeader& first, const Json& hardware,
+                         const Json& operator_info, const std::string& place);
+
 /// Tables that one of the files keeps from training are kept from it in all of them.
 /// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file
 /// was measured on other hardware or with another operator than the first.

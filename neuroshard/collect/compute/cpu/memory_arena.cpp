@@ -4,18 +4,24 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "neuroshard/collect/compute/cpu/memory_limit.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
-std::int64_t available_memory_bytes() {
+namespace {
+
+/// Of the machine; 0 if it does not say.
+std::int64_t machine_memory_bytes() {
   std::ifstream info("/proc/meminfo");
   std::string key;
   std::int64_t kibibytes = 0;
@@ -25,6 +31,17 @@ std::int64_t available_memory_bytes() {
     std::getline(info, unit);
   }
   return 0;
+}
+
+}  // namespace
+
+std::int64_t available_memory_bytes() {
+  const std::int64_t of_machine = machine_memory_bytes();
+  const std::optional<std::int64_t> of_group = control_group_room();
+  if (!of_group) return of_machine;
+  // 0 would be no answer.
+  const std::int64_t room = std::max<std::int64_t>(*of_group, 1);
+  return of_machine > 0 ? std::min(of_machine, room) : room;
 }
 
 HugeBuffer::HugeBuffer(std::size_t bytes) : bytes_(bytes) {

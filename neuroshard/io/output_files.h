@@ -1,16 +1,16 @@
-// Files that a command writes must not be files that it reads.
+// Files that are written must not be files that are read.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace neuroshard::cli {
+namespace neuroshard {
 
 /// Throws InputError if the file at `output` is also one of the inputs, by whatever path: symbolic
 /// and hard links are the file that they lead to. To be called before any work. An input may be
 /// a name that stands for no file, and `output` may be empty, which is no file either. Devices and
-/// pipes can be read and written at once.
+/// pipes can be read and written at once. `place` is what the error calls the output.
 void refuse_output_that_is_input(const std::string& output, const std::vector<std::string>& inputs,
-                                 const std::string& option = "--output");
+                                 const std::string& place = "--output");
 
-}  // namespace neuroshard::cli
+}  // namespace neuroshard

@@ -1,5 +1,5 @@
 // Compares files, not paths.
-#include "cli/output_files.h"
+#include "neuroshard/io/output_files.h"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,9 @@
 #include <system_error>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/io/file.h"
 
-namespace neuroshard::cli {
+namespace neuroshard {
 
 namespace fs = std::filesystem;
 
@@ -19,22 +20,22 @@ bool same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   if (fs::exists(a, error) && !fs::is_regular_file(a, error)) return false;
   if (fs::equivalent(a, b, error)) return true;
-  const fs::path one = fs::weakly_canonical(fs::absolute(a, error), error);
+  const fs::path one = fs::weakly_canonical(fs::absolute(with_links_followed(a), error), error);
   if (error) return false;
-  const fs::path other = fs::weakly_canonical(fs::absolute(b, error), error);
+  const fs::path other = fs::weakly_canonical(fs::absolute(with_links_followed(b), error), error);
   return !error && one == other;
 }
 
 }  // namespace
 
 void refuse_output_that_is_input(const std::string& output, const std::vector<std::string>& inputs,
-                                 const std::string& option) {
+                                 const std::string& place) {
   if (output.empty()) return;
   for (const std::string& input : inputs) {
     if (input.empty() || !same_file(output, input)) continue;
-    throw InputError(option, "another file than those that are read",
+    throw InputError(place, "another file than those that are read",
                      output == input ? output : fmt::format("{}, which is {}", output, input));
   }
 }
 
-}  // namespace neuroshard::cli
+}  // namespace neuroshard

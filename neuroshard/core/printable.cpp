@@ -1,0 +1,57 @@
+// Characters that terminals obey, by their code points.
+#include "neuroshard/core/printable.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "neuroshard/core/utf8.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Of the valid character with these bytes.
+unsigned code_point(std::string_view bytes) {
+  if (bytes.size() == 1) return static_cast<unsigned char>(bytes[0]);
+  // The first byte of n has 7 - n bits of the character's, each of the others 6.
+  unsigned code = static_cast<unsigned char>(bytes[0]) & ((1U << (7 - bytes.size())) - 1);
+  for (const char byte : bytes.substr(1)) {
+    code = code << 6U | (static_cast<unsigned char>(byte) & 0x3FU);
+  }
+  return code;
+}
+
+bool is_obeyed(unsigned code) {
+  const bool is_control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
+  const bool ends_line = code == 0x2028 || code == 0x2029;
+  const bool turns_text = code == 0x061C || code == 0x200E || code == 0x200F ||
+                          (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  return is_control || ends_line || turns_text;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0) {
+      fmt::format_to(std::back_inserter(shown), "\\x{:02x}", static_cast<unsigned char>(text[i++]));
+      continue;
+    }
+    const std::string_view bytes = text.substr(i, length);
+    const unsigned code = code_point(bytes);
+    if (!is_obeyed(code)) {
+      shown += bytes;
+    } else if (code < 0x80) {
+      fmt::format_to(std::back_inserter(shown), "\\x{:02x}", code);
+    } else {
+      fmt::format_to(std::back_inserter(shown), "\\u{:04x}", code);
+    }
+    i += length;
+  }
+  return shown;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,210 @@
+// Searches for the memory or the devices that tables need, and says it in words.
+#include "neuroshard/search/memory/memory_needs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/core/table_pins.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/memory/filling.h"
+#include "neuroshard/search/memory/row_fit.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::int64_t kMaxDeviceBytes = std::int64_t{1} << 60;
+
+WideBytes uncut_bytes(const Task& task) {
+  WideBytes sum = 0;
+  for (const Table& table : task.tables) {
+    sum += shard_bytes(table, table.embedding_dim, task.optimizer);
+  }
+  return sum;
+}
+
+/// Whether a plan is found on this number of devices of this memory. Changes the topology of
+/// `task`, which is scratch; its tables are used.
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows) {
+  task.topology.world_size = num_devices;
+  task.topology.local_world_size = 1;
+  task.topology.memory_bytes.assign(num_devices, memory_bytes);
+  if (least_memory(task, rows).is_too_much()) return false;
+  if (rows && !fit_with_rows(task).empty()) return true;
+  if (least_memory(task, false).is_too_much()) return false;
+  const auto succeeds = [&](FillingStrategy strategy) {
+    return !fill_devices(task, strategy).shards.empty();
+  };
+  return std::any_of(kFillingStrategies.begin(), kFillingStrategies.end(), succeeds) ||
+         !fill_stubbornly(task).empty();
+}
+
+/// The smallest value in [lowest, highest], both multiples of `step`, that is accepted, given that
+/// no value below `lowest` is: strides that double, then bisection, so that the value before the
+/// result was tried and refused. nullopt if none was accepted.
+template <typename Accept>
+std::optional<std::int64_t> smallest_accepted(std::int64_t lowest, std::int64_t highest,
+                                              std::int64_t step, const Accept& accept) {
+  std::int64_t refused = lowest - step;
+  std::int64_t accepted = lowest;
+  for (std::int64_t stride = step; accepted > highest || !accept(accepted); stride *= 2) {
+    if (accepted >= highest) return std::nullopt;
+    refused = accepted;
+    accepted = std::min(accepted + stride, highest);
+  }
+  while (accepted - refused > step) {
+    const std::int64_t middle = refused + (accepted - refused) / step / 2 * step;
+    (accept(middle) ? accepted : refused) = middle;
+  }
+  return accepted;
+}
+
+std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+void search_memory(Task& scratch, int num_devices, bool rows, MemoryNeeds& needs) {
+  const WideBytes at_least =
+      std::max<WideBytes>((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
+  if (at_least > kMaxDeviceBytes) return;
+  const auto least = static_cast<std::int64_t>(at_least);
+  needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
+  needs.sufficient_memory = smallest_accepted(
+      rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
+      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows); });
+}
+
+void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
+  if (needs.largest_piece > needs.largest_device) return;
+  const WideBytes at_least = (needs.needed - 1) / needs.largest_device + 1;
+  if (at_least > kMaxWorldSize) return;
+  auto least = static_cast<std::int64_t>(at_least);
+  for (const Table& table : scratch.tables) {  // no plan is on fewer devices than pins name
+    for (const int device : table.devices) least = std::max<std::int64_t>(least, device + 1);
+  }
+  if (least > kMaxWorldSize) return;
+  const auto accept = [&](std::int64_t devices) {
+    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows);
+  };
+  const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
+  if (devices) needs.sufficient_devices = static_cast<int>(*devices);
+}
+
+std::string readable(WideBytes bytes) { return format_bytes(static_cast<double>(bytes)); }
+
+/// A size that is read back exactly, e.g. "164147MiB".
+std::string exact(std::int64_t bytes) {
+  if (bytes % (1 << 20) == 0) return fmt::format("{}MiB", bytes >> 20);
+  if (bytes % (1 << 10) == 0) return fmt::format("{}KiB", bytes >> 10);
+  return fmt::format("{}B", bytes);
+}
+
+std::string count_of_devices(std::int64_t count) {
+  return fmt::format("{} device{}", count, count == 1 ? "" : "s");
+}
+
+/// Of a task that no order could divide: a table for which there is no room where it may lie, or
+/// else the first that may not lie anywhere; nothing if there is none.
+std::string pinned_text(const Task& original, const BundledTask& bundled) {
+  const TablePins pins(bundled.task());
+  if (!pins.restricts_devices()) return "";
+  const Filled filled = fill_devices(bundled.task(), kFillingStrategies.front());
+  int table = std::max(filled.table_without_room, 0);
+  if (pins.devices_of(table).empty()) {
+    for (table = 0; pins.devices_of(table).empty();) ++table;
+  }
+  return fmt::format(" with {} on {}", tables_text(original, bundled, {table}),
+                     devices_text(pins.devices_of(table)));
+}
+
+std::string reason(const Task& original, const BundledTask& bundled, const MemoryNeeds& needs) {
+  const Task& task = bundled.task();
+  if (needs.shortage) return shortage_text(original, bundled, *needs.shortage);
+  if (needs.largest_piece > needs.largest_device) {
+    if (bundled.members()[needs.largest_piece_table].size() > 1) {
+      return fmt::format("{} stay together and need {}, and the largest device has {}",
+                         tables_text(original, bundled, {needs.largest_piece_table}),
+                         readable(needs.largest_piece), readable(needs.largest_device));
+    }
+    const Table& table = task.tables[needs.largest_piece_table];
+    const std::string of_rows = needs.largest_piece_rows == table.num_embeddings
+                                    ? ""
+                                    : fmt::format(" of {} rows", needs.largest_piece_rows);
+    return fmt::format(
+        "table \"{}\" cannot be cut {} {} columns{}, which need {}, and the largest device has {}",
+        table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
+        needs.largest_piece_columns, of_rows, readable(needs.largest_piece),
+        readable(needs.largest_device));
+  }
+  std::string text = fmt::format("the tables need {}", readable(needs.needed));
+  if (needs.optimizer_state > 0) {
+    text += fmt::format(" ({} of it optimizer state{})", readable(needs.optimizer_state),
+                        needs.necessary_cuts > 0
+                            ? fmt::format(" with the {} necessary cuts", needs.necessary_cuts)
+                            : "");
+  }
+  text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
+                      task.topology.world_size == 1 ? "has" : "have", readable(needs.available));
+  if (needs.needed <= needs.available) {
+    return text + ", and no way to divide it among them was found" + pinned_text(original, bundled);
+  }
+  return text + fmt::format(", {} too little", readable(needs.needed - needs.available));
+}
+
+std::string remedy(const Task& task, const MemoryNeeds& needs) {
+  std::string text =
+      needs.sufficient_memory
+          ? fmt::format("{} of {} ({}) would do", count_of_devices(task.topology.world_size),
+                        readable(*needs.sufficient_memory), exact(*needs.sufficient_memory))
+          : fmt::format("no memory would do for {}", count_of_devices(task.topology.world_size));
+  if (needs.sufficient_devices) {
+    text += fmt::format(", or {} of {}", count_of_devices(*needs.sufficient_devices),
+                        readable(needs.largest_device));
+  } else {
+    text += fmt::format(", and no number of devices of {}", readable(needs.largest_device));
+  }
+  return text;
+}
+
+/// Of a task whose tables stay with none.
+MemoryNeeds needs_of_tables(const Task& task, bool rows) {
+  MemoryNeeds needs{least_memory(task, rows), std::nullopt, 1, std::nullopt};
+  Task scratch = task;
+  search_memory(scratch, task.topology.world_size, rows, needs);
+  search_devices(scratch, rows, needs);
+  return needs;
+}
+
+}  // namespace
+
+MemoryNeeds memory_needs(const Task& task, bool rows) {
+  const BundledTask bundled(task);
+  MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
+  needs.largest_piece_table = bundled.members()[needs.largest_piece_table].front();
+  if (needs.shortage) {
+    std::vector<int> tables;
+    for (const int table : needs.shortage->tables) {
+      const std::vector<int>& members = bundled.members()[table];
+      tables.insert(tables.end(), members.begin(), members.end());
+    }
+    needs.shortage->tables = std::move(tables);
+  }
+  return needs;
+}
+
+InfeasibleError explain_infeasible(const Task& task, bool rows) {
+  const BundledTask bundled(task);
+  const MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
+  std::string text = fmt::format("no plan fits into memory: {}; {}", reason(task, bundled, needs),
+                                 remedy(bundled.task(), needs));
+  if (!rows && !fit_with_rows(bundled.task()).empty())
+    text += "; with rows cut too, the tables fit";
+  return InfeasibleError(text);
+}
+
+}  // namespace neuroshard
