@@ -47,6 +47,20 @@ void beam_search(benchmark::State& state) {
 }
 void improved_search(benchmark::State& state) { plan(state, NeuroShardPlanner()); }
 
+void all_cuts(benchmark::State& state) {
+  const auto simulator = bench::make_simulator(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+  PlannerOptions options;
+  options.num_threads = static_cast<int>(state.range(2));
+  options.cuts = {.columns = true, .rows = true, .replicas = true};
+  PlanningResult result;
+  for (auto _ : state) result = first_plan(*simulator, {}, options).best;
+  state.counters["cost_ms"] = result.predicted.cost_ms;
+  state.counters["of_bound"] = result.predicted.cost_ms / lower_bound_ms(*simulator, options.cuts, result.predicted.cost_ms);
+  state.counters["heads"] = static_cast<double>(result.stats.head_evaluations);
+  state.counters["plans"] = static_cast<double>(result.stats.plans_priced);
+  state.counters["peak_MiB"] = peak_mib();
+}
+
 /// The sizes that have a limit, with the paper's settings.
 void sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"tables", "devices", "threads"})
@@ -60,6 +74,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(beam_search)->Apply(sizes);
 BENCHMARK(improved_search)->Apply(sizes);
+BENCHMARK(all_cuts)->Apply(sizes);
 
 /// How the search's time grows with each of tables, devices, N, K, L and M, one at a time.
 void growth_tables(benchmark::State& state) {

@@ -202,8 +202,14 @@ std::vector<double> Simulator::replica_state(std::span<const int> tables) const 
 
 Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) const {
   if (tables.empty()) return {};
+  return replica_cost(tables, replica_state(tables));
+}
+
+Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables,
+                                               std::span<const double> state) const {
+  if (tables.empty()) return {};
   const ReplicaCost cost{
-      compute_->cost(replica_state(tables)),
+      compute_->cost(state),
       communication_->all_reduce_ms(task_.topology, all_reduce_bytes(task_, tables))};
   if (!is_cost(cost.compute_ms)) {
     throw not_a_cost(compute_->name(), "the replicated tables", cost.compute_ms);

@@ -67,6 +67,9 @@ class Simulator {
     double all_reduce_ms = 0.0;  ///< of the gradients of all their rows, in fp32
   };
   [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
+  /// The same, of tables whose contributions add up to `state`.
+  [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables,
+                                         std::span<const double> state) const;
 
   /// What each device takes to add up the partial sums of the plan's slices of rows, at the end of
   /// the forward all-to-all [ms]; 0 for a plan without.

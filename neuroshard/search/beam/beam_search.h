@@ -22,6 +22,14 @@ struct BeamSearchOptions {
   GreedyGridSearchOptions greedy;
 };
 
+/// A plan of a task whose tables stay with none (bundled_task.h); `num_threads` as in
+/// PlannerOptions. Throws InfeasibleError if none was found, and TimeIsOver if the clock stopped the
+/// search before one was; stopped later it returns the best plan so far, and says so in its
+/// statistics.
+[[nodiscard]] PlanningResult beam_search(const Simulator& simulator,
+                                         const BeamSearchOptions& options, int num_threads,
+                                         const StopClock& clock = {});
+
 /// The algorithm "beam-search". The plan depends on the options only, not on the number of threads.
 class BeamSearchPlanner final : public Planner {
  public:

@@ -113,15 +113,21 @@ Strategy disturbed(int number) {
 /// pieces of a table that meet on a device are one.
 class Filling {
  public:
-  Filling(const Task& task, Strategy strategy)
-      : task_(task), strategy_(strategy), pins_(task), rooms_(task.topology.memory_bytes) {}
+  Filling(const Task& task, Strategy strategy, const StopClock& clock)
+      : task_(task),
+        strategy_(strategy),
+        clock_(clock),
+        pins_(task),
+        rooms_(task.topology.memory_bytes) {}
 
   /// The shards, in canonical order; empty if not all could be placed.
   std::vector<Shard> run() {
     for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+      clock_.check();
       push(static_cast<int>(t), task_.tables[t].embedding_dim);
     }
     while (!waiting_.empty()) {
+      clock_.check();
       const Piece piece = waiting_.top();
       waiting_.pop();
       if (place(piece) || cut(piece)) continue;
@@ -217,6 +223,7 @@ class Filling {
 
   const Task& task_;
   Strategy strategy_;
+  PatientClock clock_;
   TablePins pins_;
   Rooms rooms_;
   std::priority_queue<Piece> waiting_;
@@ -225,9 +232,9 @@ class Filling {
 };
 
 /// The shards of the first disturbed order that places all; empty if none does.
-std::vector<Shard> fill_disturbed(const Task& task) {
+std::vector<Shard> fill_disturbed(const Task& task, const StopClock& clock) {
   for (int number = 0; number < num_disturbances(task); ++number) {
-    std::vector<Shard> shards = Filling(task, disturbed(number)).run();
+    std::vector<Shard> shards = Filling(task, disturbed(number), clock).run();
     if (!shards.empty()) return shards;
   }
   return {};
@@ -238,9 +245,9 @@ constexpr std::int64_t kExactNodes = 100'000;
 
 /// The plan that disturbed orders find or, where they find none and the task is small, the exact
 /// search.
-std::vector<Shard> fill_stubbornly(const Task& task) {
-  std::vector<Shard> shards = fill_disturbed(task);
-  return shards.empty() ? fit_exactly(task, kExactNodes).shards : shards;
+std::vector<Shard> fill_stubbornly(const Task& task, const StopClock& clock) {
+  std::vector<Shard> shards = fill_disturbed(task, clock);
+  return shards.empty() ? fit_exactly(task, kExactNodes, clock).shards : shards;
 }
 
 /// Least number of pieces of a table on devices of at most `bytes`; 1 if it fits on none.
@@ -305,16 +312,20 @@ bool certainly_infeasible(const MemoryNeeds& needs) {
 
 /// Whether a plan is found on this number of devices of this memory. Changes the topology of
 /// `task`, which is scratch; its tables are used.
-bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows) {
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows,
+          const StopClock& clock) {
+  clock.check();
   task.topology.world_size = num_devices;
   task.topology.local_world_size = 1;
   task.topology.memory_bytes.assign(num_devices, memory_bytes);
   if (certainly_infeasible(sizes(task, rows))) return false;
-  if (rows && !fit_with_rows(task).empty()) return true;
+  if (rows && !fit_with_rows(task, clock).empty()) return true;
   if (certainly_infeasible(sizes(task, false))) return false;
-  return std::any_of(kStrategies.begin(), kStrategies.end(),
-                     [&](Strategy strategy) { return !Filling(task, strategy).run().empty(); }) ||
-         !fill_stubbornly(task).empty();
+  const auto places_all = [&](Strategy strategy) {
+    return !Filling(task, strategy, clock).run().empty();
+  };
+  return std::any_of(kStrategies.begin(), kStrategies.end(), places_all) ||
+         !fill_stubbornly(task, clock).empty();
 }
 
 /// The smallest value in [lowest, highest], both multiples of `step`, that is accepted, given that
@@ -341,17 +352,18 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-void search_memory(Task& scratch, int num_devices, bool rows, MemoryNeeds& needs) {
+void search_memory(Task& scratch, int num_devices, bool rows, const StopClock& clock,
+                   MemoryNeeds& needs) {
   const std::int64_t least =
       std::max((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
   needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
   if (least > kMaxDeviceBytes) return;
   needs.sufficient_memory = smallest_accepted(
       rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
-      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows); });
+      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows, clock); });
 }
 
-void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
+void search_devices(Task& scratch, bool rows, const StopClock& clock, MemoryNeeds& needs) {
   if (needs.largest_piece > needs.largest_device) return;
   std::int64_t least = (needs.needed - 1) / needs.largest_device + 1;
   for (const Table& table : scratch.tables) {  // no plan is on fewer devices than pins name
@@ -359,7 +371,7 @@ void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
   }
   if (least > kMaxWorldSize) return;
   const auto accept = [&](std::int64_t devices) {
-    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows);
+    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows, clock);
   };
   const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
   if (devices) needs.sufficient_devices = static_cast<int>(*devices);
@@ -383,7 +395,7 @@ std::string count_of_devices(std::int64_t count) {
 std::string pinned_text(const Task& original, const BundledTask& bundled) {
   const TablePins pins(bundled.task());
   if (!pins.restricts_devices()) return "";
-  Filling filling(bundled.task(), kStrategies.front());
+  Filling filling(bundled.task(), kStrategies.front(), {});
   (void)filling.run();
   int table = std::max(filling.table_without_room(), 0);
   if (pins.devices_of(table).empty()) {
@@ -443,7 +455,7 @@ std::string remedy(const Task& task, const MemoryNeeds& needs) {
 }
 
 /// Of a task whose tables stay with none.
-MemoryFit fit_tables(const Task& task) {
+MemoryFit fit_tables(const Task& task, const StopClock& clock) {
   const MemoryNeeds needs = sizes(task, false);
   if (certainly_infeasible(needs)) return {};
   MemoryFit best;
@@ -455,45 +467,49 @@ MemoryFit fit_tables(const Task& task) {
     sort_shards(best.plan);
   };
   for (const Strategy strategy : kStrategies) {
-    keep_if_better(Filling(task, strategy).run());
+    keep_if_better(Filling(task, strategy, clock).run());
     if (best.feasible && best.num_cuts == needs.necessary_cuts) break;
   }
-  if (!best.feasible) keep_if_better(fill_stubbornly(task));
+  if (!best.feasible) keep_if_better(fill_stubbornly(task, clock));
   return best;
 }
 
 /// Likewise, with rows cut where nothing else fits.
-MemoryFit fit_tables(const Task& task, bool rows) {
-  MemoryFit fit = fit_tables(task);
+MemoryFit fit_tables(const Task& task, bool rows, const StopClock& clock) {
+  MemoryFit fit = fit_tables(task, clock);
   if (fit.feasible || !rows) return fit;
-  fit.plan.shards = fit_with_rows(task);
+  fit.plan.shards = fit_with_rows(task, clock);
   fit.feasible = !fit.plan.shards.empty();
   if (fit.feasible) fit.num_cuts = static_cast<int>(fit.plan.shards.size() - task.tables.size());
   return fit;
 }
 
 /// Likewise.
-MemoryNeeds needs_of_tables(const Task& task, bool rows) {
+MemoryNeeds needs_of_tables(const Task& task, bool rows, const StopClock& clock) {
   MemoryNeeds needs = sizes(task, rows);
   Task scratch = task;
-  search_memory(scratch, task.topology.world_size, rows, needs);
-  search_devices(scratch, rows, needs);
+  try {
+    search_memory(scratch, task.topology.world_size, rows, clock, needs);
+    search_devices(scratch, rows, clock, needs);
+  } catch (const TimeIsOver&) {
+    needs.stopped_by_clock = true;
+  }
   return needs;
 }
 
 }  // namespace
 
-MemoryFit fit_memory(const Task& task, bool rows) {
-  if (!has_groups(task)) return fit_tables(task, rows);
+MemoryFit fit_memory(const Task& task, bool rows, const StopClock& clock) {
+  if (!has_groups(task)) return fit_tables(task, rows, clock);
   const BundledTask bundled(task);
-  MemoryFit fit = fit_tables(bundled.task(), rows);
+  MemoryFit fit = fit_tables(bundled.task(), rows, clock);
   fit.plan = bundled.original(fit.plan);
   return fit;
 }
 
-MemoryNeeds memory_needs(const Task& task, bool rows) {
+MemoryNeeds memory_needs(const Task& task, bool rows, const StopClock& clock) {
   const BundledTask bundled(task);
-  MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
+  MemoryNeeds needs = needs_of_tables(bundled.task(), rows, clock);
   needs.largest_piece_table = bundled.members()[needs.largest_piece_table].front();
   if (needs.shortage) {
     std::vector<int> tables;
@@ -506,11 +522,12 @@ MemoryNeeds memory_needs(const Task& task, bool rows) {
   return needs;
 }
 
-InfeasibleError explain_infeasible(const Task& task, bool rows) {
+InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock& clock) {
   const BundledTask bundled(task);
-  const MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
-  std::string text = fmt::format("no plan fits into memory: {}; {}", reason(task, bundled, needs),
-                                 remedy(bundled.task(), needs));
+  const MemoryNeeds needs = needs_of_tables(bundled.task(), rows, clock);
+  std::string text = fmt::format("no plan fits into memory: {}", reason(task, bundled, needs));
+  if (needs.stopped_by_clock) return InfeasibleError(text);
+  text += fmt::format("; {}", remedy(bundled.task(), needs));
   if (!rows && !fit_with_rows(bundled.task()).empty())
     text += "; with rows cut too, the tables fit";
   return InfeasibleError(text);

@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/search/memory/pinned_memory.h"
 
 namespace neuroshard {
@@ -27,8 +28,10 @@ struct MemoryFit {
 /// Otherwise about (tables
 /// + cuts) * log(devices) steps.
 ///
-/// Columns alone are cut, unless `rows` are allowed too and nothing else fits (row_fit.h).
-[[nodiscard]] MemoryFit fit_memory(const Task& task, bool rows = false);
+/// Columns alone are cut, unless `rows` are allowed too and nothing else fits (row_fit.h). Throws
+/// TimeIsOver.
+[[nodiscard]] MemoryFit fit_memory(const Task& task, bool rows = false,
+                                   const StopClock& clock = {});
 
 /// The memory that a task needs and that its devices have, in bytes.
 struct MemoryNeeds {
@@ -58,15 +61,20 @@ struct MemoryNeeds {
   /// The smallest number of devices of memory `largest_device` for which fit_memory finds a plan;
   /// none if the largest piece is larger, or if kMaxWorldSize devices are not enough.
   std::optional<int> sufficient_devices;
+
+  /// The clock stopped the search for these two: they may be there all the same.
+  bool stopped_by_clock = false;
 };
 
 /// Computes the need and searches for the memory and the devices that would suffice (tens of calls
-/// of fit_memory).
-[[nodiscard]] MemoryNeeds memory_needs(const Task& task, bool rows = false);
+/// of fit_memory). Stopped by the clock, it leaves what was not found as it is.
+[[nodiscard]] MemoryNeeds memory_needs(const Task& task, bool rows = false,
+                                       const StopClock& clock = {});
 
 /// One line saying in numbers why a task for which fit_memory found no plan does not fit, the
 /// memory per device that would suffice, and the number of devices that would; without `rows`, also
-/// whether cutting rows would do.
-[[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false);
+/// whether cutting rows would do. What there was no time to find out is not said.
+[[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false,
+                                                 const StopClock& clock = {});
 
 }  // namespace neuroshard
