@@ -100,6 +100,13 @@ Cuts parse_cuts(const std::vector<std::string>& names) {
   return cuts;
 }
 
+/// As `parse_cuts` takes it.
+std::string cut_names(const Cuts& cuts) {
+  std::string names = to_string(cuts);
+  std::replace(names.begin(), names.end(), '+', ',');
+  return names;
+}
+
 }  // namespace
 
 void add_improvement_options(CLI::App& command, PlannerOptions& options) {
@@ -110,7 +117,7 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options) {
           "Cuts that plans may have: some of columns, rows (slices of rows) and replicas (whole "
           "tables on every device), separated by commas, or none")
       ->delimiter(',')
-      ->default_str("columns");
+      ->default_str(cut_names(options.cuts));
   command
       .add_option("--steps", options.steps,
                   "Steps of each chain of the improvement, whatever time they take; 0: by the "

@@ -64,6 +64,7 @@ void run(PaperTableCommand& options) {
 
 void add_paper_table_command(CLI::App& app) {
   auto options = std::make_shared<PaperTableCommand>();
+  options->run.planner.cuts = kColumnsAlone;  // the paper's
   CLI::App* command = app.add_subcommand(
       "paper-table", "The paper's main comparison: all algorithms, by devices and dimension");
   command

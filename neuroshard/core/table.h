@@ -67,6 +67,9 @@ struct Cuts {
   friend bool operator==(const Cuts&, const Cuts&) = default;
 };
 
+/// The cuts of the paper's search.
+inline constexpr Cuts kColumnsAlone{.columns = true, .rows = false, .replicas = false};
+
 struct CutName {
   std::string_view name;
   bool Cuts::*allowed;

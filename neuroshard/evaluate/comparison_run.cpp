@@ -127,7 +127,8 @@ Json ComparisonRun::comparison_json(const CostModels& models,
   if (planner.improvement != PlannerOptions{}.improvement) {
     result.set("improvement", to_string(planner.improvement));
   }
-  if (planner.cuts != PlannerOptions{}.cuts) result.set("cuts", to_json(planner.cuts));
+  // As in journals that are older than the other cuts.
+  if (planner.cuts != kColumnsAlone) result.set("cuts", to_json(planner.cuts));
   if (!options_.backend.empty()) result.set("backend", options_.backend);
   return result;
 }

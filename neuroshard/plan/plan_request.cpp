@@ -35,7 +35,10 @@ PlanRequest plan_request_of(const PlanDocument& document, const std::string& fil
   const JsonReader search = whole.field("search");
   PlanRequest request;
   const JsonReader options = search.field("options");
-  request.options = planner_options_from_json(options);
+  // Plans that record no cuts are older than the others.
+  PlannerOptions of_old_plans;
+  of_old_plans.cuts = kColumnsAlone;
+  request.options = planner_options_from_json(options, of_old_plans);
   const JsonReader algorithm = search.field("algorithm");
   request.algorithm = algorithm.text();
   request.baselines = search.optional_field("baselines").has_value();

@@ -46,7 +46,7 @@ struct PlannerOptions {
   std::int64_t steps = 0;
   /// Those that plans may have, as far as task and table allow them too. Not every planner knows
   /// all of them (Planner::cuts).
-  Cuts cuts{.columns = true, .rows = false, .replicas = false};
+  Cuts cuts{};
   ImprovementSchedule improvement = ImprovementSchedule::thorough;
   /// From 0, plans are improved by the mean of an ensemble's predictions, to 1, by its highest.
   double pessimism = 0.5;

@@ -100,10 +100,11 @@ Json to_json(const PlannerOptions& options) {
                       {"threads", options.num_threads}};
 }
 
-PlannerOptions planner_options_from_json(const JsonReader& reader) {
+PlannerOptions planner_options_from_json(const JsonReader& reader,
+                                         const PlannerOptions& defaults) {
   reader.allow_fields(
       {"steps", "time_limit", "improvement", "pessimism", "least_gain", "cuts", "seed", "threads"});
-  PlannerOptions options;
+  PlannerOptions options = defaults;
   const auto read = [&](const char* name, const auto& take) {
     if (const auto field = reader.optional_field(name)) take(*field);
   };

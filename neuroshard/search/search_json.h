@@ -13,9 +13,10 @@ namespace neuroshard {
 /// "threads".
 [[nodiscard]] Json to_json(const PlannerOptions& options);
 
-/// Reads back what `to_json` wrote, exactly; what is absent has its default. Throws InputError,
+/// Reads back what `to_json` wrote, exactly; what is absent is as in `defaults`. Throws InputError,
 /// which names file and option, for an unknown option or a value out of range.
-[[nodiscard]] PlannerOptions planner_options_from_json(const JsonReader& reader);
+[[nodiscard]] PlannerOptions planner_options_from_json(const JsonReader& reader,
+                                                       const PlannerOptions& defaults = {});
 
 /// "stopped_by_clock", and "levels" and "rounds" with an object each, whose fields are those of the
 /// structs of search_stats.h and their number. No times: the same search always gives the same

@@ -30,7 +30,7 @@ class SearchOptions(TypedDict, total=False):
     #: The improved plan is taken if it gains this share of the longest computation; 0.01.
     least_gain: float
     #: That the plan may have: "columns", "rows" (slices of rows) and "replicas" (whole tables on
-    #: every device); columns alone.
+    #: every device); all of them.
     cuts: str | Sequence[str]
 
 

@@ -53,10 +53,11 @@ TEST(SearchJson, LimitsOfSeedAndTimeAreReadBackExactly) {
 }
 
 TEST(SearchJson, OptionsGoByTheirLongNames) {
-  EXPECT_EQ(to_line(to_json(PlannerOptions{})),
-            R"({"steps": 0, "time_limit": "1s", "improvement": "thorough", )"
-            R"("pessimism": 0.5, "least_gain": 0.01, "cuts": ["columns"], "seed": 0, )"
-            R"("threads": 0})");
+  EXPECT_EQ(
+      to_line(to_json(PlannerOptions{})),
+      R"({"steps": 0, "time_limit": "1s", "improvement": "thorough", )"
+      R"("pessimism": 0.5, "least_gain": 0.01, "cuts": ["columns", "rows", "replicas"], "seed": 0, )"
+      R"("threads": 0})");
 }
 
 /// The message about the default options with one field set to another value.

@@ -37,7 +37,7 @@ class BeamSearchPlanner final : public Planner {
 
   [[nodiscard]] std::string_view name() const override { return "beam-search"; }
   [[nodiscard]] Cuts cuts(const PlannerOptions& /*options*/) const override {
-    return {.columns = true, .rows = false, .replicas = false};
+    return kColumnsAlone;
   }
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;

@@ -411,6 +411,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             num_threads=self._num_threads,
             steps=_STEPS,
             improvement="brief",
+            cuts="columns",
             lower_bound=False,
         )
         self._num_proposals += found.search["plans_priced"]
