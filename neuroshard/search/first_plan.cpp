@@ -1,8 +1,12 @@
 // The beam search with columns alone, then with all cuts.
 #include "neuroshard/search/first_plan.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
+#include "neuroshard/cost/compute/remembering_compute_model.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/replica_choice.h"
 #include "neuroshard/search/replica_moves.h"
@@ -11,13 +15,39 @@ namespace neuroshard {
 
 namespace {
 
+/// Pieces that the search with all cuts places, of all lists of the levels after the first: half a
+/// second's on 128 devices.
+constexpr std::int64_t kMostPieces = 600'000;
+/// Likewise of the first level's lists, of which there are several with replicated tables or
+/// without.
+constexpr std::int64_t kMostFirstPieces = 25'000;
+/// Lists of a level for each candidate: a cut of rows and one of columns, of the largest pieces and
+/// of the costliest, for each state of the beam.
+constexpr std::int64_t kListsPerCandidate = 12;
+constexpr std::int64_t kFewestCandidates = 2;
+
+/// The options of the search with all cuts. It has more ways to go than with columns alone: of
+/// thousands of tables it looks at fewer candidates a level and begins with fewer lists.
+BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& options,
+                                std::size_t num_tables) {
+  beam.rows = options.cuts.rows;
+  beam.max_first_pieces = kMostFirstPieces;
+  beam.max_pieces_tried = std::min(beam.max_pieces_tried, kMostPieces);
+  const auto tables = static_cast<std::int64_t>(num_tables);
+  const std::int64_t pieces_per_level = kMostPieces / std::max(beam.num_levels, 1);
+  const std::int64_t candidates =
+      std::max(pieces_per_level / (kListsPerCandidate * tables), kFewestCandidates);
+  beam.num_candidates = static_cast<int>(std::min<std::int64_t>(beam.num_candidates, candidates));
+  return beam;
+}
+
 /// Takes the plan with all cuts where it is cheaper or `result` has none.
-void search_all_cuts(const Simulator& simulator, BeamSearchOptions beam,
+void search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock, bool has_plan,
                      PlanningResult& result) {
-  beam.rows = options.cuts.rows;
+  const BeamSearchOptions of_all = with_all_cuts(beam, options, simulator.task().tables.size());
   try {
-    PlanningResult all = plan_with_replicas(simulator, beam, options, clock);
+    PlanningResult all = plan_with_replicas(simulator, of_all, options, clock);
     if (!has_plan || all.predicted.cost_ms < result.predicted.cost_ms) std::swap(result, all);
     result.stats.stopped_by_clock |= all.stats.stopped_by_clock;
     add_work(all.stats, result.stats);
@@ -46,16 +76,23 @@ FirstPlan first_plan(const Simulator& simulator, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock) {
   FirstPlan first;
   PlanningResult& result = first.best;
-  const bool all_cuts = options.cuts.rows || options.cuts.replicas;
+  if (!options.cuts.rows && !options.cuts.replicas) {
+    result = beam_search(simulator, beam, options.num_threads, clock);
+    first.head_evaluations_of_columns = result.stats.head_evaluations;
+    return first;
+  }
+  // With and without replicated tables, the searches meet the same pieces.
+  const Simulator remembering(
+      simulator, std::make_shared<RememberingComputeModel>(simulator.shared_compute()));
   const bool columns_fit =
       !options.cuts.rows || fit_memory(simulator.task(), false, clock).feasible;
   if (columns_fit) {
-    result = beam_search(simulator, beam, options.num_threads, clock);
+    result = beam_search(remembering, beam, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;
   }
-  if (!all_cuts || result.stats.stopped_by_clock) return first;
-  search_all_cuts(simulator, beam, options, clock, columns_fit, result);
-  move_replicas(simulator, options, clock, result);
+  if (result.stats.stopped_by_clock) return first;
+  search_all_cuts(remembering, beam, options, clock, columns_fit, result);
+  move_replicas(remembering, options, clock, result);
   return first;
 }
 

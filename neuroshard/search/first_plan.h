@@ -16,8 +16,8 @@ struct FirstPlan {
 
 /// The cheaper of the beam search's plans with columns alone and with all cuts that the options
 /// allow, with single tables moved to every device and from there. The task's tables stay with none
-/// (bundled_task.h) and allow no more cuts than the options. Throws InfeasibleError if there is none,
-/// and TimeIsOver if the clock stopped the search before there was one.
+/// (bundled_task.h) and allow no more cuts than the options. Throws InfeasibleError if there is
+/// none, and TimeIsOver if the clock stopped the search before there was one.
 [[nodiscard]] FirstPlan first_plan(const Simulator& simulator, const BeamSearchOptions& beam,
                                    const PlannerOptions& options, const StopClock& clock = {});
 

@@ -79,7 +79,7 @@ PlanningResult improved(const Simulator& simulator, const ShardingPlan& plan, co
   if (!cuts.rows && plan.replicated_tables.empty()) {
     return improve_plan(simulator, plan, improvement, budget, pool);
   }
-  const SlicedTask sliced(simulator, plan, cuts.rows ? kResliced : 0);
+  const SlicedTask sliced(simulator, plan, cuts.rows ? kResliced : 0, StopClock(budget.deadline));
   PlanningResult result =
       improve_plan(sliced.simulator(), sliced.plan(), improvement, budget, pool, sliced.slicings());
   result.plan = sliced.original(result.plan);

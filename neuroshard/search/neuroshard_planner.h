@@ -31,8 +31,8 @@ struct NeuroShardOptions {
 
 /// The result is never predicted to cost more than the beam search's plan, which is improved by
 /// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
-/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the machine unless
-/// the clock may stop the search (PlannerOptions::stop_by_clock).
+/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the machine
+/// unless the clock may stop the search (PlannerOptions::stop_by_clock).
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(std::move(options)) {}

@@ -77,7 +77,7 @@ PlanningResult searched(const Simulator& simulator, const std::vector<int>& repl
   if (start.shards.empty()) {
     result.plan = start;
   } else {
-    const SlicedTask sliced(simulator, start);
+    const SlicedTask sliced(simulator, start, clock);
     result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
     result.plan = sliced.original(result.plan);
   }

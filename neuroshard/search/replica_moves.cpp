@@ -67,8 +67,9 @@ class ReplicaMoves {
     if (tried_.empty()) return std::move(plan_);
     try {
       sum_up();
-      double least = simulator_.combine(with_replicas_ms(), columns_, replica_cost_.all_reduce_ms,
-                                        simulator_.partial_sums_ms(partial_bytes_))
+      double least = simulator_
+                         .combine(with_replicas_ms(), columns_, replica_cost_.all_reduce_ms,
+                                  simulator_.partial_sums_ms(partial_bytes_))
                          .cost_ms;
       for (int moves = 0; moves < kMostMoves; ++moves) {
         const std::optional<Move> best = best_move(least);
@@ -174,8 +175,8 @@ class ReplicaMoves {
       (sign > 0.0 ? kernels::add : kernels::subtract)(state.data(), contribution_of(shard).data(),
                                                       state.size());
       columns_[shard.device] +=
-          sign * static_cast<double>(pooled_columns(simulator_.task().tables[shard.table],
-                                                    shard.num_columns));
+          sign * static_cast<double>(
+                     pooled_columns(simulator_.task().tables[shard.table], shard.num_columns));
     }
   }
 
@@ -313,10 +314,9 @@ class ReplicaMoves {
     };
     const std::size_t targets = std::min(devices_.size(), kMostTargets);
     std::vector<int> first = devices_;
-    std::partial_sort(first.begin(), first.begin() + static_cast<std::ptrdiff_t>(targets),
-                      first.end(), [&](int a, int b) {
-                        return std::tie(floor_ms_[a], a) < std::tie(floor_ms_[b], b);
-                      });
+    std::partial_sort(
+        first.begin(), first.begin() + static_cast<std::ptrdiff_t>(targets), first.end(),
+        [&](int a, int b) { return std::tie(floor_ms_[a], a) < std::tie(floor_ms_[b], b); });
     first.resize(targets);
     std::sort(first.begin(), first.end());
     for (const int device : first) keep_if_better({{table, 0, of.embedding_dim, device}});

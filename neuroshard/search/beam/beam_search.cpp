@@ -5,9 +5,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <initializer_list>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -15,7 +13,7 @@
 #include <utility>
 
 #include "neuroshard/core/parallel.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
 #include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
@@ -24,9 +22,6 @@
 namespace neuroshard {
 
 namespace {
-
-/// The pieces that the tables are cut into, in the order of placement.
-using PieceList = std::vector<PieceType>;
 
 struct BeamState {
   PieceList pieces;
@@ -37,13 +32,6 @@ struct BeamState {
     return std::make_tuple(placement.unplaced_bytes, placement.cost_ms);
   }
 };
-
-/// Equal for lists with the same pieces; the order of a list follows from its pieces.
-std::uint64_t hash_of(const PieceList& pieces) {
-  std::uint64_t hash = 0;
-  for (const PieceType piece : pieces) hash += mix64(static_cast<std::uint64_t>(piece) + 1);
-  return hash;
-}
 
 /// The costs of the states that the beam would keep so far.
 class KeptCosts {
@@ -184,36 +172,68 @@ class Search {
     return slices;
   }
 
-  /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
-  /// most of the lookups may gain nothing before the next ones.
-  std::vector<Candidate> sliced_lists(std::int64_t largest) {
-    const std::vector<Table>& tables = simulator_.task().tables;
-    PieceList whole;
-    for (std::size_t t = 0; t < tables.size(); ++t) {
-      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
-    }
-    std::sort(whole.begin(), whole.end(),
-              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
+  /// A list to begin with: the rows of some tables in slices, and all pieces no larger than a share
+  /// of a device.
+  struct FirstCuts {
+    int num_slices = 0;  ///< of the costliest tables; 0: as many as make them that small
+    std::size_t sliced_tables = 0;
+    int parts = 1;  ///< of the largest device
+  };
+
+  /// As many as may be tried; those with most slices of most tables are never left out.
+  [[nodiscard]] std::vector<FirstCuts> first_cuts() const {
     const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
-    std::vector<Candidate> lists;
     std::vector<int> numbers;
     for (int num_slices = 2; num_slices < most_slices; num_slices *= 2) {
       numbers.push_back(num_slices);
     }
     if (most_slices > 1) numbers.push_back(most_slices);
+    std::vector<FirstCuts> all;
     for (const int num_slices : numbers) {
-      std::vector<int> slices(tables.size(), 1);
-      std::size_t ranks = 0;
       for (const std::size_t count : kFirstSlicedTables) {
-        for (; ranks < std::min(count, whole.size()); ++ranks) {
-          const int table = catalog_.table(whole[ranks]);
-          if (catalog_.can_slice(table, num_slices)) slices[table] = num_slices;
-        }
-        for (const int parts : {1, 4}) lists.push_back({halved_to(largest / parts, slices)});
+        for (const int parts : {1, 4}) all.push_back({num_slices, count, parts});
       }
     }
-    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
-      lists.push_back({halved_to(largest, slices_to(largest / parts))});
+    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) all.push_back({0, 0, parts});
+    const std::int64_t most =
+        options_.max_first_pieces / static_cast<std::int64_t>(simulator_.task().tables.size());
+    const auto kept = static_cast<std::size_t>(
+        std::clamp<std::int64_t>(most, 1, static_cast<std::int64_t>(all.size())));
+    if (kept == all.size()) return all;
+    std::reverse(all.begin(), all.end());
+    std::rotate(all.begin(),
+                std::find_if(all.begin(), all.end(),
+                             [](const FirstCuts& cuts) { return cuts.num_slices > 0; }),
+                all.end());
+    std::vector<FirstCuts> some;
+    for (std::size_t i = 0; i < kept; ++i) some.push_back(all[i * all.size() / kept]);
+    return some;
+  }
+
+  /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
+  /// most of the lookups may gain nothing before the next ones.
+  std::vector<Candidate> sliced_lists(std::int64_t largest) {
+    const std::vector<Table>& tables = simulator_.task().tables;
+    PieceList whole;
+    PatientClock clock(clock_);
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      clock.check();
+      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
+    }
+    std::sort(whole.begin(), whole.end(),
+              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
+    std::vector<Candidate> lists;
+    for (const FirstCuts& cuts : first_cuts()) {
+      if (cuts.num_slices == 0) {
+        lists.push_back({halved_to(largest, slices_to(largest / cuts.parts))});
+        continue;
+      }
+      std::vector<int> slices(tables.size(), 1);
+      for (std::size_t rank = 0; rank < std::min(cuts.sliced_tables, whole.size()); ++rank) {
+        const int table = catalog_.table(whole[rank]);
+        if (catalog_.can_slice(table, cuts.num_slices)) slices[table] = cuts.num_slices;
+      }
+      lists.push_back({halved_to(largest / cuts.parts, slices)});
     }
     return lists;
   }
@@ -328,55 +348,6 @@ class Search {
     return chosen;
   }
 
-  /// The list without a piece and, of a slice, the others of its columns.
-  PieceList without(const PieceList& pieces, std::size_t position) const {
-    const PieceType piece = pieces[position];
-    const int slices = catalog_.num_slices(piece);
-    PieceList result;
-    result.reserve(pieces.size() + static_cast<std::size_t>(slices));
-    if (catalog_.has_equal_slices(piece)) {
-      // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
-      const std::size_t end = position + static_cast<std::size_t>(slices);
-      for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (i < position || i >= end) result.push_back(pieces[i]);
-      }
-      return result;
-    }
-    const PieceType first = catalog_.first_slice(piece);
-    std::vector<bool> removed(static_cast<std::size_t>(slices));
-    for (const PieceType other : pieces) {
-      const bool is_slice = other >= first && other < first + slices;
-      if (is_slice && !removed[other - first]) {
-        removed[other - first] = true;
-      } else {
-        result.push_back(other);
-      }
-    }
-    return result;
-  }
-
-  /// The list with a piece and, of a slice, the others of its columns replaced by all slices of
-  /// others.
-  PieceList replaced(const PieceList& pieces, std::size_t position,
-                     std::initializer_list<PieceType> by) const {
-    PieceList result = without(pieces, position);
-    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
-    const auto place_of = [&](PieceType piece) {
-      return std::upper_bound(result.begin(), result.end(), piece, first);
-    };
-    for (const PieceType piece : by) {
-      const int slices = catalog_.num_slices(piece);
-      if (catalog_.has_equal_slices(piece)) {
-        result.insert(place_of(piece), static_cast<std::size_t>(slices), piece);
-        continue;
-      }
-      for (int slice = 0; slice < slices; ++slice) {
-        result.insert(place_of(piece + slice), piece + slice);
-      }
-    }
-    return result;
-  }
-
   std::vector<BeamState> expand(const std::vector<BeamState>& beam) {
     std::vector<Candidate> lists;
     for (const BeamState& state : beam) {
@@ -385,11 +356,11 @@ class Search {
         const PieceType piece = state.pieces[position];
         if (catalog_.can_halve(piece)) {
           const auto [wide, narrow] = catalog_.halves(piece);
-          lists.push_back({replaced(state.pieces, position, {wide, narrow}), &state});
+          lists.push_back({replaced(catalog_, state.pieces, position, {wide, narrow}), &state});
         }
         if (can_halve_rows(piece)) {
           const PieceType half = catalog_.row_half(piece);
-          lists.push_back({replaced(state.pieces, position, {half}), &state, false});
+          lists.push_back({replaced(catalog_, state.pieces, position, {half}), &state, false});
         }
       }
     }
@@ -483,8 +454,7 @@ PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
         },
         clock);
     result.stats.wall_ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-            .count();
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return result;
   } catch (const TimeIsOver&) {
     throw no_plan_in_time(options);

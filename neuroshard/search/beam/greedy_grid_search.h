@@ -62,8 +62,8 @@ class GreedyGridSearch {
   /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
   /// feasible, of infinite cost, and without devices.
   ///
-  /// Stopped by the clock, it returns the cheapest placement so far, or throws TimeIsOver if there is
-  /// none.
+  /// Stopped by the clock, it returns the cheapest placement so far, or throws TimeIsOver if there
+  /// is none.
   [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
                                  double worth_ms = std::numeric_limits<double>::infinity());
 

@@ -9,8 +9,8 @@
 namespace neuroshard {
 
 /// Gives the pieces of each table their columns, one after the other; the slices of the same
-/// columns their rows likewise. The pieces are in the order of placement (PieceCatalog::goes_first),
-/// and have one device each. In canonical order.
+/// columns their rows likewise. The pieces are in the order of placement
+/// (PieceCatalog::goes_first), and have one device each. In canonical order.
 [[nodiscard]] ShardingPlan plan_of(const Simulator& simulator, const PieceCatalog& catalog,
                                    std::span<const PieceType> pieces, std::span<const int> devices);
 
