@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "neuroshard/cost/compute/remembering_compute_model.h"
@@ -72,27 +73,30 @@ void move_replicas(const Simulator& simulator, const PlannerOptions& options,
   result.predicted = simulator.cost(result.plan);
 }
 
-FirstPlan first_plan(const Simulator& simulator, const BeamSearchOptions& beam,
+FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock) {
   FirstPlan first;
   PlanningResult& result = first.best;
   if (!options.cuts.rows && !options.cuts.replicas) {
-    result = beam_search(simulator, beam, options.num_threads, clock);
+    result = beam_search(given, beam, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;
     return first;
   }
   // With and without replicated tables, the searches meet the same pieces.
-  const Simulator remembering(
-      simulator, std::make_shared<RememberingComputeModel>(simulator.shared_compute()));
+  std::optional<Simulator> remembering;
+  if (given.task().tables.size() <= RememberingComputeModel::kMostKept) {
+    remembering.emplace(given, std::make_shared<RememberingComputeModel>(given.shared_compute()));
+  }
+  const Simulator& simulator = remembering ? *remembering : given;
   const bool columns_fit =
       !options.cuts.rows || fit_memory(simulator.task(), false, clock).feasible;
   if (columns_fit) {
-    result = beam_search(remembering, beam, options.num_threads, clock);
+    result = beam_search(simulator, beam, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;
   }
   if (result.stats.stopped_by_clock) return first;
-  search_all_cuts(remembering, beam, options, clock, columns_fit, result);
-  move_replicas(remembering, options, clock, result);
+  search_all_cuts(simulator, beam, options, clock, columns_fit, result);
+  move_replicas(simulator, options, clock, result);
   return first;
 }
 

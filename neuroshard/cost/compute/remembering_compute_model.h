@@ -17,6 +17,9 @@ namespace neuroshard {
 /// Predicts what the given model predicts, bit for bit. Threads may share it.
 class RememberingComputeModel final : public ComputeCostModel {
  public:
+  /// Encodings that are kept: some 2 KiB each.
+  static constexpr std::size_t kMostKept = 50'000;
+
   explicit RememberingComputeModel(std::shared_ptr<const ComputeCostModel> model)
       : model_(std::move(model)) {}
 
@@ -59,9 +62,6 @@ class RememberingComputeModel final : public ComputeCostModel {
   };
   static Key key_of(const TableStatistics& table, std::int64_t num_columns,
                     const OperatorSettings& settings);
-
-  /// Encodings that are kept: some 2 KiB each.
-  static constexpr std::size_t kMostKept = 50'000;
 
   std::shared_ptr<const ComputeCostModel> model_;
   mutable std::mutex mutex_;

@@ -484,6 +484,15 @@ MemoryFit fit_tables(const Task& task, bool rows, const StopClock& clock) {
   return fit;
 }
 
+/// Likewise; false too if the clock came first.
+bool rows_would_do(const Task& task, const StopClock& clock) {
+  try {
+    return !fit_with_rows(task, clock).empty();
+  } catch (const TimeIsOver&) {
+    return false;
+  }
+}
+
 /// Likewise.
 MemoryNeeds needs_of_tables(const Task& task, bool rows, const StopClock& clock) {
   MemoryNeeds needs = sizes(task, rows);
@@ -528,8 +537,9 @@ InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock&
   std::string text = fmt::format("no plan fits into memory: {}", reason(task, bundled, needs));
   if (needs.stopped_by_clock) return InfeasibleError(text);
   text += fmt::format("; {}", remedy(bundled.task(), needs));
-  if (!rows && !fit_with_rows(bundled.task()).empty())
+  if (!rows && rows_would_do(bundled.task(), clock)) {
     text += "; with rows cut too, the tables fit";
+  }
   return InfeasibleError(text);
 }
 
