@@ -16,29 +16,25 @@ namespace neuroshard {
 
 namespace {
 
-/// Pieces that the search with all cuts places, of all lists of the levels after the first: half a
-/// second's on 128 devices.
-constexpr std::int64_t kMostPieces = 600'000;
-/// Likewise of the first level's lists, of which there are several with replicated tables or
-/// without.
+/// Pieces that the search with all cuts places at a level after the first, of all its lists.
+constexpr std::int64_t kMostPiecesOfLevel = 60'000;
+/// Likewise of the first level's lists, of which there are several, with and without copies.
 constexpr std::int64_t kMostFirstPieces = 25'000;
 /// Lists of a level for each candidate: a cut of rows and one of columns, of the largest pieces and
 /// of the costliest, for each state of the beam.
 constexpr std::int64_t kListsPerCandidate = 12;
-constexpr std::int64_t kFewestCandidates = 2;
 
-/// The options of the search with all cuts. It has more ways to go than with columns alone: of
-/// thousands of tables it looks at fewer candidates a level and begins with fewer lists.
+/// The options of the search with all cuts. It has more ways to go than with columns alone: of many
+/// hundreds of tables it looks at fewer candidates a level and begins with fewer lists.
 BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& options,
                                 std::size_t num_tables) {
   beam.rows = options.cuts.rows;
   beam.max_first_pieces = kMostFirstPieces;
-  beam.max_pieces_tried = std::min(beam.max_pieces_tried, kMostPieces);
-  const auto tables = static_cast<std::int64_t>(num_tables);
-  const std::int64_t pieces_per_level = kMostPieces / std::max(beam.num_levels, 1);
-  const std::int64_t candidates =
-      std::max(pieces_per_level / (kListsPerCandidate * tables), kFewestCandidates);
-  beam.num_candidates = static_cast<int>(std::min<std::int64_t>(beam.num_candidates, candidates));
+  const std::int64_t pieces_per_candidate =
+      kListsPerCandidate * static_cast<std::int64_t>(num_tables);
+  const std::int64_t candidates = kMostPiecesOfLevel / pieces_per_candidate;
+  beam.num_candidates =
+      static_cast<int>(std::clamp<std::int64_t>(candidates, 1, std::max(beam.num_candidates, 1)));
   return beam;
 }
 
