@@ -60,7 +60,7 @@ double at_most_with_all_cuts_ms(std::int64_t num_tables) {
 }
 
 /// The plan that the improvement starts from, with all cuts.
-void all_cuts(benchmark::State& state) {
+void search_with_all_cuts(benchmark::State& state) {
   const auto simulator =
       bench::make_simulator(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
   PlannerOptions options;
@@ -85,7 +85,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(beam_search)->Apply(sizes);
 BENCHMARK(improved_search)->Apply(sizes);
-BENCHMARK(all_cuts)->Apply(sizes);
+BENCHMARK(search_with_all_cuts)->Apply(sizes);
 
 /// How the search's time grows with each of tables, devices, N, K, L and M, one at a time.
 void growth_tables(benchmark::State& state) {
