@@ -168,6 +168,7 @@ double bound_in_time(const Simulator& simulator, const PlannerOptions& options, 
 Simulator simulator_in_time(const Task& task, const CostModels& models,
                             const PlannerOptions& options, const StopClock& clock) {
   try {
+    clock.check();
     return {task, models.compute, models.communication, clock};
   } catch (const TimeIsOver&) {
     throw no_plan_in_time(options);

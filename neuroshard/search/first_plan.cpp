@@ -24,12 +24,16 @@ constexpr std::int64_t kMostFirstPieces = 25'000;
 /// of the costliest, for each state of the beam.
 constexpr std::int64_t kListsPerCandidate = 12;
 
+/// Levels without a gain after which it ends: a later one hardly ever gains.
+constexpr int kPatience = 3;
+
 /// The options of the search with all cuts. It has more ways to go than with columns alone: of many
 /// hundreds of tables it looks at fewer candidates a level and begins with fewer lists.
 BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& options,
                                 std::size_t num_tables) {
   beam.rows = options.cuts.rows;
   beam.max_first_pieces = kMostFirstPieces;
+  beam.patience = kPatience;
   const std::int64_t pieces_per_candidate =
       kListsPerCandidate * static_cast<std::int64_t>(num_tables);
   const std::int64_t candidates = kMostPiecesOfLevel / pieces_per_candidate;

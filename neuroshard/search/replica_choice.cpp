@@ -126,6 +126,7 @@ class ReplicaChoice {
   void compare(const std::vector<int>& replicated) {
     BeamSearchOptions brief = beam_;
     brief.num_levels = 0;
+    brief.beam_width = 1;  // no plan but the cheapest is priced
     PlanningResult result = searched(simulator_, replicated, brief, options_, clock_);
     add_work(result.stats, brief_stats_);
     if (best_ && result.predicted.cost_ms >= best_->predicted.cost_ms) return;

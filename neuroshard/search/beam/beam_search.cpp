@@ -96,8 +96,10 @@ class Search {
     std::vector<BeamState> beam = first_states();
     record_level(beam);
     int levels_left = options_.num_levels;
+    int levels_without_gain = 0;
     keep_best(beam);
     while (levels_left > 0 && pieces_tried_ < options_.max_pieces_tried) {
+      const auto best_before = best_->rank();
       std::vector<BeamState> children = expand(beam);
       if (children.empty()) break;
       record_level(children);
@@ -106,6 +108,8 @@ class Search {
       // A level without a feasible state is one more cut for memory, not for cost; halving ends by
       // itself. It need not lead anywhere where columns alone cannot.
       if (needs_rows || beam.front().placement.feasible()) --levels_left;
+      levels_without_gain = best_->rank() < best_before ? 0 : levels_without_gain + 1;
+      if (beam.front().placement.feasible() && levels_without_gain >= options_.patience) break;
     }
   }
 
