@@ -67,21 +67,17 @@ ShardingPlan with_replicas(const Task& task, std::vector<int> replicated) {
   return plan;
 }
 
-/// The beam search's plan with these tables on every device.
+/// The beam search's plan with these tables on every device. What is predicted is the cost, not the
+/// devices' memory.
 PlanningResult searched(const Simulator& simulator, const std::vector<int>& replicated,
                         const BeamSearchOptions& beam, const PlannerOptions& options,
                         const StopClock& clock) {
   if (replicated.empty()) return beam_search(simulator, beam, options.num_threads, clock);
   const ShardingPlan start = with_replicas(simulator.task(), replicated);
-  PlanningResult result;
-  if (start.shards.empty()) {
-    result.plan = start;
-  } else {
-    const SlicedTask sliced(simulator, start, clock);
-    result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
-    result.plan = sliced.original(result.plan);
-  }
-  result.predicted = simulator.cost(result.plan);
+  if (start.shards.empty()) return {start, simulator.cost(start)};
+  const SlicedTask sliced(simulator, start, clock);
+  PlanningResult result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
+  result.plan = sliced.original(result.plan);
   return result;
 }
 
@@ -97,10 +93,12 @@ class ReplicaChoice {
       choose();
       PlanningResult result = searched(simulator_, replicated_, beam_, options_, clock_);
       add_work(brief_stats_, result.stats);
+      result.predicted = simulator_.cost(result.plan);
       return result;
     } catch (const TimeIsOver&) {
       if (!best_) throw;
     }
+    best_->predicted = simulator_.cost(best_->plan);
     best_->stats = brief_stats_;
     best_->stats.stopped_by_clock = true;
     return std::move(*best_);
