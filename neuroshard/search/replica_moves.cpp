@@ -253,6 +253,14 @@ class ReplicaMoves {
     if (cost_at_least(below, replicas, partial_sums_ms)) {
       return std::numeric_limits<double>::infinity();
     }
+    // Most moves gain nothing, which takes less time to see than their price.
+    const Task& task = simulator_.task();
+    std::vector<double> before_forward_ms = compute_ms_;
+    for (double& ms : before_forward_ms) ms += replicas.compute_ms + replicas.all_reduce_ms;
+    const double least_ms =
+        partial_sums_ms + simulator_.communication().least_cost_ms(task.topology, task.batch_size,
+                                                                   before_forward_ms, columns_);
+    if (least_ms * (1.0 - kRounding) >= below) return std::numeric_limits<double>::infinity();
     std::vector<double> compute_ms = compute_ms_;
     for (double& ms : compute_ms) ms += replicas.compute_ms;
     ++stats_.plans_priced;
