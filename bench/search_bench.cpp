@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "bench/search_task.h"
+#include "neuroshard/search/first_plan.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/neuroshard_planner.h"
 
@@ -17,6 +18,16 @@ double peak_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024.0;
 }
 
+void count(const Simulator& simulator, const PlanningResult& result, const Cuts& cuts,
+           benchmark::State& state) {
+  const double cost_ms = result.predicted.cost_ms;
+  state.counters["cost_ms"] = cost_ms;
+  state.counters["of_bound"] = cost_ms / lower_bound_ms(simulator, cuts, cost_ms);
+  state.counters["heads"] = static_cast<double>(result.stats.head_evaluations);
+  state.counters["plans"] = static_cast<double>(result.stats.plans_priced);
+  state.counters["peak_MiB"] = peak_mib();
+}
+
 void plan(benchmark::State& state, const Planner& planner, int num_tables, int num_devices,
           int num_threads) {
   const auto simulator = bench::make_simulator(num_tables, num_devices);
@@ -24,11 +35,7 @@ void plan(benchmark::State& state, const Planner& planner, int num_tables, int n
   options.num_threads = num_threads;
   PlanningResult result;
   for (auto _ : state) result = planner.plan(*simulator, options);
-  state.counters["cost_ms"] = result.predicted.cost_ms;
-  state.counters["of_bound"] = result.predicted.cost_ms / lower_bound_ms(*simulator, kColumnsAlone);
-  state.counters["heads"] = static_cast<double>(result.stats.head_evaluations);
-  state.counters["plans"] = static_cast<double>(result.stats.plans_priced);
-  state.counters["peak_MiB"] = peak_mib();
+  count(*simulator, result, planner.cuts(options), state);
 }
 
 void plan(benchmark::State& state, const Planner& planner) {
@@ -48,6 +55,24 @@ void beam_search(benchmark::State& state) {
 }
 void improved_search(benchmark::State& state) { plan(state, NeuroShardPlanner()); }
 
+/// Likewise with rows and copies.
+double at_most_with_all_cuts_ms(std::int64_t num_tables) {
+  return num_tables == 60 ? 15.0 : num_tables == 120 ? 60.0 : num_tables == 1000 ? 1e3 : 12e3;
+}
+
+/// The plan that the improvement starts from, with all cuts.
+void search_with_all_cuts(benchmark::State& state) {
+  const auto simulator =
+      bench::make_simulator(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
+  PlannerOptions options;
+  options.num_threads = static_cast<int>(state.range(2));
+  options.cuts = {};
+  PlanningResult result;
+  for (auto _ : state) result = first_plan(*simulator, {}, options).best;
+  count(*simulator, result, options.cuts, state);
+  state.counters["at_most_ms"] = at_most_with_all_cuts_ms(state.range(0));
+}
+
 /// The sizes that have a limit, with the paper's settings.
 void sizes(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"tables", "devices", "threads"})
@@ -61,6 +86,7 @@ void sizes(benchmark::internal::Benchmark* bench) {
 
 BENCHMARK(beam_search)->Apply(sizes);
 BENCHMARK(improved_search)->Apply(sizes);
+BENCHMARK(search_with_all_cuts)->Apply(sizes);
 
 /// How the search's time grows with each of tables, devices, N, K, L and M, one at a time.
 void growth_tables(benchmark::State& state) {

@@ -22,8 +22,8 @@ void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
-  command.add_option("--time-limit", options.time_limit, "Time for improving the search's plan")
-      ->capture_default_str();
+  options.given_time_limit =
+      command.add_option("--time-limit", options.time_limit, kTimeLimitHelp)->capture_default_str();
   command
       .add_option("--threads", options.planner.num_threads, "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
@@ -38,6 +38,8 @@ ComparisonRunOptions comparison_run_options(const ComparisonOptions& options) {
   ComparisonRunOptions run;
   run.planner = options.planner;
   run.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
+  run.planner.stop_by_clock =
+      options.given_time_limit != nullptr && options.given_time_limit->count() > 0;
   run.controls = options.controls;
   if (!options.measure) {
     if (!options.controls.empty()) {

@@ -43,6 +43,11 @@ inline constexpr int kMaxThreads = 1024;
 /// Throws InputError now, not after long work, if the file at `path` could not be written.
 void require_writable(const std::string& path);
 
+/// What `--time-limit` of planning is.
+inline constexpr const char* kTimeLimitHelp =
+    "Stop planning after this time, with the best plan so far; if not given, the first plan is "
+    "finished and the work of improving it is what takes 1s on a known machine";
+
 /// `--steps`, `--improvement`, `--pessimism` and `--least-gain`; the defaults are those of
 /// `options`.
 void add_improvement_options(CLI::App& command, PlannerOptions& options);

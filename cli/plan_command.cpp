@@ -52,6 +52,7 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
     return plan_like(document, options.request.models, options.like);
   }
   options.request.options.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
+  options.request.options.stop_by_clock = command.count("--time-limit") > 0;
   return plan_task(task_of(options.task), options.request);
 }
 
@@ -85,8 +86,7 @@ void add_plan_command(CLI::App& app) {
       ->add_option("--algorithm", options->request.algorithm,
                    "neuroshard, beam-search (the paper's) or a baseline")
       ->capture_default_str();
-  command->add_option("--time-limit", options->time_limit, "Time for improving the search's plan")
-      ->capture_default_str();
+  command->add_option("--time-limit", options->time_limit, kTimeLimitHelp)->capture_default_str();
   command
       ->add_option("--threads", options->request.options.num_threads,
                    "Number of threads; 0: one per core")

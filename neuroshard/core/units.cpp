@@ -85,6 +85,12 @@ std::string format_seconds(double seconds) {
   return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
 }
 
+std::string short_seconds(double seconds) {
+  if (seconds >= 1.0) return fmt::format("{} s", seconds);
+  // Of six digits: 0.003 * 1e3 is not 3 in binary.
+  return fmt::format("{:g} ms", seconds * 1e3);
+}
+
 std::string format_count(std::int64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

@@ -19,6 +19,9 @@ namespace neuroshard {
 /// "1.23 s", "4.5 ms", "3 min 20 s".
 [[nodiscard]] std::string format_seconds(double seconds);
 
+/// In as few digits as say it exactly: "10 ms", "1.5 s", "90 s".
+[[nodiscard]] std::string short_seconds(double seconds);
+
 /// "1 task", "2 tasks": for nouns whose plural has an s.
 [[nodiscard]] std::string format_count(std::int64_t count, std::string_view noun);
 

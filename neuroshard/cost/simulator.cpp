@@ -69,13 +69,14 @@ void require_costs(std::span<const double> ms, const Model& model, const char* o
 }  // namespace
 
 Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
-                     std::shared_ptr<const CommunicationCostModel> communication)
+                     std::shared_ptr<const CommunicationCostModel> communication,
+                     const StopClock& clock)
     : task_(validated(std::move(task))),
       compute_(present(std::move(compute), "a computation cost model")),
       communication_(present(std::move(communication), "a communication cost model")),
-      statistics_(table_statistics(task_)),
+      statistics_(table_statistics(task_, clock)),
       accesses_(accesses_of(task_)),
-      settings_(operator_settings(task_, *compute_, statistics_)) {}
+      settings_(operator_settings(task_, *compute_, statistics_, clock)) {}
 
 // NOLINTNEXTLINE(modernize-pass-by-value): the copy is made by the constructor that is called
 Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute)
@@ -84,7 +85,8 @@ Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostMo
 }
 
 Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
-                     std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed)
+                     std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed,
+                     const StopClock& clock)
     : task_(with_own_cuts(std::move(task))),
       compute_(other.compute_),
       communication_(other.communication_),
@@ -95,13 +97,15 @@ Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> s
   for (double& bytes : partial_bytes_per_column_) {
     bytes = std::round(bytes / kPartialBytesGrid) * kPartialBytesGrid;
   }
+  PatientClock patient(clock);
   for (const Piece& slice : slices) {
+    patient.check();
     const bool has_order = has_row_order(task_.tables[statistics_.size()]);
     statistics_.push_back(other.statistics_of(slice));
     accesses_.push_back(has_order ? other.accesses_[slice.table] : nullptr);
     if (!other.members_.empty()) members_.push_back(other.members_[slice.table]);
   }
-  settings_ = operator_settings(task_, *compute_, statistics_);
+  settings_ = operator_settings(task_, *compute_, statistics_, clock);
   // The sum of the members' contributions is exact on the other's grid.
   if (!members_.empty()) settings_.grid = std::max(settings_.grid, other.settings_.grid);
 }
@@ -202,8 +206,14 @@ std::vector<double> Simulator::replica_state(std::span<const int> tables) const 
 
 Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables) const {
   if (tables.empty()) return {};
+  return replica_cost(tables, replica_state(tables));
+}
+
+Simulator::ReplicaCost Simulator::replica_cost(std::span<const int> tables,
+                                               std::span<const double> state) const {
+  if (tables.empty()) return {};
   const ReplicaCost cost{
-      compute_->cost(replica_state(tables)),
+      compute_->cost(state),
       communication_->all_reduce_ms(task_.topology, all_reduce_bytes(task_, tables))};
   if (!is_cost(cost.compute_ms)) {
     throw not_a_cost(compute_->name(), "the replicated tables", cost.compute_ms);

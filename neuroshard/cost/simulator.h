@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/communication/communication_cost_model.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
 
@@ -33,9 +34,11 @@ struct MemberRange {
 /// prediction is not.
 class Simulator {
  public:
-  /// Keeps copies of the pointers and of the task. Throws InputError if the task is not valid.
+  /// Keeps copies of the pointers and of the task. Throws InputError if the task is not valid, and
+  /// TimeIsOver.
   Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
-            std::shared_ptr<const CommunicationCostModel> communication);
+            std::shared_ptr<const CommunicationCostModel> communication,
+            const StopClock& clock = {});
 
   /// The same, of a task that allows these cuts alone.
   [[nodiscard]] Simulator with_cuts(const Cuts& cuts) const;
@@ -67,6 +70,9 @@ class Simulator {
     double all_reduce_ms = 0.0;  ///< of the gradients of all their rows, in fp32
   };
   [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables) const;
+  /// The same, of tables whose contributions add up to `state`.
+  [[nodiscard]] ReplicaCost replica_cost(std::span<const int> tables,
+                                         std::span<const double> state) const;
 
   /// What each device takes to add up the partial sums of the plan's slices of rows, at the end of
   /// the forward all-to-all [ms]; 0 for a plan without.
@@ -96,9 +102,10 @@ class Simulator {
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
   /// one of `slices` for each, of whatever columns (slices have no row order of their own), with
   /// their parts of what partial sums take; every device costs `fixed` more. The task follows
-  /// from the other's.
+  /// from the other's. Throws TimeIsOver.
   Simulator(const Simulator& other, Task task, std::span<const Piece> slices,
-            std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed);
+            std::vector<double> partial_bytes_per_column, const ReplicaCost& fixed,
+            const StopClock& clock = {});
 
   /// The same models on a task each of whose tables stands for some of the other's, `members`, with
   /// all their rows and columns: its contribution is the sum of theirs. The task follows from the

@@ -18,6 +18,7 @@ PlanRequest plan_request_from_json(const JsonReader& reader) {
   }
   if (const auto options = reader.optional_field("options")) {
     request.options = planner_options_from_json(*options);
+    request.options.stop_by_clock = options->optional_field("time_limit").has_value();
   }
   if (const auto bound = reader.optional_field("lower_bound")) {
     request.lower_bound = bound->boolean();

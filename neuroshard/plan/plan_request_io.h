@@ -10,7 +10,8 @@
 namespace neuroshard {
 
 /// {"models": [...], "algorithm": ..., "options": {...}, "lower_bound": ..., "baselines": ...},
-/// each of which may be absent. Throws InputError naming the place of an unknown field or value.
+/// each of which may be absent. With a time limit among the options the clock may stop the search.
+/// Throws InputError naming the place of an unknown field or value.
 [[nodiscard]] PlanRequest plan_request_from_json(const JsonReader& reader);
 
 /// The algorithm and options that a plan was made with, from its document's `search`; the models

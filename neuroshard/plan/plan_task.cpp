@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "neuroshard/baselines/baselines.h"
@@ -22,13 +24,52 @@ namespace neuroshard {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = StopClock::Clock;
+
+/// What is done for each table after the search: its pieces are encoded for the price, for the
+/// range of the networks and for the warnings [s].
+constexpr double kAfterSearch_s = 30e-6;
+
+/// When the request's time is over, and its parts: the planner ends earlier by what cannot be left
+/// out after it, as far as that is more than the tenth, or the 100 ms, by which the limit may be
+/// exceeded.
+class TimeLimit {
+ public:
+  TimeLimit(const PlannerOptions& options, std::size_t num_tables)
+      : end_(stop_clock_of(options).end()) {
+    const double slack_s = std::max(0.1 * options.time_limit_seconds, 0.1);
+    slack_ = duration(std::min(slack_s, kMostSeconds) / 2.0);
+    const double after_s = kAfterSearch_s * static_cast<double>(num_tables);
+    after_ = std::max(duration(after_s) - slack_, Clock::duration{0});
+  }
+
+  [[nodiscard]] StopClock clock() const { return StopClock(end_); }
+  [[nodiscard]] std::optional<Clock::time_point> of_planner() const {
+    return end_ ? std::optional(*end_ - after_) : std::nullopt;
+  }
+  [[nodiscard]] StopClock of_bound() const {
+    return end_ ? StopClock(*end_ + slack_) : StopClock();
+  }
+
+ private:
+  static Clock::duration duration(double seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  std::optional<Clock::time_point> end_;
+  Clock::duration slack_{};
+  Clock::duration after_{};
+};
 
 AlgorithmOutcome outcome_of(const Planner& planner, const Simulator& simulator,
                             const PlannerOptions& options) {
   AlgorithmOutcome outcome;
   outcome.algorithm = planner.name();
   const Clock::time_point start = Clock::now();
+  if (stop_clock_of(options).is_over()) {
+    outcome.reason = no_plan_in_time(options).what();
+    return outcome;
+  }
   try {
     outcome.cost_ms = planner.plan(simulator, options).predicted.cost_ms;
     outcome.found = true;
@@ -107,28 +148,57 @@ Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool 
 }  // namespace
 
 PlannedTask plan_task(const Task& task, const PlanRequest& request) {
+  PlanRequest timed = request;
+  timed.options.deadline = stop_clock_of(request.options).end();
   const std::unique_ptr<Planner> planner = find_planner(request.algorithm);
   validate(task);
-  return plan_task(task, load_cost_models(request.models, task.topology), *planner, request);
+  return plan_task(task, load_cost_models(request.models, task.topology), *planner, timed);
 }
+
+namespace {
+
+/// 0 if the clock came first.
+double bound_in_time(const Simulator& simulator, const PlannerOptions& options, double known_ms,
+                     const StopClock& clock) {
+  try {
+    return lower_bound_ms(simulator, options.cuts, known_ms, clock);
+  } catch (const TimeIsOver&) {
+    return 0.0;
+  }
+}
+
+Simulator simulator_in_time(const Task& task, const CostModels& models,
+                            const PlannerOptions& options, const StopClock& clock) {
+  try {
+    clock.check();
+    return {task, models.compute, models.communication, clock};
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
+  }
+}
+
+}  // namespace
 
 PlannedTask plan_task(const Task& task, const CostModels& models, const Planner& planner,
                       const PlanRequest& request) {
-  const Simulator simulator(task, models.compute, models.communication);
-  PlanningResult found = planner.plan(simulator, request.options);
+  const TimeLimit limit(request.options, task.tables.size());
+  const Simulator simulator = simulator_in_time(task, models, request.options, limit.clock());
+  PlannerOptions options = request.options;
+  options.deadline = limit.of_planner();
+  PlanningResult found = planner.plan(simulator, options);
   PlannedTask planned;
   planned.models = models;
   planned.stats = std::move(found.stats);
   if (request.lower_bound) {
     planned.lower_bound_ms =
-        lower_bound_ms(simulator, request.options.cuts, found.predicted.cost_ms);
+        bound_in_time(simulator, options, found.predicted.cost_ms, limit.of_bound());
   }
   planned.member_ranges = simulator.member_ranges(found.plan);
   planned.warnings = prediction_warnings(models, simulator, found.plan);
   planned.notes = model_notes(models, task.topology);
   if (request.baselines) {
     for (const std::unique_ptr<Planner>& baseline : make_baselines()) {
-      planned.baselines.push_back(outcome_of(*baseline, simulator, request.options));
+      planned.baselines.push_back(outcome_of(*baseline, simulator, options));
     }
   }
   planned.document = {task,

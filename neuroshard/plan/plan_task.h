@@ -50,9 +50,12 @@ struct PlannedTask : PricedPlan {
   std::vector<AlgorithmOutcome> baselines{};  ///< if they were asked for
 };
 
-/// Task -> models -> simulator -> search -> bound -> warnings -> document. Throws InputError for an
-/// invalid task, an unknown algorithm or model, or options out of range; InfeasibleError, which
-/// says what memory or devices would suffice, if the algorithm finds no plan.
+/// Task -> models -> simulator -> search -> bound -> warnings -> document. Where the clock may stop
+/// the search (PlannerOptions::stop_by_clock), all of this ends a tenth or 100 ms after the time
+/// limit at the latest, and the bound is unknown if there was no time for it. Throws InputError for
+/// an invalid task, an unknown algorithm or model, or options out of range; InfeasibleError, which
+/// says what memory or devices would suffice, if the algorithm finds no plan, or
+/// "no plan found within 10 ms".
 [[nodiscard]] PlannedTask plan_task(const Task& task, const PlanRequest& request = {});
 
 /// The same with models that are loaded already, and a planner of any kind; `request.models` and

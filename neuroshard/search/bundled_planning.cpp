@@ -9,11 +9,12 @@
 namespace neuroshard {
 
 PlanningResult plan_bundled(const Simulator& simulator,
-                            const std::function<PlanningResult(const Simulator&)>& plan) {
+                            const std::function<PlanningResult(const Simulator&)>& plan,
+                            const StopClock& clock) {
   const Task& task = simulator.task();
   if (!has_groups(task)) return plan(simulator);
   // What does not fit is told here, where the names of a group's tables are known.
-  if (!fit_memory(task).feasible) throw explain_infeasible(task);
+  if (!fit_memory(task, false, clock).feasible) throw explain_infeasible(task, false, clock);
   const BundledTask bundled(task);
   PlanningResult result = plan(Simulator(simulator, bundled.task(), bundled.members()));
   result.plan = bundled.original(result.plan);

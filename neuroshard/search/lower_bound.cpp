@@ -53,7 +53,8 @@ class LeastContributions {
  public:
   /// Unknown if the table is too wide, or would take more than the work `left`, which it takes its
   /// own from.
-  LeastContributions(const Simulator& simulator, int table, bool rows, WorkLeft& left)
+  LeastContributions(const Simulator& simulator, int table, bool rows, WorkLeft& left,
+                     const StopClock& clock)
       : size_(simulator.compute().state_size()) {
     const Table& of = simulator.task().tables[table];
     const std::int64_t dim = of.embedding_dim;
@@ -74,6 +75,7 @@ class LeastContributions {
     std::vector<double> pieces(least_.size(), 0.0);
     std::vector<double> slice(size_);
     for (std::int64_t n = 1; n <= num_quanta_; ++n) {
+      clock.check();
       const std::span<double> piece(pieces.data() + static_cast<std::size_t>(n) * size_, size_);
       simulator.encode(table, n * quantum_, piece);
       for (const double share : shares) {
@@ -166,7 +168,8 @@ double cheapest_share(const Simulator& simulator, const Table& table,
 
 }  // namespace
 
-double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known_ms) {
+double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known_ms,
+                      const StopClock& clock) {
   const ComputeCostModel& compute = simulator.compute();
   if (!compute.is_convex_increasing()) return 0.0;
   const Task& task = simulator.task();
@@ -186,7 +189,7 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
         static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
     const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms);
     mean_columns += columns;
-    const LeastContributions least(simulator, number, cuts.rows, left);
+    const LeastContributions least(simulator, number, cuts.rows, left, clock);
     std::vector<double> share(mean.size(), 0.0);
     if (least.known()) {
       const auto whole = least.of(least.num_quanta());

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
 
 namespace neuroshard {
@@ -40,8 +41,10 @@ namespace neuroshard {
 /// structure. Price: one encoding per table, multiple of 4 columns and share of rows, and the
 /// square of these multiples. Tables of more than 1,024 columns, and the last of the wide ones
 /// where squares or encodings would add up to more than some ten seconds (with rows: to one), and
-/// those with a row order that may be cut in rows, count with their communication only.
+/// those with a row order that may be cut in rows, count with their communication only. Throws
+/// TimeIsOver.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator, const Cuts& cuts,
-                                    double known_ms = std::numeric_limits<double>::infinity());
+                                    double known_ms = std::numeric_limits<double>::infinity(),
+                                    const StopClock& clock = {});
 
 }  // namespace neuroshard

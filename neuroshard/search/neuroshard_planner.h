@@ -1,12 +1,12 @@
 // The algorithm "neuroshard": the paper's search, followed by improvement of its plan.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "neuroshard/search/beam/beam_search.h"
+#include "neuroshard/search/first_plan.h"
 #include "neuroshard/search/improve/local_search.h"
 #include "neuroshard/search/planner.h"
 
@@ -24,15 +24,15 @@ struct NeuroShardOptions {
 /// in nominal time, half of the time limit for one thread, so that the clock seldom decides where
 /// the search ends. What the search of other cuts than columns evaluated is taken from the other
 /// half, as long as that has enough, so that where they gain nothing the plan is as good as
-/// without.
+/// without; with such cuts the budget is at least a quarter of the time limit.
 [[nodiscard]] LocalSearchBudget improvement_budget(const PlannerOptions& options, int world_size,
                                                    std::int64_t head_evaluations,
                                                    std::int64_t of_other_cuts = 0);
 
 /// The result is never predicted to cost more than the beam search's plan, which is improved by
 /// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
-/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the machine as
-/// long as the time limit leaves time for all steps.
+/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the machine
+/// unless the clock may stop the search (PlannerOptions::stop_by_clock).
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(std::move(options)) {}
@@ -42,10 +42,14 @@ class NeuroShardPlanner final : public Planner {
                                     const PlannerOptions& options) const override;
 
  private:
-  /// Of a task whose tables stay with none and allow no more cuts than the options.
+  /// Of a task whose tables stay with none and allow no more cuts than the options. Throws
+  /// TimeIsOver if there is no plan yet.
   [[nodiscard]] PlanningResult plan_and_improve(const Simulator& allowed,
                                                 const PlannerOptions& options,
-                                                std::chrono::steady_clock::time_point start) const;
+                                                const StopClock& clock) const;
+  /// Throws TimeIsOver, and leaves the plan then.
+  void improve(const Simulator& allowed, const PlannerOptions& options, const StopClock& clock,
+               FirstPlan& first) const;
 
   NeuroShardOptions options_;
 };

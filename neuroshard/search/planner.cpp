@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
@@ -38,6 +42,19 @@ void validate(const PlannerOptions& options) {
   }
   require_share("pessimism", options.pessimism);
   require_share("least_gain", options.least_gain);
+}
+
+StopClock stop_clock_of(const PlannerOptions& options) {
+  if (!options.stop_by_clock) return {};
+  if (options.deadline) return StopClock(options.deadline);
+  const std::chrono::duration<double> limit(std::min(options.time_limit_seconds, kMostSeconds));
+  return StopClock(StopClock::Clock::now() +
+                   std::chrono::duration_cast<StopClock::Clock::duration>(limit));
+}
+
+InfeasibleError no_plan_in_time(const PlannerOptions& options) {
+  return InfeasibleError(
+      fmt::format("no plan found within {}", short_seconds(options.time_limit_seconds)));
 }
 
 }  // namespace neuroshard

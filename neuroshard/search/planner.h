@@ -1,6 +1,7 @@
 // The interface of everything that makes a sharding plan: the search and the baselines.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/search_stats.h"
 
@@ -28,8 +31,15 @@ enum class ImprovementSchedule {
 struct PlannerOptions {
   std::uint64_t seed = 0;  ///< used wherever chance plays a part
   int num_threads = 0;     ///< <= 0: one per core; the plan does not depend on it
-  /// For algorithms that improve a plan: above 0. It does not limit the search before.
+  /// Above 0. How much work algorithms that improve a plan do: as much as a known machine does in
+  /// that time, so that the plan does not depend on the machine at hand.
   double time_limit_seconds = 1.0;
+  /// Whether the clock stops a planner that searches when these seconds are over, wherever it is:
+  /// the plan is then the best so far, depends on the machine's speed, and says so
+  /// (SearchStats::stopped_by_clock); if there is none, there is an InfeasibleError.
+  bool stop_by_clock = false;
+  /// When these seconds end; none: that many after the planner began.
+  std::optional<StopClock::Clock::time_point> deadline{};
   /// Neighbours that each chain of an improvement tries, however long that takes, in full rounds or
   /// a single shorter one. 0: a number that follows from the time limit and the task alone, where
   /// the machine is fast enough for it.
@@ -45,15 +55,20 @@ struct PlannerOptions {
   /// model's error, and measured they are as often losses (docs/results.md).
   double least_gain = 0.01;
 
-  /// If false, the time limit says how much work is done, and the clock stops nothing: for making a
-  /// plan again on a slower machine. Not an option of the user's.
-  bool stop_by_clock = true;
-
   friend bool operator==(const PlannerOptions&, const PlannerOptions&) = default;
 };
 
+/// A year: a longer time limit is as good as none [s].
+inline constexpr double kMostSeconds = 31'536'000.0;
+
 /// Throws InputError, which names the option, for values out of range.
 void validate(const PlannerOptions& options);
+
+/// The clock of a planner that begins now.
+[[nodiscard]] StopClock stop_clock_of(const PlannerOptions& options);
+
+/// "no plan found within 10 ms".
+[[nodiscard]] InfeasibleError no_plan_in_time(const PlannerOptions& options);
 
 struct PlanningResult {
   ShardingPlan plan{};

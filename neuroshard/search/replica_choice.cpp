@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -67,50 +67,85 @@ ShardingPlan with_replicas(const Task& task, std::vector<int> replicated) {
   return plan;
 }
 
-/// The beam search's plan with these tables on every device.
+/// The beam search's plan with these tables on every device. What is predicted is the cost, not the
+/// devices' memory.
 PlanningResult searched(const Simulator& simulator, const std::vector<int>& replicated,
-                        const BeamSearchOptions& beam, const PlannerOptions& options) {
-  if (replicated.empty()) return BeamSearchPlanner(beam).plan(simulator, options);
+                        const BeamSearchOptions& beam, const PlannerOptions& options,
+                        const StopClock& clock) {
+  if (replicated.empty()) return beam_search(simulator, beam, options.num_threads, clock);
   const ShardingPlan start = with_replicas(simulator.task(), replicated);
-  PlanningResult result;
-  if (start.shards.empty()) {
-    result.plan = start;
-  } else {
-    const SlicedTask sliced(simulator, start);
-    result = BeamSearchPlanner(beam).plan(sliced.simulator(), options);
-    result.plan = sliced.original(result.plan);
-  }
-  result.predicted = simulator.cost(result.plan);
+  if (start.shards.empty()) return {start, simulator.cost(start)};
+  const SlicedTask sliced(simulator, start, clock);
+  PlanningResult result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
+  result.plan = sliced.original(result.plan);
   return result;
 }
 
-}  // namespace
+/// The search for the tables to replicate, and the cheapest plan that it met.
+class ReplicaChoice {
+ public:
+  ReplicaChoice(const Simulator& simulator, const BeamSearchOptions& beam,
+                const PlannerOptions& options, const StopClock& clock)
+      : simulator_(simulator), beam_(beam), options_(options), clock_(clock) {}
 
-PlanningResult plan_with_replicas(const Simulator& simulator, const BeamSearchOptions& beam,
-                                  const PlannerOptions& options) {
-  std::vector<int> best;
-  if (options.cuts.replicas && simulator.task().topology.world_size > 1) {
-    const std::vector<int> tables = by_rows(simulator.task());
-    const std::vector<std::size_t> counts = counts_to_try(simulator.task(), tables);
-    // Compared without the cuts that are no use to memory, in a fraction of the time.
-    BeamSearchOptions brief = beam;
-    brief.num_levels = 0;
-    double least_ms = std::numeric_limits<double>::infinity();
-    if (!counts.empty()) least_ms = searched(simulator, {}, brief, options).predicted.cost_ms;
+  PlanningResult run() {
+    try {
+      choose();
+      PlanningResult result = searched(simulator_, replicated_, beam_, options_, clock_);
+      add_work(brief_stats_, result.stats);
+      result.predicted = simulator_.cost(result.plan);
+      return result;
+    } catch (const TimeIsOver&) {
+      if (!best_) throw;
+    }
+    best_->predicted = simulator_.cost(best_->plan);
+    best_->stats = brief_stats_;
+    best_->stats.stopped_by_clock = true;
+    return std::move(*best_);
+  }
+
+ private:
+  void choose() {
+    if (!options_.cuts.replicas || simulator_.task().topology.world_size == 1) return;
+    const std::vector<int> tables = by_rows(simulator_.task());
+    const std::vector<std::size_t> counts = counts_to_try(simulator_.task(), tables);
+    if (counts.empty()) return;
+    compare({});
     for (const std::size_t count : counts) {
-      const std::vector<int> replicated(tables.begin(),
-                                        tables.begin() + static_cast<std::ptrdiff_t>(count));
       try {
-        const double cost_ms = searched(simulator, replicated, brief, options).predicted.cost_ms;
-        if (cost_ms >= least_ms) continue;
-        least_ms = cost_ms;
-        best = replicated;
+        compare({tables.begin(), tables.begin() + static_cast<std::ptrdiff_t>(count)});
       } catch (const InfeasibleError&) {
         continue;  // the copies leave too little room
       }
     }
   }
-  return searched(simulator, best, beam, options);
+
+  /// Without the cuts that are no use to memory, in a fraction of the time.
+  void compare(const std::vector<int>& replicated) {
+    BeamSearchOptions brief = beam_;
+    brief.num_levels = 0;
+    brief.beam_width = 1;  // no plan but the cheapest is priced
+    PlanningResult result = searched(simulator_, replicated, brief, options_, clock_);
+    add_work(result.stats, brief_stats_);
+    if (best_ && result.predicted.cost_ms >= best_->predicted.cost_ms) return;
+    best_ = std::move(result);
+    replicated_ = replicated;
+  }
+
+  const Simulator& simulator_;
+  const BeamSearchOptions& beam_;
+  const PlannerOptions& options_;
+  const StopClock& clock_;
+  std::optional<PlanningResult> best_;  ///< of the comparison
+  std::vector<int> replicated_;         ///< there
+  SearchStats brief_stats_;
+};
+
+}  // namespace
+
+PlanningResult plan_with_replicas(const Simulator& simulator, const BeamSearchOptions& beam,
+                                  const PlannerOptions& options, const StopClock& clock) {
+  return ReplicaChoice(simulator, beam, options, clock).run();
 }
 
 }  // namespace neuroshard

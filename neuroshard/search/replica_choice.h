@@ -7,10 +7,12 @@
 namespace neuroshard {
 
 /// The beam search's plan with those tables on every device for which it is predicted to be
-/// cheapest, tables of few rows first; without any if the options allow none or none helps. Throws
-/// InfeasibleError as the beam search does.
+/// cheapest, tables of few rows first; without any if the options allow none or none helps. The
+/// task's tables stay with none (bundled_task.h). Throws InfeasibleError and TimeIsOver, and may be
+/// stopped by the clock, as the beam search.
 [[nodiscard]] PlanningResult plan_with_replicas(const Simulator& simulator,
                                                 const BeamSearchOptions& beam,
-                                                const PlannerOptions& options);
+                                                const PlannerOptions& options,
+                                                const StopClock& clock = {});
 
 }  // namespace neuroshard

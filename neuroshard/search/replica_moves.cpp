@@ -4,11 +4,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "neuroshard/core/byte_sum.h"
+#include "neuroshard/cost/compute/head_kernel.h"
 #include "neuroshard/search/row_slices.h"
 #include "neuroshard/search/state_rows.h"
 
@@ -19,18 +24,32 @@ namespace {
 /// Tables that are tried, those of the fewest rows: an all-reduce sends a gradient for each row.
 constexpr std::size_t kMostTried = 64;
 constexpr int kMostMoves = 32;
+/// Devices to which a whole replicated table is tried to go, those with least to do.
+constexpr std::size_t kMostTargets = 16;
 /// What rounding in the last digits of a cost may amount to.
 constexpr double kRounding = 1e-9;
 
-/// A plan, the state of its devices and its price.
+/// A plan, the state of its devices and its price. States are exact sums: pieces are added and
+/// taken away, and those of tables that are tried are encoded once.
 class ReplicaMoves {
  public:
-  ReplicaMoves(const Simulator& simulator, ShardingPlan plan, bool may_slice, SearchStats& stats)
+  ReplicaMoves(const Simulator& simulator, ShardingPlan plan, bool may_slice, SearchStats& stats,
+               const StopClock& clock)
       : simulator_(simulator),
         may_slice_(may_slice),
         stats_(stats),
+        clock_(clock),
         plan_(std::move(plan)),
-        contribution_(simulator.compute().state_size()) {
+        shards_of_(simulator.task().tables.size()),
+        pieces_(simulator.compute().state_size()),
+        of_others_(simulator.compute().state_size()),
+        replicas_(simulator.compute().state_size()),
+        replica_state_(simulator.compute().state_size(), 0.0),
+        states_(simulator.compute().state_size(), static_cast<std::size_t>(num_devices())),
+        devices_(static_cast<std::size_t>(num_devices())),
+        columns_(devices_.size(), 0.0),
+        compute_ms_(devices_.size(), 0.0),
+        floor_ms_(devices_.size(), 0.0) {
     const std::vector<Table>& tables = simulator.task().tables;
     for (std::size_t t = 0; t < tables.size(); ++t) {
       if (tables[t].allow.replicas) tried_.push_back(static_cast<int>(t));
@@ -39,96 +58,213 @@ class ReplicaMoves {
       return tables[a].num_embeddings < tables[b].num_embeddings;
     });
     if (tried_.size() > kMostTried) tried_.resize(kMostTried);
+    is_tried_.resize(tables.size());
+    for (const int table : tried_) is_tried_[table] = true;
+    std::iota(devices_.begin(), devices_.end(), 0);
   }
 
   ShardingPlan run() {
-    double least = simulator_.cost(plan_).cost_ms;
-    for (int moves = 0; moves < kMostMoves; ++moves) {
+    if (tried_.empty()) return std::move(plan_);
+    try {
       sum_up();
-      std::optional<ShardingPlan> best;
-      for (const int table : tried_) {
-        const bool is_replicated = std::binary_search(plan_.replicated_tables.begin(),
-                                                      plan_.replicated_tables.end(), table);
-        if (!is_replicated && !has_room(table)) continue;
-        const Move move = is_replicated ? from_every_device(table) : to_every_device(table);
-        if (move.cost_ms >= least * (1.0 - kRounding)) continue;
-        least = move.cost_ms;
-        best = after(table, move);
+      double least = simulator_
+                         .combine(with_replicas_ms(), columns_, replica_cost_.all_reduce_ms,
+                                  simulator_.partial_sums_ms(partial_bytes_))
+                         .cost_ms;
+      for (int moves = 0; moves < kMostMoves; ++moves) {
+        const std::optional<Move> best = best_move(least);
+        if (!best) break;
+        least = best->cost_ms;
+        make(*best);
       }
-      if (!best) break;
-      plan_ = std::move(*best);
+    } catch (const TimeIsOver&) {
+      stats_.stopped_by_clock = true;  // the plan is that of the moves made
     }
     sort_shards(plan_);
-    return plan_;
+    return std::move(plan_);
   }
 
  private:
   /// A table's move and the cost of the plan that results.
   struct Move {
-    std::vector<Shard> shards;  ///< none: to every device
+    int table = 0;
+    std::vector<Shard> shards{};  ///< none: to every device
     double cost_ms = std::numeric_limits<double>::infinity();
   };
 
   [[nodiscard]] int num_devices() const { return simulator_.task().topology.world_size; }
+  [[nodiscard]] bool is_replicated(int table) const {
+    return std::binary_search(plan_.replicated_tables.begin(), plan_.replicated_tables.end(),
+                              table);
+  }
 
-  /// Adds a shard to the sums of its device, or takes it from them.
-  void count(const Shard& shard, double sign) {
+  /// The cheapest move, if one lowers the cost.
+  std::optional<Move> best_move(double least) {
+    std::optional<Move> best;
+    for (const int table : tried_) {
+      clock_.check();
+      const double below = least * (1.0 - kRounding);
+      Move move;
+      if (is_replicated(table)) {
+        move = from_every_device(table, below);
+      } else if (has_room(table)) {
+        move = to_every_device(table, below);
+      }
+      if (move.cost_ms >= below) continue;
+      least = move.cost_ms;
+      best = std::move(move);
+    }
+    return best;
+  }
+
+  void make(const Move& move) {
+    if (move.shards.empty()) {
+      add(shards_of_[move.table], -1.0);
+      refresh(shards_of_[move.table]);
+      partial_bytes_ -= partial_bytes_of(shards_of_[move.table]);
+      add_replica(move.table, 1.0, replica_state_);
+    } else {
+      add(move.shards, 1.0);
+      refresh(move.shards);
+      partial_bytes_ += partial_bytes_of(move.shards);
+      add_replica(move.table, -1.0, replica_state_);
+    }
+    plan_.replicated_tables = toggled(move.table);
+    replica_cost_ = simulator_.replica_cost(plan_.replicated_tables, replica_state_);
+    shards_of_[move.table] = move.shards;
+    std::erase_if(plan_.shards, [&](const Shard& shard) { return shard.table == move.table; });
+    plan_.shards.insert(plan_.shards.end(), move.shards.begin(), move.shards.end());
+    bytes_ = device_memory(simulator_.task(), plan_);
+  }
+
+  [[nodiscard]] std::span<double> state_of(int device) {
+    return states_[static_cast<std::size_t>(device)];
+  }
+
+  /// Of the shard as a piece; of a table that is tried, encoded once.
+  std::span<const double> contribution_of(const Shard& shard) {
+    const Piece piece = piece_of(simulator_.task(), shard);
+    if (!is_tried_[shard.table]) {
+      simulator_.encode(piece, of_others_);
+      return of_others_;
+    }
+    const auto [place, is_new] = piece_numbers_.try_emplace(piece, piece_numbers_.size());
+    if (is_new) {
+      pieces_.resize(place->second + 1);
+      simulator_.encode(piece, pieces_[place->second]);
+    }
+    return pieces_[place->second];
+  }
+
+  /// Adds a replicated table to a state of the operator of replicated tables, or takes it away.
+  void add_replica(int table, double sign, std::span<double> state) {
+    const auto [place, is_new] = replica_numbers_.try_emplace(table, replica_numbers_.size());
+    if (is_new) {
+      replicas_.resize(place->second + 1);
+      simulator_.encode_replica(table, replicas_[place->second]);
+    }
+    const std::span<const double> contribution = replicas_[place->second];
+    (sign > 0.0 ? kernels::add : kernels::subtract)(state.data(), contribution.data(),
+                                                    state.size());
+  }
+
+  /// Adds shards to the sums of their devices, or takes them from there.
+  void add(std::span<const Shard> shards, double sign) {
+    for (const Shard& shard : shards) {
+      const std::span<double> state = state_of(shard.device);
+      (sign > 0.0 ? kernels::add : kernels::subtract)(state.data(), contribution_of(shard).data(),
+                                                      state.size());
+      columns_[shard.device] +=
+          sign * static_cast<double>(
+                     pooled_columns(simulator_.task().tables[shard.table], shard.num_columns));
+    }
+  }
+
+  /// Prices the devices of these shards.
+  void refresh(std::span<const Shard> shards) {
+    for (const Shard& shard : shards) refresh(shard.device);
+  }
+  void refresh(int device) {
     const Task& task = simulator_.task();
-    simulator_.encode(piece_of(task, shard), contribution_);
-    const std::span<double> state = states_[static_cast<std::size_t>(shard.device)];
-    for (std::size_t i = 0; i < state.size(); ++i) state[i] += sign * contribution_[i];
-    columns_[shard.device] +=
-        sign * static_cast<double>(pooled_columns(task.tables[shard.table], shard.num_columns));
-    compute_ms_[shard.device] = simulator_.compute().cost(state);
+    compute_ms_[device] = simulator_.compute().cost(state_of(device));
+    floor_ms_[device] = compute_ms_[device] + simulator_.communication().floor_ms(
+                                                  task.topology, task.batch_size, columns_[device]);
     ++stats_.head_evaluations;
   }
 
   void sum_up() {
-    const auto devices = static_cast<std::size_t>(num_devices());
-    states_ = StateRows(contribution_.size(), devices);
-    columns_.assign(devices, 0.0);
-    compute_ms_.assign(devices, 0.0);
-    partial_bytes_ = 0.0;
-    count_partial_sums();
-    for (const Shard& shard : plan_.shards) count(shard, 1.0);
+    PatientClock clock(clock_);
+    for (const Shard& shard : plan_.shards) {
+      clock.check();
+      shards_of_[shard.table].push_back(shard);
+      add({&shard, 1}, 1.0);
+    }
+    for (const int device : devices_) refresh(device);
+    for (const std::vector<Shard>& shards : shards_of_) partial_bytes_ += partial_bytes_of(shards);
+    for (const int table : plan_.replicated_tables) add_replica(table, 1.0, replica_state_);
+    replica_cost_ = simulator_.replica_cost(plan_.replicated_tables, replica_state_);
     bytes_ = device_memory(simulator_.task(), plan_);
   }
 
-  /// Of each table, and of all.
-  void count_partial_sums() {
-    partial_bytes_of_.assign(simulator_.task().tables.size(), 0.0);
-    std::vector<ShardingPlan> parts(partial_bytes_of_.size());
-    for (const Shard& shard : plan_.shards) parts[shard.table].shards.push_back(shard);
-    for (std::size_t t = 0; t < parts.size(); ++t) {
-      partial_bytes_of_[t] = partial_sum_bytes(simulator_.task(), parts[t]);
-      partial_bytes_ += partial_bytes_of_[t];
-    }
-  }
-
-  [[nodiscard]] std::int64_t whole_bytes(int table) const {
-    const Table& of = simulator_.task().tables[table];
-    return shard_bytes(of, of.embedding_dim, simulator_.task().optimizer);
+  /// What each device reads and writes to add up the partial sums of a table in these shards.
+  [[nodiscard]] double partial_bytes_of(const std::vector<Shard>& shards) const {
+    const bool is_sliced = std::any_of(shards.begin(), shards.end(),
+                                       [](const Shard& shard) { return !shard.has_all_rows(); });
+    return is_sliced ? partial_sum_bytes(simulator_.task(), {shards, {}}) : 0.0;
   }
 
   /// On every device, next to the table's shards there, which is more than there will be.
   [[nodiscard]] bool has_room(int table) const {
+    const Table& of = simulator_.task().tables[table];
     const auto& capacity = simulator_.task().topology.memory_bytes;
-    const std::int64_t bytes = whole_bytes(table);
+    const std::int64_t bytes = shard_bytes(of, of.embedding_dim, simulator_.task().optimizer);
     for (std::size_t d = 0; d < capacity.size(); ++d) {
       if (add_saturated(bytes_[d], bytes) > capacity[d]) return false;
     }
     return true;
   }
 
-  /// Of the states as they are, with these tables on every device and these partial sums.
-  double cost_with(const std::vector<int>& replicated, double partial_bytes) {
-    const Simulator::ReplicaCost replicas = simulator_.replica_cost(replicated);
+  [[nodiscard]] std::vector<double> with_replicas_ms() const {
+    std::vector<double> compute_ms = compute_ms_;
+    for (double& ms : compute_ms) ms += replica_cost_.compute_ms;
+    return compute_ms;
+  }
+
+  /// The replicated tables' cost with this one taken from among them, or added.
+  [[nodiscard]] Simulator::ReplicaCost replica_cost_without_or_with(int table) {
+    std::vector<double> state = replica_state_;
+    add_replica(table, is_replicated(table) ? -1.0 : 1.0, state);
+    ++stats_.head_evaluations;
+    return simulator_.replica_cost(toggled(table), state);
+  }
+
+  /// Whether devices as they are must cost that much, with these replicated tables.
+  [[nodiscard]] bool cost_at_least(double ms, const Simulator::ReplicaCost& replicas,
+                                   double partial_sums_ms) const {
+    return *std::max_element(floor_ms_.begin(), floor_ms_.end()) + replicas.compute_ms +
+               replicas.all_reduce_ms + partial_sums_ms >=
+           ms;
+  }
+
+  /// Of the devices as they are, with these replicated tables; infinite if it must be `below` or
+  /// more.
+  double price(const Simulator::ReplicaCost& replicas, double partial_bytes, double below) {
+    const double partial_sums_ms = simulator_.partial_sums_ms(partial_bytes);
+    if (cost_at_least(below, replicas, partial_sums_ms)) {
+      return std::numeric_limits<double>::infinity();
+    }
+    // Most moves gain nothing, which takes less time to see than their price.
+    const Task& task = simulator_.task();
+    std::vector<double> before_forward_ms = compute_ms_;
+    for (double& ms : before_forward_ms) ms += replicas.compute_ms + replicas.all_reduce_ms;
+    const double least_ms =
+        partial_sums_ms + simulator_.communication().least_cost_ms(task.topology, task.batch_size,
+                                                                   before_forward_ms, columns_);
+    if (least_ms * (1.0 - kRounding) >= below) return std::numeric_limits<double>::infinity();
     std::vector<double> compute_ms = compute_ms_;
     for (double& ms : compute_ms) ms += replicas.compute_ms;
     ++stats_.plans_priced;
-    return simulator_
-        .combine(compute_ms, columns_, replicas.all_reduce_ms,
-                 simulator_.partial_sums_ms(partial_bytes))
+    return simulator_.combine(compute_ms, columns_, replicas.all_reduce_ms, partial_sums_ms)
         .cost_ms;
   }
 
@@ -143,38 +279,55 @@ class ReplicaMoves {
     return replicated;
   }
 
-  Move to_every_device(int table) {
-    const auto count_all = [&](double sign) {
-      for (const Shard& shard : plan_.shards) {
-        if (shard.table == table) count(shard, sign);
-      }
-    };
-    count_all(-1.0);
-    const double cost_ms = cost_with(toggled(table), partial_bytes_ - partial_bytes_of_[table]);
-    count_all(1.0);
-    return {{}, cost_ms};
+  /// Calls `price` with the shards added or taken away, and leaves everything as it was.
+  template <typename Price>
+  double tried(std::span<const Shard> shards, double sign, const Price& price) {
+    remembered_.clear();
+    for (const Shard& shard : shards) {
+      remembered_.push_back({compute_ms_[shard.device], floor_ms_[shard.device]});
+    }
+    add(shards, sign);
+    refresh(shards);
+    const double cost_ms = price();
+    add(shards, -sign);
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      compute_ms_[shards[i].device] = remembered_[i].first;
+      floor_ms_[shards[i].device] = remembered_[i].second;
+    }
+    return cost_ms;
   }
 
-  /// With the table in these shards instead of on every device.
-  Move instead(int table, std::vector<Shard> shards) {
-    for (const Shard& shard : shards) count(shard, 1.0);
-    const double more_bytes = partial_sum_bytes(simulator_.task(), {shards, {}});
-    const double cost_ms = cost_with(toggled(table), partial_bytes_ + more_bytes);
-    for (const Shard& shard : shards) count(shard, -1.0);
-    return {std::move(shards), cost_ms};
+  Move to_every_device(int table, double below) {
+    const Simulator::ReplicaCost replicas = replica_cost_without_or_with(table);
+    const std::vector<Shard>& shards = shards_of_[table];
+    const double partial_bytes = partial_bytes_ - partial_bytes_of(shards);
+    const double cost_ms =
+        tried(shards, -1.0, [&] { return price(replicas, partial_bytes, below); });
+    return {table, {}, cost_ms};
   }
 
   /// Whole on one device, or in a slice of rows on each; it has room wherever it was.
-  Move from_every_device(int table) {
+  Move from_every_device(int table, double below) {
     const Task& task = simulator_.task();
     const Table& of = task.tables[table];
-    Move best;
-    const auto keep_if_better = [&](Move move) {
-      if (move.cost_ms < best.cost_ms) best = std::move(move);
+    const Simulator::ReplicaCost replicas = replica_cost_without_or_with(table);
+    Move best{table};
+    if (cost_at_least(below, replicas, simulator_.partial_sums_ms(partial_bytes_))) return best;
+    const auto keep_if_better = [&](std::vector<Shard> shards) {
+      const double partial_bytes = partial_bytes_ + partial_bytes_of(shards);
+      const double cost_ms = tried(shards, 1.0, [&] {
+        return price(replicas, partial_bytes, std::min(below, best.cost_ms));
+      });
+      if (cost_ms < best.cost_ms) best = {table, std::move(shards), cost_ms};
     };
-    for (int device = 0; device < num_devices(); ++device) {
-      keep_if_better(instead(table, {{table, 0, of.embedding_dim, device}}));
-    }
+    const std::size_t targets = std::min(devices_.size(), kMostTargets);
+    std::vector<int> first = devices_;
+    std::partial_sort(
+        first.begin(), first.begin() + static_cast<std::ptrdiff_t>(targets), first.end(),
+        [&](int a, int b) { return std::tie(floor_ms_[a], a) < std::tie(floor_ms_[b], b); });
+    first.resize(targets);
+    std::sort(first.begin(), first.end());
+    for (const int device : first) keep_if_better({{table, 0, of.embedding_dim, device}});
     if (may_slice_ && can_slice(task, of, num_devices())) {
       const std::vector<std::int64_t> ends = simulator_.slice_ends(table, num_devices());
       std::vector<Shard> slices;
@@ -182,39 +335,41 @@ class ReplicaMoves {
         slices.push_back(
             {table, 0, of.embedding_dim, device, ends[device], ends[device + 1] - ends[device]});
       }
-      keep_if_better(instead(table, std::move(slices)));
+      keep_if_better(std::move(slices));
     }
     return best;
-  }
-
-  [[nodiscard]] ShardingPlan after(int table, const Move& move) const {
-    ShardingPlan plan = plan_;
-    plan.replicated_tables = toggled(table);
-    std::erase_if(plan.shards, [&](const Shard& shard) { return shard.table == table; });
-    plan.shards.insert(plan.shards.end(), move.shards.begin(), move.shards.end());
-    return plan;
   }
 
   const Simulator& simulator_;
   bool may_slice_;
   SearchStats& stats_;
+  const StopClock& clock_;
   ShardingPlan plan_;
   std::vector<int> tried_;
-  std::vector<double> contribution_;  ///< scratch
-  StateRows states_{0};               ///< by device, without replicas
+  std::vector<bool> is_tried_;                 ///< by table
+  std::vector<std::vector<Shard>> shards_of_;  ///< by table
+  std::map<Piece, std::size_t> piece_numbers_;
+  StateRows pieces_;               ///< contributions, by these numbers
+  std::vector<double> of_others_;  ///< scratch
+  std::map<int, std::size_t> replica_numbers_;
+  StateRows replicas_;  ///< contributions of tables on every device, by these numbers
+  std::vector<double> replica_state_;
+  Simulator::ReplicaCost replica_cost_;
+  StateRows states_;          ///< by device, without replicas
+  std::vector<int> devices_;  ///< 0, 1, ...
   std::vector<double> columns_;
   std::vector<double> compute_ms_;
+  std::vector<double> floor_ms_;  ///< of computation and communication
   std::vector<std::int64_t> bytes_;
-  /// What each device reads and writes to add up partial sums: for each table, and in all.
-  std::vector<double> partial_bytes_of_;
-  double partial_bytes_ = 0.0;
+  double partial_bytes_ = 0.0;  ///< that each device reads and writes to add up partial sums
+  std::vector<std::pair<double, double>> remembered_;  ///< scratch
 };
 
 }  // namespace
 
 ShardingPlan with_replica_moves(const Simulator& simulator, const ShardingPlan& plan,
-                                bool may_slice, SearchStats& stats) {
-  return ReplicaMoves(simulator, plan, may_slice, stats).run();
+                                bool may_slice, SearchStats& stats, const StopClock& clock) {
+  return ReplicaMoves(simulator, plan, may_slice, stats, clock).run();
 }
 
 }  // namespace neuroshard

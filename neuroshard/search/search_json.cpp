@@ -100,8 +100,7 @@ Json to_json(const PlannerOptions& options) {
                       {"threads", options.num_threads}};
 }
 
-PlannerOptions planner_options_from_json(const JsonReader& reader,
-                                         const PlannerOptions& defaults) {
+PlannerOptions planner_options_from_json(const JsonReader& reader, const PlannerOptions& defaults) {
   reader.allow_fields(
       {"steps", "time_limit", "improvement", "pessimism", "least_gain", "cuts", "seed", "threads"});
   PlannerOptions options = defaults;

@@ -63,9 +63,17 @@ struct SearchStats {
   std::int64_t pieces_encoded = 0;    ///< by the levels, and by each chain, which starts anew
   std::vector<BeamLevelStats> levels;
   std::vector<ImprovementRoundStats> rounds;
-  /// The time limit was over when the improvement ended: with more time the plan may be another.
+  /// The clock stopped the search somewhere: with more time the plan may be another.
   bool stopped_by_clock = false;
   double wall_ms = 0.0;
 };
+
+/// Adds the totals of another part of the search, but not its levels and rounds.
+inline void add_work(const SearchStats& more, SearchStats& stats) {
+  stats.plans_priced += more.plans_priced;
+  stats.head_evaluations += more.head_evaluations;
+  stats.pieces_encoded += more.pieces_encoded;
+  stats.states_expanded += more.states_expanded;
+}
 
 }  // namespace neuroshard

@@ -32,11 +32,13 @@ constexpr std::array<Cutting, 11> kCuttings{
     {{1}, {2}, {3, 2}, {3}, {4, 3}, {4, 2}, {4}, {6}, {8}, {12}, {16}}};
 
 /// The tables whose rows may be cut that cost most on a device of their own.
-std::vector<int> costliest_tables(const Simulator& simulator, int count) {
+std::vector<int> costliest_tables(const Simulator& simulator, int count, const StopClock& clock) {
   std::vector<std::pair<double, int>> costs;
   std::vector<double> contribution(simulator.compute().state_size());
   const std::vector<Table>& tables = simulator.task().tables;
+  PatientClock patient(clock);
   for (std::size_t t = 0; t < tables.size(); ++t) {
+    patient.check();
     if (!tables[t].allow.rows || tables[t].num_embeddings < 2) continue;
     simulator.encode(static_cast<int>(t), tables[t].embedding_dim, contribution);
     costs.emplace_back(-simulator.compute().cost(contribution), static_cast<int>(t));
@@ -50,13 +52,14 @@ std::vector<int> costliest_tables(const Simulator& simulator, int count) {
 
 }  // namespace
 
-SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan)
-    : SlicedTask(simulator, plan, 0) {}
+SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan, const StopClock& clock)
+    : SlicedTask(simulator, plan, 0, clock) {}
 
-SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices)
-    : slices_(with_choices(slices_of(plan), simulator, num_choices, slicings_)),
+SlicedTask::SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices,
+                       const StopClock& clock)
+    : slices_(with_choices(slices_of(plan), simulator, num_choices, clock, slicings_)),
       replicated_tables_(plan.replicated_tables),
-      simulator_(simulator_of(simulator, plan, slices_)) {
+      simulator_(simulator_of(simulator, plan, slices_, clock)) {
   // The slice of the plan with these rows that begins last, not after the columns.
   std::map<std::tuple<int, std::int64_t, std::int64_t, std::int64_t>, int> numbers;
   for (std::size_t s = 0; s < slices_.size() && slices_[s].way_size == 0; ++s) {
@@ -101,6 +104,7 @@ std::vector<SlicedTask::Slice> SlicedTask::slices_of(const ShardingPlan& plan) {
 
 std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slices,
                                                         const Simulator& simulator, int num_choices,
+                                                        const StopClock& clock,
                                                         Slicings& slicings) {
   if (num_choices == 0) return slices;
   const Task& task = simulator.task();
@@ -108,7 +112,7 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
   for (std::size_t s = 0; s < slices.size(); ++s) {
     planned[slices[s].table].push_back(static_cast<int>(s));
   }
-  for (const int t : costliest_tables(simulator, num_choices)) {
+  for (const int t : costliest_tables(simulator, num_choices, clock)) {
     if (planned[t].empty()) continue;
     const Table& table = task.tables[t];
     std::vector<Slicing> ways{planned[t]};
@@ -153,7 +157,7 @@ double SlicedTask::partial_bytes_per_column(const Simulator& original,
 }
 
 Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan& plan,
-                                   const std::vector<Slice>& slices) {
+                                   const std::vector<Slice>& slices, const StopClock& clock) {
   const Task& task = original.task();
   Task sliced = task;
   sliced.tables.clear();
@@ -187,8 +191,12 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   }
   const std::vector<std::int64_t> copies = device_memory(task, {{}, plan.replicated_tables});
   for (std::size_t d = 0; d < copies.size(); ++d) sliced.topology.memory_bytes[d] -= copies[d];
-  return {original, std::move(sliced), origins, std::move(partial_bytes),
-          original.replica_cost(plan.replicated_tables)};
+  return {original,
+          std::move(sliced),
+          origins,
+          std::move(partial_bytes),
+          original.replica_cost(plan.replicated_tables),
+          clock};
 }
 
 ShardingPlan SlicedTask::original(const ShardingPlan& plan) const {

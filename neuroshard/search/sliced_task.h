@@ -17,13 +17,14 @@ namespace neuroshard {
 /// the devices', their cost added to each device's.
 class SlicedTask {
  public:
-  /// Keeps what it needs of both. The plan must be valid.
-  SlicedTask(const Simulator& simulator, const ShardingPlan& plan);
+  /// Keeps what it needs of both. The plan must be valid. Throws TimeIsOver.
+  SlicedTask(const Simulator& simulator, const ShardingPlan& plan, const StopClock& clock = {});
 
   /// Likewise; and the rows of the `num_choices` costliest tables that may be cut in rows, in 1, 2,
   /// 3, 4, 6, ... equal slices and in some unequal ones, are further tables, of which the given
   /// plan has no columns: `slicings` says which take the place of which.
-  SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices);
+  SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices,
+             const StopClock& clock = {});
 
   [[nodiscard]] const Simulator& simulator() const { return simulator_; }
   [[nodiscard]] const Slicings& slicings() const { return slicings_; }
@@ -56,14 +57,16 @@ class SlicedTask {
   static std::vector<Slice> slices_of(const ShardingPlan& plan);
   /// Adds the slices of other ways of cutting the tables, and to `slicings` which they are.
   static std::vector<Slice> with_choices(std::vector<Slice> slices, const Simulator& simulator,
-                                         int num_choices, Slicings& slicings);
+                                         int num_choices, const StopClock& clock,
+                                         Slicings& slicings);
   /// The slice's part of partial sums, of each column, which other slices of the plan may have
   /// fewer or more of.
   [[nodiscard]] static double partial_bytes_per_column(const Simulator& original,
                                                        const std::vector<Slice>& slices,
                                                        const Slice& slice);
   [[nodiscard]] static Simulator simulator_of(const Simulator& original, const ShardingPlan& plan,
-                                              const std::vector<Slice>& slices);
+                                              const std::vector<Slice>& slices,
+                                              const StopClock& clock);
 
   Slicings slicings_;
   std::vector<Slice> slices_;

@@ -18,7 +18,9 @@ class SearchOptions(TypedDict, total=False):
     seed: int
     #: 0, the default, is one per core; the plan does not depend on it.
     num_threads: int
-    #: For improving the search's plan: seconds, or a time such as "500ms"; 1.
+    #: Seconds, or a time such as "500ms", after which planning stops with the best plan so far, or
+    #: with InfeasibleError if there is none. If not given, the first plan is finished, and the work
+    #: of improving it is what takes a second on a known machine.
     time_limit_seconds: float | str
     #: Neighbours that each chain of the improvement tries; 0, the default: a number that follows
     #: from the time limit.

@@ -155,9 +155,23 @@ TEST(PlanLike, DoesTheWorkOfATimeLimitWhateverTheClockSays) {
 
 TEST(PlanTask, SaysThatTheClockStoppedIt) {
   PlanRequest request = make_request();
-  request.options.steps = 0;
-  request.options.time_limit_seconds = 1e-6;
+  request.options.steps = 1'000'000'000;
+  request.options.time_limit_seconds = 0.3;
+  request.options.stop_by_clock = true;
   EXPECT_TRUE(plan_task(make_task(), request).stats.stopped_by_clock);
+}
+
+TEST(PlanTask, SaysThatThereWasNoTimeForAPlan) {
+  PlanRequest request = make_request();
+  request.options.stop_by_clock = true;
+  request.options.time_limit_seconds = 1e-6;
+  try {
+    (void)plan_task(make_task(), request);
+    FAIL();
+  } catch (const InfeasibleError& error) {
+    EXPECT_STREQ(error.what(), "no plan found within 0.001 ms");
+    EXPECT_EQ(error.exit_code(), 1);
+  }
 }
 
 TEST(PlanLike, FindsAModelFileWhereItWasOrWhereItIsNow) {

@@ -163,6 +163,11 @@ def test_time_limits_that_mean_nothing(task, seconds):
         neuroshard.plan(task, time_limit_seconds=seconds)
 
 
+def test_a_time_limit_too_short_for_a_plan(task):
+    with pytest.raises(InfeasibleError, match="no plan found within 0.001 ms"):
+        neuroshard.plan(task, time_limit_seconds=1e-6)
+
+
 def test_schedules_of_the_improvement(task):
     thorough = neuroshard.plan(task, steps=2000)
     assert neuroshard.plan(task, steps=2000, improvement="thorough").shards == thorough.shards

@@ -73,10 +73,12 @@ PlannerOptions planner_options(double seconds, std::int64_t steps) {
   return options;
 }
 
-/// Of the thorough schedule.
-Rounds rounds_within(double seconds, int devices, std::int64_t head_evaluations = 0) {
-  return rounds_of({}, improvement_budget(planner_options(seconds, 0), devices, head_evaluations),
-                   devices);
+/// Of the thorough schedule, with columns alone.
+Rounds rounds_within(double seconds, int devices, std::int64_t head_evaluations = 0,
+                     const Cuts& cuts = kColumnsAlone) {
+  PlannerOptions options = planner_options(seconds, 0);
+  options.cuts = cuts;
+  return rounds_of({}, improvement_budget(options, devices, head_evaluations), devices);
 }
 
 Rounds rounds_of_steps(ImprovementSchedule schedule, std::int64_t steps, int devices = 4) {
@@ -118,6 +120,13 @@ TEST(SearchBudget, TheBeamSearchIsCountedIn) {
   EXPECT_EQ(rounds_within(1.0, 8, 10'000'000).count, 0);
   EXPECT_LT(nominal_ms(rounds_within(1.0, 1024, 500'000)),
             nominal_ms(rounds_within(1.0, 8, 500'000)));
+}
+
+TEST(SearchBudget, WithAllCutsThereIsSomeWhateverTheBeamSearchTook) {
+  EXPECT_EQ(nominal_ms(rounds_within(1.0, 8, 100'000, {})),
+            nominal_ms(rounds_within(1.0, 8, 100'000)));
+  EXPECT_NEAR(nominal_ms(rounds_within(1.0, 128, 1'000'000'000, {})), 250.0, 1e-6);
+  EXPECT_NEAR(nominal_ms(rounds_within(60.0, 1024, 1'000'000'000, {})), 15'000.0, 1e-6);
 }
 
 TEST(SearchBudget, StepsArePlayedInFullRounds) {

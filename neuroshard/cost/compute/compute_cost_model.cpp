@@ -22,10 +22,12 @@ TableStatistics table_statistics(const Table& table, std::int64_t batch_size) {
           .hottest_row_share = hottest_row_share(table, batch_size)};
 }
 
-std::vector<TableStatistics> table_statistics(const Task& task) {
+std::vector<TableStatistics> table_statistics(const Task& task, const StopClock& clock) {
   std::vector<TableStatistics> statistics;
   statistics.reserve(task.tables.size());
+  PatientClock patient(clock);
   for (const Table& table : task.tables) {
+    patient.check();
     statistics.push_back(table_statistics(table, task.batch_size));
   }
   return statistics;
@@ -77,10 +79,13 @@ double ComputeCostModel::largest_element(const TableStatistics& table, std::int6
 }
 
 OperatorSettings operator_settings(const Task& task, const ComputeCostModel& model,
-                                   std::span<const TableStatistics> statistics) {
+                                   std::span<const TableStatistics> statistics,
+                                   const StopClock& clock) {
   OperatorSettings settings{.batch_size = task.batch_size, .optimizer = task.optimizer};
   double sum = 0.0;
+  PatientClock patient(clock);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    patient.check();
     const Table& table = task.tables[t];
     sum += model.largest_element(statistics[t], table.embedding_dim, settings);
     if (!can_cut(table, table.embedding_dim)) continue;

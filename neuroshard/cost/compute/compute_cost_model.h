@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/core/task.h"
 
 namespace neuroshard {
@@ -50,8 +51,9 @@ struct OperatorSettings {
 /// as it is, whatever batch size it was measured for.
 [[nodiscard]] TableStatistics table_statistics(const Table& table, std::int64_t batch_size);
 
-/// Statistics of every table of the task.
-[[nodiscard]] std::vector<TableStatistics> table_statistics(const Task& task);
+/// Statistics of every table of the task. Throws TimeIsOver.
+[[nodiscard]] std::vector<TableStatistics> table_statistics(const Task& task,
+                                                            const StopClock& clock = {});
 
 /// Every model is a function of a **sum**: each piece is encoded once into a contribution, a
 /// device's state is the sum of its pieces' contributions, and a head turns a state into a cost.
@@ -131,7 +133,9 @@ void round_to_grid(std::span<double> values, double grid);
 
 /// The settings of the task's operator, with a grid on which the sum over every piece that its
 /// tables can be cut into is exact: kStateGrid, or a coarser one for a task whose pieces cost days.
+/// Throws TimeIsOver.
 [[nodiscard]] OperatorSettings operator_settings(const Task& task, const ComputeCostModel& model,
-                                                 std::span<const TableStatistics> statistics);
+                                                 std::span<const TableStatistics> statistics,
+                                                 const StopClock& clock = {});
 
 }  // namespace neuroshard

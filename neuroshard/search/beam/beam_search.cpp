@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
-#include <initializer_list>
 #include <limits>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,7 +13,8 @@
 #include <utility>
 
 #include "neuroshard/core/parallel.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/search/beam/piece_list.h"
+#include "neuroshard/search/beam/plan_of_pieces.h"
 #include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
@@ -23,9 +23,6 @@
 namespace neuroshard {
 
 namespace {
-
-/// The pieces that the tables are cut into, in the order of placement.
-using PieceList = std::vector<PieceType>;
 
 struct BeamState {
   PieceList pieces;
@@ -36,13 +33,6 @@ struct BeamState {
     return std::make_tuple(placement.unplaced_bytes, placement.cost_ms);
   }
 };
-
-/// Equal for lists with the same pieces; the order of a list follows from its pieces.
-std::uint64_t hash_of(const PieceList& pieces) {
-  std::uint64_t hash = 0;
-  for (const PieceType piece : pieces) hash += mix64(static_cast<std::uint64_t>(piece) + 1);
-  return hash;
-}
 
 /// The costs of the states that the beam would keep so far.
 class KeptCosts {
@@ -69,36 +59,25 @@ class KeptCosts {
 /// One search; its parts share the catalog and the workers.
 class Search {
  public:
-  Search(const Simulator& simulator, const BeamSearchOptions& options, int num_threads)
-      : simulator_(simulator), options_(options), catalog_(simulator) {
+  Search(const Simulator& simulator, const BeamSearchOptions& options, int num_threads,
+         const StopClock& clock)
+      : simulator_(simulator), options_(options), clock_(clock), catalog_(simulator) {
     // Threads cost more to wake than a small search takes.
     pool_.emplace(simulator.task().tables.size() < kTablesWorthThreads ? 1 : num_threads);
     for (int worker = 0; worker < pool_->num_threads(); ++worker) {
-      workers_.emplace_back(simulator, catalog_, options.greedy);
+      workers_.emplace_back(simulator, catalog_, options.greedy, clock);
     }
   }
 
   PlanningResult run() {
-    const MemoryFit fit = fit_memory(simulator_.task(), options_.rows);
-    if (!fit.feasible) throw explain_infeasible(simulator_.task(), options_.rows);
-    const bool needs_rows = fit.plan.has_row_slices();
-    std::vector<BeamState> beam = first_states(fit);
-    record_level(beam);
-    BeamState best = *best_of(beam);
-    int levels_left = options_.num_levels;
-    keep_best(beam);
-    while (levels_left > 0 && pieces_tried_ < options_.max_pieces_tried) {
-      std::vector<BeamState> children = expand(beam);
-      if (children.empty()) break;
-      record_level(children);
-      keep_best(children);
-      if (children.front().rank() < best.rank()) best = children.front();
-      beam = std::move(children);
-      // A level without a feasible state is one more cut for memory, not for cost; halving ends by
-      // itself. It need not lead anywhere where columns alone cannot.
-      if (needs_rows || beam.front().placement.feasible()) --levels_left;
+    fit_ = fit_memory(simulator_.task(), options_.rows, clock_);
+    if (!fit_.feasible) throw explain_infeasible(simulator_.task(), options_.rows, clock_);
+    try {
+      search_levels();
+    } catch (const TimeIsOver&) {
+      stats_.stopped_by_clock = true;
     }
-    PlanningResult result = finish(best, fit);
+    PlanningResult result = finish();
     result.stats = std::move(stats_);
     return result;
   }
@@ -112,6 +91,28 @@ class Search {
   /// not keep need not be priced, but enough for the threads. Which states are priced does not
   /// depend on the number of threads.
   static constexpr std::size_t kStatesBetweenLooks = 16;
+
+  void search_levels() {
+    const bool needs_rows = fit_.plan.has_row_slices();
+    std::vector<BeamState> beam = first_states();
+    record_level(beam);
+    int levels_left = options_.num_levels;
+    int levels_without_gain = 0;
+    keep_best(beam);
+    while (levels_left > 0 && pieces_tried_ < options_.max_pieces_tried) {
+      const auto best_before = best_->rank();
+      std::vector<BeamState> children = expand(beam);
+      if (children.empty()) break;
+      record_level(children);
+      keep_best(children);
+      beam = std::move(children);
+      // A level without a feasible state is one more cut for memory, not for cost; halving ends by
+      // itself. It need not lead anywhere where columns alone cannot.
+      if (needs_rows || beam.front().placement.feasible()) --levels_left;
+      levels_without_gain = best_->rank() < best_before ? 0 : levels_without_gain + 1;
+      if (beam.front().placement.feasible() && levels_without_gain >= options_.patience) break;
+    }
+  }
 
   /// A list of pieces, and the one that it was made of by a cut, if any.
   struct Candidate {
@@ -130,13 +131,16 @@ class Search {
   /// larger than `most_bytes` (or cannot be halved).
   PieceList halved_to(std::int64_t most_bytes, const std::vector<int>& slices = {}) {
     PieceList waiting;
+    PatientClock clock(clock_);
     for (std::size_t table = 0; table < simulator_.task().tables.size(); ++table) {
+      clock.check();
       waiting.push_back(catalog_.add(static_cast<int>(table),
                                      simulator_.task().tables[table].embedding_dim,
                                      slices.empty() ? 1 : slices[table]));
     }
     PieceList pieces;
     while (!waiting.empty()) {
+      clock.check();
       const PieceType piece = waiting.back();
       waiting.pop_back();
       if (catalog_.largest_bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
@@ -156,7 +160,9 @@ class Search {
   [[nodiscard]] std::vector<int> slices_to(std::int64_t most_bytes) const {
     const Task& task = simulator_.task();
     std::vector<int> slices;
+    PatientClock clock(clock_);
     for (const Table& table : task.tables) {
+      clock.check();
       int count = 1;
       const auto bytes = [&] {
         const std::vector<std::int64_t> ends =
@@ -171,36 +177,68 @@ class Search {
     return slices;
   }
 
-  /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
-  /// most of the lookups may gain nothing before the next ones.
-  std::vector<Candidate> sliced_lists(std::int64_t largest) {
-    const std::vector<Table>& tables = simulator_.task().tables;
-    PieceList whole;
-    for (std::size_t t = 0; t < tables.size(); ++t) {
-      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
-    }
-    std::sort(whole.begin(), whole.end(),
-              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
+  /// A list to begin with: the rows of some tables in slices, and all pieces no larger than a share
+  /// of a device.
+  struct FirstCuts {
+    int num_slices = 0;  ///< of the costliest tables; 0: as many as make them that small
+    std::size_t sliced_tables = 0;
+    int parts = 1;  ///< of the largest device
+  };
+
+  /// As many as may be tried; those with most slices of most tables are never left out.
+  [[nodiscard]] std::vector<FirstCuts> first_cuts() const {
     const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
-    std::vector<Candidate> lists;
     std::vector<int> numbers;
     for (int num_slices = 2; num_slices < most_slices; num_slices *= 2) {
       numbers.push_back(num_slices);
     }
     if (most_slices > 1) numbers.push_back(most_slices);
+    std::vector<FirstCuts> all;
     for (const int num_slices : numbers) {
-      std::vector<int> slices(tables.size(), 1);
-      std::size_t ranks = 0;
       for (const std::size_t count : kFirstSlicedTables) {
-        for (; ranks < std::min(count, whole.size()); ++ranks) {
-          const int table = catalog_.table(whole[ranks]);
-          if (catalog_.can_slice(table, num_slices)) slices[table] = num_slices;
-        }
-        for (const int parts : {1, 4}) lists.push_back({halved_to(largest / parts, slices)});
+        for (const int parts : {1, 4}) all.push_back({num_slices, count, parts});
       }
     }
-    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
-      lists.push_back({halved_to(largest, slices_to(largest / parts))});
+    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) all.push_back({0, 0, parts});
+    const std::int64_t most =
+        options_.max_first_pieces / static_cast<std::int64_t>(simulator_.task().tables.size());
+    const auto kept = static_cast<std::size_t>(
+        std::clamp<std::int64_t>(most, 1, static_cast<std::int64_t>(all.size())));
+    if (kept == all.size()) return all;
+    std::reverse(all.begin(), all.end());
+    std::rotate(all.begin(),
+                std::find_if(all.begin(), all.end(),
+                             [](const FirstCuts& cuts) { return cuts.num_slices > 0; }),
+                all.end());
+    std::vector<FirstCuts> some;
+    for (std::size_t i = 0; i < kept; ++i) some.push_back(all[i * all.size() / kept]);
+    return some;
+  }
+
+  /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
+  /// most of the lookups may gain nothing before the next ones.
+  std::vector<Candidate> sliced_lists(std::int64_t largest) {
+    const std::vector<Table>& tables = simulator_.task().tables;
+    PieceList whole;
+    PatientClock clock(clock_);
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      clock.check();
+      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
+    }
+    std::sort(whole.begin(), whole.end(),
+              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
+    std::vector<Candidate> lists;
+    for (const FirstCuts& cuts : first_cuts()) {
+      if (cuts.num_slices == 0) {
+        lists.push_back({halved_to(largest, slices_to(largest / cuts.parts))});
+        continue;
+      }
+      std::vector<int> slices(tables.size(), 1);
+      for (std::size_t rank = 0; rank < std::min(cuts.sliced_tables, whole.size()); ++rank) {
+        const int table = catalog_.table(whole[rank]);
+        if (catalog_.can_slice(table, cuts.num_slices)) slices[table] = cuts.num_slices;
+      }
+      lists.push_back({halved_to(largest / cuts.parts, slices)});
     }
     return lists;
   }
@@ -209,7 +247,7 @@ class Search {
   /// room for those: also with all pieces halved to a half, a quarter, ... of a device, and with
   /// the cuts of a plan that fits, so that cheap placements are sought around every way of making
   /// it fit.
-  std::vector<BeamState> first_states(const MemoryFit& fit) {
+  std::vector<BeamState> first_states() {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
     std::vector<BeamState> states = placed({{halved_to(largest)}});
@@ -221,9 +259,9 @@ class Search {
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
       lists.push_back({halved_to(largest / parts)});
     }
-    if (!fit.plan.has_row_slices()) {
+    if (!fit_.plan.has_row_slices()) {
       PieceList fitting;
-      for (const Shard& shard : fit.plan.shards) {
+      for (const Shard& shard : fit_.plan.shards) {
         fitting.push_back(catalog_.add(shard.table, shard.num_columns));
       }
       lists.push_back({sorted(std::move(fitting))});
@@ -244,7 +282,8 @@ class Search {
     return known.first(std::min(known.size(), static_cast<std::size_t>(common)));
   }
 
-  /// States for the lists not met before, each with its best placement.
+  /// States for the lists not met before, each with its best placement. Throws TimeIsOver, having
+  /// kept the best.
   std::vector<BeamState> placed(std::vector<Candidate> candidates) {
     std::erase_if(candidates, [&](const Candidate& candidate) {
       return !seen_.insert(hash_of(candidate.pieces)).second;
@@ -256,14 +295,25 @@ class Search {
     KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
     for (std::size_t first = 0; first < states.size(); first += kStatesBetweenLooks) {
       const std::size_t count = std::min(kStatesBetweenLooks, states.size() - first);
+      std::atomic<bool> stopped = false;
       pool_->for_each(count, [&](std::size_t i, int worker) {
         Candidate& candidate = candidates[first + i];
         BeamState& state = states[first + i];
-        state.placement =
-            workers_[worker].search(candidate.pieces, known_of(candidate), kept.highest());
+        try {
+          state.placement =
+              workers_[worker].search(candidate.pieces, known_of(candidate), kept.highest());
+        } catch (const TimeIsOver&) {
+          stopped = true;
+          return;
+        }
         state.pieces = std::move(candidate.pieces);
       });
-      for (std::size_t i = first; i < first + count; ++i) kept.add(states[i].placement);
+      for (std::size_t i = first; i < first + count; ++i) {
+        if (states[i].pieces.empty()) continue;  // the clock came before its first placement
+        kept.add(states[i].placement);
+        if (!best_ || states[i].rank() < best_->rank()) best_ = states[i];
+      }
+      if (stopped) throw TimeIsOver();
     }
     return states;
   }
@@ -303,67 +353,19 @@ class Search {
     return chosen;
   }
 
-  /// The list without a piece and, of a slice, the others of its columns.
-  PieceList without(const PieceList& pieces, std::size_t position) const {
-    const PieceType piece = pieces[position];
-    const int slices = catalog_.num_slices(piece);
-    PieceList result;
-    result.reserve(pieces.size() + static_cast<std::size_t>(slices));
-    if (catalog_.has_equal_slices(piece)) {
-      // Equal pieces are neighbours, and there are as many as slices, or a multiple of it.
-      const std::size_t end = position + static_cast<std::size_t>(slices);
-      for (std::size_t i = 0; i < pieces.size(); ++i) {
-        if (i < position || i >= end) result.push_back(pieces[i]);
-      }
-      return result;
-    }
-    const PieceType first = catalog_.first_slice(piece);
-    std::vector<bool> removed(static_cast<std::size_t>(slices));
-    for (const PieceType other : pieces) {
-      const bool is_slice = other >= first && other < first + slices;
-      if (is_slice && !removed[other - first]) {
-        removed[other - first] = true;
-      } else {
-        result.push_back(other);
-      }
-    }
-    return result;
-  }
-
-  /// The list with a piece and, of a slice, the others of its columns replaced by all slices of
-  /// others.
-  PieceList replaced(const PieceList& pieces, std::size_t position,
-                     std::initializer_list<PieceType> by) const {
-    PieceList result = without(pieces, position);
-    const auto first = [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); };
-    const auto place_of = [&](PieceType piece) {
-      return std::upper_bound(result.begin(), result.end(), piece, first);
-    };
-    for (const PieceType piece : by) {
-      const int slices = catalog_.num_slices(piece);
-      if (catalog_.has_equal_slices(piece)) {
-        result.insert(place_of(piece), static_cast<std::size_t>(slices), piece);
-        continue;
-      }
-      for (int slice = 0; slice < slices; ++slice) {
-        result.insert(place_of(piece + slice), piece + slice);
-      }
-    }
-    return result;
-  }
-
   std::vector<BeamState> expand(const std::vector<BeamState>& beam) {
     std::vector<Candidate> lists;
     for (const BeamState& state : beam) {
       for (const std::size_t position : candidates(state.pieces)) {
+        clock_.check();
         const PieceType piece = state.pieces[position];
         if (catalog_.can_halve(piece)) {
           const auto [wide, narrow] = catalog_.halves(piece);
-          lists.push_back({replaced(state.pieces, position, {wide, narrow}), &state});
+          lists.push_back({replaced(catalog_, state.pieces, position, {wide, narrow}), &state});
         }
         if (can_halve_rows(piece)) {
           const PieceType half = catalog_.row_half(piece);
-          lists.push_back({replaced(state.pieces, position, {half}), &state, false});
+          lists.push_back({replaced(catalog_, state.pieces, position, {half}), &state, false});
         }
       }
     }
@@ -409,103 +411,59 @@ class Search {
     stats_.levels.push_back(level);
   }
 
-  /// The state's plan, or the plan that is known to fit where the greedy algorithm found none or a
-  /// worse one.
-  PlanningResult finish(const BeamState& best, const MemoryFit& fit) const {
+  /// The best state's plan, or the plan that is known to fit where the greedy algorithm found none
+  /// or a worse one.
+  PlanningResult finish() const {
+    const bool placed = best_ && best_->placement.feasible();
     PlanningResult result;
-    result.plan = fit.plan;
-    result.predicted = simulator_.cost(result.plan);
-    if (best.placement.feasible() && best.placement.cost_ms <= result.predicted.cost_ms) {
-      result.plan = to_plan(best);
+    // Encoding every piece again takes time that is over.
+    if (!placed || !stats_.stopped_by_clock) {
+      result.plan = fit_.plan;
       result.predicted = simulator_.cost(result.plan);
+      if (!placed || best_->placement.cost_ms > result.predicted.cost_ms) return result;
     }
+    result.plan = plan_of(simulator_, catalog_, best_->pieces, best_->placement.devices);
+    result.predicted = simulator_.cost(result.plan);
     return result;
-  }
-
-  /// Gives the pieces of each table their columns, one after the other; the slices of the same
-  /// columns their rows likewise.
-  ShardingPlan to_plan(const BeamState& state) const {
-    std::vector<std::int64_t> next_column(simulator_.task().tables.size(), 0);
-    ShardingPlan plan;
-    // The devices of slices of different types: of the first's type, of each slice.
-    std::map<PieceType, std::vector<std::vector<int>>> unequal;
-    for (std::size_t i = 0; i < state.pieces.size();) {
-      const PieceType piece = state.pieces[i];
-      const int table = catalog_.table(piece);
-      if (!catalog_.has_equal_slices(piece)) {
-        std::vector<std::vector<int>>& devices = unequal[catalog_.first_slice(piece)];
-        devices.resize(static_cast<std::size_t>(catalog_.num_slices(piece)));
-        devices[catalog_.slice(piece)].push_back(state.placement.devices[i++]);
-        continue;
-      }
-      const std::int64_t columns = catalog_.num_columns(piece);
-      const auto slices = static_cast<std::size_t>(catalog_.num_slices(piece));
-      std::vector<int> devices(
-          state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i),
-          state.placement.devices.begin() + static_cast<std::ptrdiff_t>(i + slices));
-      std::sort(devices.begin(), devices.end());
-      add_strip(table, next_column[table], columns, devices, plan);
-      next_column[table] += columns;
-      i += slices;
-    }
-    for (const auto& [first, devices] : unequal) {
-      const int table = catalog_.table(first);
-      const std::int64_t columns = catalog_.num_columns(first);
-      for (std::size_t strip = 0; strip < devices.front().size(); ++strip) {
-        std::vector<int> of_strip;
-        for (const std::vector<int>& of_slice : devices) of_strip.push_back(of_slice[strip]);
-        add_strip(table, next_column[table], columns, of_strip, plan);
-        next_column[table] += columns;
-      }
-    }
-    sort_shards(plan);
-    return plan;
-  }
-
-  /// Columns of a table, of which each of `devices` has a slice of rows, in their order; those of
-  /// one device that are neighbours are one shard.
-  void add_strip(int table, std::int64_t column_offset, std::int64_t num_columns,
-                 const std::vector<int>& devices, ShardingPlan& plan) const {
-    if (devices.size() == 1) {
-      plan.shards.push_back({table, column_offset, num_columns, devices.front()});
-      return;
-    }
-    const std::size_t slices = devices.size();
-    const std::vector<std::int64_t> ends = simulator_.slice_ends(table, static_cast<int>(slices));
-    for (std::size_t slice = 0; slice < slices;) {
-      std::size_t end = slice + 1;
-      while (end < slices && devices[end] == devices[slice]) ++end;
-      Shard shard{table, column_offset, num_columns, devices[slice]};
-      if (end - slice < slices) {
-        shard.row_offset = ends[slice];
-        shard.num_rows = ends[end] - ends[slice];
-      }
-      plan.shards.push_back(shard);
-      slice = end;
-    }
   }
 
   const Simulator& simulator_;
   const BeamSearchOptions& options_;
+  StopClock clock_;
+  MemoryFit fit_;
   PieceCatalog catalog_;
   std::optional<ThreadPool> pool_;
   std::vector<GreedyGridSearch> workers_;
   std::set<std::uint64_t> seen_;
+  std::optional<BeamState> best_;  ///< of all levels so far
   std::int64_t pieces_tried_ = 0;  ///< of all lists that were placed
   SearchStats stats_;              ///< of the levels that are done
 };
 
 }  // namespace
 
+PlanningResult beam_search(const Simulator& simulator, const BeamSearchOptions& options,
+                           int num_threads, const StopClock& clock) {
+  return Search(simulator, options, num_threads, clock).run();
+}
+
 PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   const auto start = std::chrono::steady_clock::now();
-  PlanningResult result = plan_bundled(simulator, [&](const Simulator& bundled) {
-    return Search(bundled, options_, options.num_threads).run();
-  });
-  result.stats.wall_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-  return result;
+  const StopClock clock = stop_clock_of(options);
+  try {
+    PlanningResult result = plan_bundled(
+        simulator,
+        [&](const Simulator& bundled) {
+          return beam_search(bundled, options_, options.num_threads, clock);
+        },
+        clock);
+    result.stats.wall_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    return result;
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
+  }
 }
 
 }  // namespace neuroshard

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "neuroshard/search/beam/greedy_grid_search.h"
 #include "neuroshard/search/planner.h"
@@ -19,8 +20,21 @@ struct BeamSearchOptions {
   /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
   /// below the limit.
   std::int64_t max_pieces_tried = 20'000'000;
+  /// Levels in a row without a better plan after which the search ends.
+  int patience = std::numeric_limits<int>::max();
+  /// With rows: most pieces of the lists that the search begins with, of which it leaves some out
+  /// where they have more.
+  std::int64_t max_first_pieces = std::numeric_limits<std::int64_t>::max();
   GreedyGridSearchOptions greedy;
 };
+
+/// A plan of a task whose tables stay with none (bundled_task.h); `num_threads` as in
+/// PlannerOptions. Throws InfeasibleError if none was found, and TimeIsOver if the clock stopped
+/// the search before one was; stopped later it returns the best plan so far, and says so in its
+/// statistics.
+[[nodiscard]] PlanningResult beam_search(const Simulator& simulator,
+                                         const BeamSearchOptions& options, int num_threads,
+                                         const StopClock& clock = {});
 
 /// The algorithm "beam-search". The plan depends on the options only, not on the number of threads.
 class BeamSearchPlanner final : public Planner {

@@ -24,8 +24,12 @@ constexpr int kNoColumns = -2;  ///< memory there is, but the limit keeps it out
 }  // namespace
 
 GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
-                                   GreedyGridSearchOptions options)
-    : simulator_(simulator), catalog_(catalog), options_(options), states_(catalog.state_size()) {
+                                   GreedyGridSearchOptions options, const StopClock& clock)
+    : simulator_(simulator),
+      catalog_(catalog),
+      options_(options),
+      clock_(clock),
+      states_(catalog.state_size()) {
   const auto world_size = static_cast<std::size_t>(simulator.task().topology.world_size);
   devices_.resize(world_size);
   costs_.resize(world_size);
@@ -138,6 +142,7 @@ void GreedyGridSearch::refresh() {
 
 void GreedyGridSearch::place_all(double column_limit) {
   while (placed_on_.size() < pieces_.size()) {
+    clock_.check();
     const PieceType piece = pieces_[placed_on_.size()];
     int device = find_device(piece, column_limit);
     if (device == kNoColumns && !permitted_devices(piece).empty()) {
@@ -193,14 +198,22 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
     partial_bytes += catalog_.partial_bytes(piece);
   }
   partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
-  const double mean = total_columns / static_cast<double>(devices_.size());
-  const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);
-
+  mean_columns_ = total_columns / static_cast<double>(devices_.size());
   Placement best;
   best.cost_ms = std::numeric_limits<double>::infinity();
   best.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
+  try {
+    try_limits(known, best);
+  } catch (const TimeIsOver&) {
+    if (best.devices.empty()) throw;
+  }
+  return best;
+}
+
+void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
+  const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);
   for (int i = 0; i < options_.num_limits; ++i) {
-    const double limit = mean * (options_.max_limit - step * i) + kLimitTolerance;
+    const double limit = mean_columns_ * (options_.max_limit - step * i) + kLimitTolerance;
     if (i == 0 || !options_.take_over) {
       replay(options_.take_over ? known : std::span<const int>{});
     } else if (static_cast<double>(widest_device()) <= limit) {
@@ -218,7 +231,6 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
     place_all(std::numeric_limits<double>::infinity());
     judge(best);
   }
-  return best;
 }
 
 std::size_t GreedyGridSearch::unaffected(double column_limit) const {

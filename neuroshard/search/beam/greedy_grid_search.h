@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/beam/device_order.h"
 #include "neuroshard/search/piece_catalog.h"
@@ -42,7 +43,7 @@ class GreedyGridSearch {
  public:
   /// Keeps references to both.
   GreedyGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
-                   GreedyGridSearchOptions options);
+                   GreedyGridSearchOptions options, const StopClock& clock = {});
 
   /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
   /// the device of lowest predicted computation cost so far among those where it may lie that have
@@ -60,6 +61,9 @@ class GreedyGridSearch {
   ///
   /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
   /// feasible, of infinite cost, and without devices.
+  ///
+  /// Stopped by the clock, it returns the cheapest placement so far, or throws TimeIsOver if there
+  /// is none.
   [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
                                  double worth_ms = std::numeric_limits<double>::infinity());
 
@@ -72,7 +76,9 @@ class GreedyGridSearch {
     std::int64_t bytes = 0;
   };
 
-  /// Places what is not placed yet; stops at a piece that only the limit keeps out.
+  void try_limits(std::span<const int> known, Placement& best);
+  /// Places what is not placed yet; stops at a piece that only the limit keeps out. Throws
+  /// TimeIsOver.
   void place_all(double column_limit);
   [[nodiscard]] int find_device(PieceType piece, double column_limit);
   /// Empty: all.
@@ -105,11 +111,13 @@ class GreedyGridSearch {
   const Simulator& simulator_;
   const PieceCatalog& catalog_;
   GreedyGridSearchOptions options_;
+  PatientClock clock_;
   GreedyGridSearchStats stats_;
 
   // The placement in progress.
   std::span<const PieceType> pieces_;
   double worth_ms_ = 0.0;
+  double mean_columns_ = 0.0;     ///< of a device, with all pieces
   double partial_sums_ms_ = 0.0;  ///< of all pieces, wherever they are
   std::vector<int> placed_on_;    ///< of the pieces so far: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece

@@ -10,14 +10,18 @@
 namespace neuroshard {
 
 ColumnAssignment::ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog,
-                                   const ShardingPlan& plan)
+                                   const ShardingPlan& plan, const StopClock& clock)
     : simulator_(simulator),
       catalog_(catalog),
       devices_(simulator.task().topology.world_size),
       states_(catalog.state_size(), devices_.size()),
       compute_ms_(devices_.size(), 0.0),
       columns_(devices_.size(), 0.0) {
-  for (const Shard& shard : plan.shards) add(shard.table, shard.num_columns, shard.device);
+  PatientClock patient(clock);
+  for (const Shard& shard : plan.shards) {
+    patient.check();
+    add(shard.table, shard.num_columns, shard.device);
+  }
 }
 
 std::int64_t ColumnAssignment::free_bytes(int device) const {

@@ -28,7 +28,9 @@ struct Transfer {
 class ColumnAssignment {
  public:
   /// Keeps references to the simulator and to the catalog, which grows with the pieces met.
-  ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog, const ShardingPlan& plan);
+  /// Throws TimeIsOver.
+  ColumnAssignment(const Simulator& simulator, PieceCatalog& catalog, const ShardingPlan& plan,
+                   const StopClock& clock = {});
 
   [[nodiscard]] int num_devices() const { return static_cast<int>(devices_.size()); }
   /// One per table, by rising number of the table.

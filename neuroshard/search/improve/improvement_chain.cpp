@@ -29,7 +29,7 @@ ImprovementChain::ImprovementChain(const Traits& traits, const Simulator& simula
                                    std::uint64_t stream)
     : random_(Random::for_stream(settings.seed, stream)),
       catalog_(simulator),
-      assignment_(simulator, catalog_, plan),
+      assignment_(simulator, catalog_, plan, StopClock(settings.deadline)),
       traits_(traits),
       simulator_(simulator),
       settings_(settings) {

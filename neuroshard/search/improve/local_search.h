@@ -75,7 +75,8 @@ struct Rounds {
 /// which the plan must have one for each group of `slicings`. Pieces go where their tables may lie;
 /// the task's tables stay with none (bundled_task.h). The given plan must be valid but for the
 /// other ways; the result is likewise and predicted to cost at most as much. It depends on the
-/// plan, the options and the budget alone unless the deadline comes first.
+/// plan, the options and the budget alone unless the deadline comes first. Throws TimeIsOver if it
+/// comes before a round's chains have begun.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
                                           const LocalSearchBudget& budget, ThreadPool& pool,

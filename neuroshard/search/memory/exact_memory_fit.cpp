@@ -16,8 +16,12 @@ namespace {
 
 class Search {
  public:
-  Search(const Task& task, std::int64_t max_nodes)
-      : task_(task), pins_(task), nodes_left_(max_nodes), free_(task.topology.memory_bytes) {
+  Search(const Task& task, std::int64_t max_nodes, const StopClock& clock)
+      : task_(task),
+        clock_(clock),
+        pins_(task),
+        nodes_left_(max_nodes),
+        free_(task.topology.memory_bytes) {
     for (std::size_t t = 0; t < task.tables.size(); ++t) items_.push_back(item_of(t));
     std::stable_sort(items_.begin(), items_.end(), [&](const Item& a, const Item& b) {
       return bytes(a, a.least) > bytes(b, b.least);
@@ -106,6 +110,7 @@ class Search {
     Step step = open(0, 0, items_[0].quanta);
     while (step != Step::done) {
       if (nodes_left_ <= 0 || decisions_.empty()) return false;
+      clock_.check();
       step = try_next();
     }
     return true;
@@ -178,6 +183,7 @@ class Search {
   }
 
   const Task& task_;
+  PatientClock clock_;
   TablePins pins_;
   std::int64_t nodes_left_;
   std::vector<std::int64_t> free_;
@@ -190,10 +196,10 @@ class Search {
 
 }  // namespace
 
-ExactFit fit_exactly(const Task& task, std::int64_t max_nodes) {
-  if (!has_groups(task)) return Search(task, max_nodes).run();
+ExactFit fit_exactly(const Task& task, std::int64_t max_nodes, const StopClock& clock) {
+  if (!has_groups(task)) return Search(task, max_nodes, clock).run();
   const BundledTask bundled(task);
-  ExactFit fit = Search(bundled.task(), max_nodes).run();
+  ExactFit fit = Search(bundled.task(), max_nodes, clock).run();
   fit.shards = bundled.original({std::move(fit.shards), {}}).shards;
   return fit;
 }

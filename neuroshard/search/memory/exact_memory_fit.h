@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {
 
@@ -24,7 +25,8 @@ struct ExactFit {
 /// which needs no more memory than two; devices with equal room, on which the same tables may lie,
 /// are tried once. Tables that stay together are one that cannot be cut. Stops, without an answer,
 /// after `max_nodes` decisions of how many columns of a table a device gets, each of which takes
-/// some 50 bytes.
-[[nodiscard]] ExactFit fit_exactly(const Task& task, std::int64_t max_nodes);
+/// some 50 bytes. Throws TimeIsOver.
+[[nodiscard]] ExactFit fit_exactly(const Task& task, std::int64_t max_nodes,
+                                   const StopClock& clock = {});
 
 }  // namespace neuroshard

@@ -48,14 +48,20 @@ FillingStrategy disturbed(int number) {
 /// pieces of a table that meet on a device are one.
 class Filling {
  public:
-  Filling(const Task& task, FillingStrategy strategy)
-      : task_(task), strategy_(strategy), pins_(task), rooms_(task.topology.memory_bytes) {}
+  Filling(const Task& task, FillingStrategy strategy, const StopClock& clock)
+      : task_(task),
+        strategy_(strategy),
+        clock_(clock),
+        pins_(task),
+        rooms_(task.topology.memory_bytes) {}
 
   Filled run() {
     for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+      clock_.check();
       push(static_cast<int>(t), task_.tables[t].embedding_dim);
     }
     while (!waiting_.empty()) {
+      clock_.check();
       const Piece piece = waiting_.top();
       waiting_.pop();
       if (place(piece) || cut(piece)) continue;
@@ -147,6 +153,7 @@ class Filling {
 
   const Task& task_;
   FillingStrategy strategy_;
+  PatientClock clock_;
   TablePins pins_;
   Rooms rooms_;
   std::priority_queue<Piece> waiting_;
@@ -154,9 +161,9 @@ class Filling {
 };
 
 /// The shards of the first disturbed order that places all; empty if none does.
-std::vector<Shard> fill_disturbed(const Task& task) {
+std::vector<Shard> fill_disturbed(const Task& task, const StopClock& clock) {
   for (int number = 0; number < num_disturbances(task); ++number) {
-    std::vector<Shard> shards = Filling(task, disturbed(number)).run().shards;
+    std::vector<Shard> shards = Filling(task, disturbed(number), clock).run().shards;
     if (!shards.empty()) return shards;
   }
   return {};
@@ -167,13 +174,13 @@ constexpr std::int64_t kExactNodes = 100'000;
 
 }  // namespace
 
-Filled fill_devices(const Task& task, FillingStrategy strategy) {
-  return Filling(task, strategy).run();
+Filled fill_devices(const Task& task, FillingStrategy strategy, const StopClock& clock) {
+  return Filling(task, strategy, clock).run();
 }
 
-std::vector<Shard> fill_stubbornly(const Task& task) {
-  std::vector<Shard> shards = fill_disturbed(task);
-  return shards.empty() ? fit_exactly(task, kExactNodes).shards : shards;
+std::vector<Shard> fill_stubbornly(const Task& task, const StopClock& clock) {
+  std::vector<Shard> shards = fill_disturbed(task, clock);
+  return shards.empty() ? fit_exactly(task, kExactNodes, clock).shards : shards;
 }
 
 }  // namespace neuroshard

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {
 
@@ -40,11 +41,13 @@ struct Filled {
 };
 
 /// Whole tables by best fit in the strategy's order; what has no room anywhere is cut as the
-/// strategy says. About (tables + cuts) * log(devices) steps.
-[[nodiscard]] Filled fill_devices(const Task& task, FillingStrategy strategy);
+/// strategy says. About (tables + cuts) * log(devices) steps. Throws TimeIsOver.
+[[nodiscard]] Filled fill_devices(const Task& task, FillingStrategy strategy,
+                                  const StopClock& clock = {});
 
 /// The shards of the first of many disturbed orders that places all, or else, for small tasks,
-/// those that the exact search finds; empty if it finds none either.
-[[nodiscard]] std::vector<Shard> fill_stubbornly(const Task& task);
+/// those that the exact search finds; empty if it finds none either. Throws
+/// TimeIsOver.
+[[nodiscard]] std::vector<Shard> fill_stubbornly(const Task& task, const StopClock& clock = {});
 
 }  // namespace neuroshard

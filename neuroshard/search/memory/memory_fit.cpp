@@ -14,7 +14,7 @@ namespace neuroshard {
 namespace {
 
 /// Of a task whose tables stay with none.
-MemoryFit fit_tables(const Task& task) {
+MemoryFit fit_tables(const Task& task, const StopClock& clock) {
   const LeastMemory needs = least_memory(task, false);
   if (needs.is_too_much()) return {};
   MemoryFit best;
@@ -26,18 +26,18 @@ MemoryFit fit_tables(const Task& task) {
     sort_shards(best.plan);
   };
   for (const FillingStrategy strategy : kFillingStrategies) {
-    keep_if_better(fill_devices(task, strategy).shards);
+    keep_if_better(fill_devices(task, strategy, clock).shards);
     if (best.feasible && best.num_cuts == needs.necessary_cuts) break;
   }
-  if (!best.feasible) keep_if_better(fill_stubbornly(task));
+  if (!best.feasible) keep_if_better(fill_stubbornly(task, clock));
   return best;
 }
 
 /// Likewise, with rows cut where nothing else fits.
-MemoryFit fit_tables(const Task& task, bool rows) {
-  MemoryFit fit = fit_tables(task);
+MemoryFit fit_tables(const Task& task, bool rows, const StopClock& clock) {
+  MemoryFit fit = fit_tables(task, clock);
   if (fit.feasible || !rows) return fit;
-  fit.plan.shards = fit_with_rows(task);
+  fit.plan.shards = fit_with_rows(task, clock);
   fit.feasible = !fit.plan.shards.empty();
   if (fit.feasible) fit.num_cuts = static_cast<int>(fit.plan.shards.size() - task.tables.size());
   return fit;
@@ -45,10 +45,10 @@ MemoryFit fit_tables(const Task& task, bool rows) {
 
 }  // namespace
 
-MemoryFit fit_memory(const Task& task, bool rows) {
-  if (!has_groups(task)) return fit_tables(task, rows);
+MemoryFit fit_memory(const Task& task, bool rows, const StopClock& clock) {
+  if (!has_groups(task)) return fit_tables(task, rows, clock);
   const BundledTask bundled(task);
-  MemoryFit fit = fit_tables(bundled.task(), rows);
+  MemoryFit fit = fit_tables(bundled.task(), rows, clock);
   fit.plan = bundled.original(fit.plan);
   return fit;
 }

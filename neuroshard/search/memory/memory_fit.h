@@ -2,6 +2,7 @@
 #pragma once
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {
 
@@ -23,7 +24,9 @@ struct MemoryFit {
 /// Otherwise about (tables
 /// + cuts) * log(devices) steps.
 ///
-/// Columns alone are cut, unless `rows` are allowed too and nothing else fits (row_fit.h).
-[[nodiscard]] MemoryFit fit_memory(const Task& task, bool rows = false);
+/// Columns alone are cut, unless `rows` are allowed too and nothing else fits (row_fit.h). Throws
+/// TimeIsOver.
+[[nodiscard]] MemoryFit fit_memory(const Task& task, bool rows = false,
+                                   const StopClock& clock = {});
 
 }  // namespace neuroshard

@@ -30,18 +30,20 @@ WideBytes uncut_bytes(const Task& task) {
 
 /// Whether a plan is found on this number of devices of this memory. Changes the topology of
 /// `task`, which is scratch; its tables are used.
-bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows) {
+bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows,
+          const StopClock& clock) {
+  clock.check();
   task.topology.world_size = num_devices;
   task.topology.local_world_size = 1;
   task.topology.memory_bytes.assign(num_devices, memory_bytes);
   if (least_memory(task, rows).is_too_much()) return false;
-  if (rows && !fit_with_rows(task).empty()) return true;
+  if (rows && !fit_with_rows(task, clock).empty()) return true;
   if (least_memory(task, false).is_too_much()) return false;
   const auto succeeds = [&](FillingStrategy strategy) {
-    return !fill_devices(task, strategy).shards.empty();
+    return !fill_devices(task, strategy, clock).shards.empty();
   };
   return std::any_of(kFillingStrategies.begin(), kFillingStrategies.end(), succeeds) ||
-         !fill_stubbornly(task).empty();
+         !fill_stubbornly(task, clock).empty();
 }
 
 /// The smallest value in [lowest, highest], both multiples of `step`, that is accepted, given that
@@ -68,7 +70,8 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
 }
 
-void search_memory(Task& scratch, int num_devices, bool rows, MemoryNeeds& needs) {
+void search_memory(Task& scratch, int num_devices, bool rows, const StopClock& clock,
+                   MemoryNeeds& needs) {
   const WideBytes at_least =
       std::max<WideBytes>((uncut_bytes(scratch) - 1) / num_devices + 1, needs.largest_piece);
   if (at_least > kMaxDeviceBytes) return;
@@ -76,10 +79,10 @@ void search_memory(Task& scratch, int num_devices, bool rows, MemoryNeeds& needs
   needs.memory_step = least >= 1 << 30 ? 1 << 20 : least >= 1 << 20 ? 1 << 10 : 1;
   needs.sufficient_memory = smallest_accepted(
       rounded_up(least, needs.memory_step), kMaxDeviceBytes, needs.memory_step,
-      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows); });
+      [&](std::int64_t bytes) { return fits(scratch, num_devices, bytes, rows, clock); });
 }
 
-void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
+void search_devices(Task& scratch, bool rows, const StopClock& clock, MemoryNeeds& needs) {
   if (needs.largest_piece > needs.largest_device) return;
   const WideBytes at_least = (needs.needed - 1) / needs.largest_device + 1;
   if (at_least > kMaxWorldSize) return;
@@ -89,7 +92,7 @@ void search_devices(Task& scratch, bool rows, MemoryNeeds& needs) {
   }
   if (least > kMaxWorldSize) return;
   const auto accept = [&](std::int64_t devices) {
-    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows);
+    return fits(scratch, static_cast<int>(devices), needs.largest_device, rows, clock);
   };
   const std::optional<std::int64_t> devices = smallest_accepted(least, kMaxWorldSize, 1, accept);
   if (devices) needs.sufficient_devices = static_cast<int>(*devices);
@@ -171,20 +174,33 @@ std::string remedy(const Task& task, const MemoryNeeds& needs) {
   return text;
 }
 
-/// Of a task whose tables stay with none.
-MemoryNeeds needs_of_tables(const Task& task, bool rows) {
-  MemoryNeeds needs{least_memory(task, rows), std::nullopt, 1, std::nullopt};
+/// Of a task whose tables stay with none; false too if the clock came first.
+bool rows_would_do(const Task& task, const StopClock& clock) {
+  try {
+    return !fit_with_rows(task, clock).empty();
+  } catch (const TimeIsOver&) {
+    return false;
+  }
+}
+
+/// Likewise.
+MemoryNeeds needs_of_tables(const Task& task, bool rows, const StopClock& clock) {
+  MemoryNeeds needs{least_memory(task, rows), std::nullopt, 1, std::nullopt, false};
   Task scratch = task;
-  search_memory(scratch, task.topology.world_size, rows, needs);
-  search_devices(scratch, rows, needs);
+  try {
+    search_memory(scratch, task.topology.world_size, rows, clock, needs);
+    search_devices(scratch, rows, clock, needs);
+  } catch (const TimeIsOver&) {
+    needs.stopped_by_clock = true;
+  }
   return needs;
 }
 
 }  // namespace
 
-MemoryNeeds memory_needs(const Task& task, bool rows) {
+MemoryNeeds memory_needs(const Task& task, bool rows, const StopClock& clock) {
   const BundledTask bundled(task);
-  MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
+  MemoryNeeds needs = needs_of_tables(bundled.task(), rows, clock);
   needs.largest_piece_table = bundled.members()[needs.largest_piece_table].front();
   if (needs.shortage) {
     std::vector<int> tables;
@@ -197,13 +213,15 @@ MemoryNeeds memory_needs(const Task& task, bool rows) {
   return needs;
 }
 
-InfeasibleError explain_infeasible(const Task& task, bool rows) {
+InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock& clock) {
   const BundledTask bundled(task);
-  const MemoryNeeds needs = needs_of_tables(bundled.task(), rows);
-  std::string text = fmt::format("no plan fits into memory: {}; {}", reason(task, bundled, needs),
-                                 remedy(bundled.task(), needs));
-  if (!rows && !fit_with_rows(bundled.task()).empty())
+  const MemoryNeeds needs = needs_of_tables(bundled.task(), rows, clock);
+  std::string text = fmt::format("no plan fits into memory: {}", reason(task, bundled, needs));
+  if (needs.stopped_by_clock) return InfeasibleError(text);
+  text += fmt::format("; {}", remedy(bundled.task(), needs));
+  if (!rows && rows_would_do(bundled.task(), clock)) {
     text += "; with rows cut too, the tables fit";
+  }
   return InfeasibleError(text);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/search/memory/least_memory.h"
 
 namespace neuroshard {
@@ -19,15 +20,20 @@ struct MemoryNeeds : LeastMemory {
   /// The smallest number of devices of memory `largest_device` for which fit_memory finds a plan;
   /// none if the largest piece is larger, or if kMaxWorldSize devices are not enough.
   std::optional<int> sufficient_devices;
+
+  /// The clock stopped the search for these two: they may be there all the same.
+  bool stopped_by_clock = false;
 };
 
 /// Computes the need and searches for the memory and the devices that would suffice (tens of calls
 /// of fit_memory).
-[[nodiscard]] MemoryNeeds memory_needs(const Task& task, bool rows = false);
+[[nodiscard]] MemoryNeeds memory_needs(const Task& task, bool rows = false,
+                                       const StopClock& clock = {});
 
 /// One line saying in numbers why a task for which fit_memory found no plan does not fit, the
 /// memory per device that would suffice, and the number of devices that would; without `rows`, also
 /// whether cutting rows would do.
-[[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false);
+[[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false,
+                                                 const StopClock& clock = {});
 
 }  // namespace neuroshard

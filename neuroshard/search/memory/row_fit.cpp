@@ -23,8 +23,8 @@ bool can_cut_rows(const Table& table) {
 /// The run of the algorithm.
 class RowFilling {
  public:
-  explicit RowFilling(const Task& task)
-      : task_(task), pins_(task), rooms_(task.topology.memory_bytes) {}
+  RowFilling(const Task& task, const StopClock& clock)
+      : task_(task), clock_(clock), pins_(task), rooms_(task.topology.memory_bytes) {}
 
   /// Empty if not all could be placed.
   std::vector<Shard> run() {
@@ -37,7 +37,9 @@ class RowFilling {
     std::stable_sort(in_rows.begin(), in_rows.end(), [&](int a, int b) {
       return std::tuple(choice(a), bytes(b)) < std::tuple(choice(b), bytes(a));
     });
+    PatientClock clock(clock_);
     for (const int table : in_rows) {
+      clock.check();
       if (!place_whole(table) && !place_in_slices(table)) return {};
     }
     ShardingPlan plan{std::move(shards_), {}};
@@ -63,7 +65,7 @@ class RowFilling {
     Task part = task_;
     part.tables.clear();
     for (const int table : tables) part.tables.push_back(task_.tables[table]);
-    MemoryFit fit = fit_memory(part);
+    MemoryFit fit = fit_memory(part, false, clock_);
     for (Shard& shard : fit.plan.shards) {
       shard.table = tables[shard.table];
       rooms_[shard.device] -=
@@ -118,6 +120,7 @@ class RowFilling {
   }
 
   const Task& task_;
+  StopClock clock_;
   TablePins pins_;
   std::vector<std::int64_t> rooms_;
   std::vector<Shard> shards_;
@@ -125,6 +128,8 @@ class RowFilling {
 
 }  // namespace
 
-std::vector<Shard> fit_with_rows(const Task& task) { return RowFilling(task).run(); }
+std::vector<Shard> fit_with_rows(const Task& task, const StopClock& clock) {
+  return RowFilling(task, clock).run();
+}
 
 }  // namespace neuroshard

@@ -4,13 +4,15 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {
 
 /// The shards of a valid plan, in canonical order, in which tables that may be cut in rows are cut
 /// where a device is full, and the others in columns where they must be; empty if none was found.
 /// Costs are not looked at. If every table may be cut anywhere, a plan is found whenever the tables
-/// together, uncut, leave room for the largest row on each device. The task must be valid.
-[[nodiscard]] std::vector<Shard> fit_with_rows(const Task& task);
+/// together, uncut, leave room for the largest row on each device. The task must be valid. Throws
+/// TimeIsOver.
+[[nodiscard]] std::vector<Shard> fit_with_rows(const Task& task, const StopClock& clock = {});
 
 }  // namespace neuroshard

@@ -1,0 +1,103 @@
+// The beam search with columns alone, then with all cuts.
+#include "neuroshard/search/first_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "neuroshard/cost/compute/remembering_compute_model.h"
+#include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/replica_choice.h"
+#include "neuroshard/search/replica_moves.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Pieces that the search with all cuts places at a level after the first, of all its lists.
+constexpr std::int64_t kMostPiecesOfLevel = 60'000;
+/// Likewise of the first level's lists, of which there are several, with and without copies.
+constexpr std::int64_t kMostFirstPieces = 25'000;
+/// Lists of a level for each candidate: a cut of rows and one of columns, of the largest pieces and
+/// of the costliest, for each state of the beam.
+constexpr std::int64_t kListsPerCandidate = 12;
+
+/// Levels without a gain after which it ends: a later one hardly ever gains.
+constexpr int kPatience = 3;
+
+/// The options of the search with all cuts. It has more ways to go than with columns alone: of many
+/// hundreds of tables it looks at fewer candidates a level and begins with fewer lists.
+BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& options,
+                                std::size_t num_tables) {
+  beam.rows = options.cuts.rows;
+  beam.max_first_pieces = kMostFirstPieces;
+  beam.patience = kPatience;
+  const std::int64_t pieces_per_candidate =
+      kListsPerCandidate * static_cast<std::int64_t>(num_tables);
+  const std::int64_t candidates = kMostPiecesOfLevel / pieces_per_candidate;
+  beam.num_candidates =
+      static_cast<int>(std::clamp<std::int64_t>(candidates, 1, std::max(beam.num_candidates, 1)));
+  return beam;
+}
+
+/// Takes the plan with all cuts where it is cheaper or `result` has none.
+void search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
+                     const PlannerOptions& options, const StopClock& clock, bool has_plan,
+                     PlanningResult& result) {
+  const BeamSearchOptions of_all = with_all_cuts(beam, options, simulator.task().tables.size());
+  try {
+    PlanningResult all = plan_with_replicas(simulator, of_all, options, clock);
+    if (!has_plan || all.predicted.cost_ms < result.predicted.cost_ms) std::swap(result, all);
+    result.stats.stopped_by_clock |= all.stats.stopped_by_clock;
+    add_work(all.stats, result.stats);
+  } catch (const TimeIsOver&) {
+    if (!has_plan) throw;
+    result.stats.stopped_by_clock = true;
+  }
+}
+
+}  // namespace
+
+void move_replicas(const Simulator& simulator, const PlannerOptions& options,
+                   const StopClock& clock, PlanningResult& result) {
+  if (!options.cuts.replicas || simulator.task().topology.world_size == 1) return;
+  ShardingPlan moved =
+      with_replica_moves(simulator, result.plan, options.cuts.rows, result.stats, clock);
+  if (moved.shards == result.plan.shards &&
+      moved.replicated_tables == result.plan.replicated_tables) {
+    return;
+  }
+  result.plan = std::move(moved);
+  result.predicted = simulator.cost(result.plan);
+}
+
+FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
+                     const PlannerOptions& options, const StopClock& clock) {
+  FirstPlan first;
+  PlanningResult& result = first.best;
+  if (!options.cuts.rows && !options.cuts.replicas) {
+    result = beam_search(given, beam, options.num_threads, clock);
+    first.head_evaluations_of_columns = result.stats.head_evaluations;
+    return first;
+  }
+  // With and without replicated tables, the searches meet the same pieces.
+  std::optional<Simulator> remembering;
+  if (given.task().tables.size() <= RememberingComputeModel::kMostKept) {
+    remembering.emplace(given, std::make_shared<RememberingComputeModel>(given.shared_compute()));
+  }
+  const Simulator& simulator = remembering ? *remembering : given;
+  const bool columns_fit =
+      !options.cuts.rows || fit_memory(simulator.task(), false, clock).feasible;
+  if (columns_fit) {
+    result = beam_search(simulator, beam, options.num_threads, clock);
+    first.head_evaluations_of_columns = result.stats.head_evaluations;
+  }
+  if (result.stats.stopped_by_clock) return first;
+  search_all_cuts(simulator, beam, options, clock, columns_fit, result);
+  move_replicas(simulator, options, clock, result);
+  return first;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,28 @@
+// The plan that the improvement starts from: the paper's search and, with rows and copies, what it
+// finds with those.
+#pragma once
+
+#include <cstdint>
+
+#include "neuroshard/search/beam/beam_search.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+struct FirstPlan {
+  PlanningResult best;
+  std::int64_t head_evaluations_of_columns = 0;  ///< those of the search with columns alone
+};
+
+/// The cheaper of the beam search's plans with columns alone and with all cuts that the options
+/// allow, with single tables moved to every device and from there. The task's tables stay with none
+/// (bundled_task.h) and allow no more cuts than the options. Throws InfeasibleError if there is
+/// none, and TimeIsOver if the clock stopped the search before there was one.
+[[nodiscard]] FirstPlan first_plan(const Simulator& simulator, const BeamSearchOptions& beam,
+                                   const PlannerOptions& options, const StopClock& clock = {});
+
+/// The plan with other tables on every device, if options allow and that is cheaper.
+void move_replicas(const Simulator& simulator, const PlannerOptions& options,
+                   const StopClock& clock, PlanningResult& result);
+
+}  // namespace neuroshard
