@@ -47,10 +47,11 @@ class ShapedHosts {
   /// The part that could not be set up here; empty if all could.
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
-  /// Whether the cause is a missing permission or a missing part of the kernel.
+  /// Whether the cause is a missing permission, a missing part of the kernel, or a root folder that
+  /// is no mount point, as under chroot: `ip netns exec` then fails.
   [[nodiscard]] bool is_not_permitted() const {
-    const auto reasons = {"not permitted", "denied", "qdisc kind is unknown", "Unknown device type",
-                          "not supported"};
+    const auto reasons = {"not permitted",       "denied",        "qdisc kind is unknown",
+                          "Unknown device type", "not supported", "mount --make-rslave"};
     return std::any_of(reasons.begin(), reasons.end(), [&](const char* reason) {
       return failure_.find(reason) != std::string::npos;
     });
