@@ -30,7 +30,7 @@ std::string overflowing_model(const CliFolder& folder) {
   for (DenseLayer& layer : network.encoder) {
     for (float& weight : layer.weights) weight = 1e30F * std::abs(weight);
   }
-  for (float& weight : network.head.weights) weight = std::abs(weight);
+  for (float& weight : network.head.weights) weight = 1e30F * std::abs(weight);
   for (float& weight : network.head_output) weight = std::abs(weight);
   std::string path = folder.file("mine.safetensors");
   write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("mine")), path);
