@@ -3,11 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
-#include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/io/safetensors.h"
 #include "tests/cli/run_cli.h"
-#include "tests/cost/arbitrary_network.h"
 
 namespace neuroshard {
 namespace {
@@ -24,16 +21,12 @@ std::string task_with(const std::string& pooling_factor) {
   return replaced(text, "\"pooling_factor\": 3.0", "\"pooling_factor\": " + pooling_factor);
 }
 
-/// A model of finite weights, so large that their products are none.
+/// A model of finite weights, so large that what the network computes is no number.
 std::string overflowing_model(const CliFolder& folder) {
-  ComputeNetwork network = testing_networks::random_network(ComputeArchitecture::published, 1);
-  for (DenseLayer& layer : network.encoder) {
-    for (float& weight : layer.weights) weight = 1e30F * std::abs(weight);
-  }
-  for (float& weight : network.head.weights) weight = 1e30F * std::abs(weight);
-  for (float& weight : network.head_output) weight = std::abs(weight);
+  TensorFile model = read_tensors(NEUROSHARD_SOURCE_DIR "/models/cpu-xeon-2core.safetensors");
+  for (float& mean : model.tensors.at("feature_mean").values) mean = -3e38F;
   std::string path = folder.file("mine.safetensors");
-  write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("mine")), path);
+  write_tensors(model, path);
   return path;
 }
 
