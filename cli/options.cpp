@@ -91,7 +91,7 @@ CLI::Validator number_between(double low, double high) {
     if (status == std::errc{} && at == end && value >= low && value <= high) return {};
     return fmt::format("expected a number between {} and {}, got \"{}\"", low, high, text);
   };
-  return {refusal, ""};
+  return {refusal, fmt::format("{}..{}", low, high)};
 }
 
 CLI::Validator seed() {

@@ -421,7 +421,8 @@ class Plan:
         return Plan.from_text(_core.read_plan(os.fsdecode(path)))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes a plan file, whole or not at all."""
+        """Writes a plan file, whole or not at all; never over a model that the plan was made
+        with."""
         _core.write_plan(plan_text(self), os.fsdecode(path))
 
     def violations(self) -> list[str]:

@@ -115,6 +115,8 @@ class CliFolder {
       const std::string name = fs::relative(entry.path(), root);
       if (entry.is_directory()) {
         files[name + "/"] = "";
+      } else if (entry.is_symlink() && !entry.exists()) {
+        files[name] = "to " + fs::read_symlink(entry.path()).string();
       } else {
         files[name] = read_file(entry.path());
       }

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -30,6 +31,21 @@ def test_the_executables_plan(task, tmp_path):
     assert plan.search["lower_bound_ms"] == expected.search["lower_bound_ms"]
     assert plan.violations() == []
     assert plan.predicted.cost_ms == max(d.total_ms for d in plan.predicted.devices)
+
+
+def test_a_model_that_is_read_is_not_written_over(task, tmp_path):
+    model = tmp_path / "mine.safetensors"
+    model.write_bytes((Path(MODEL_FOLDER) / "cpu-xeon-2core.safetensors").read_bytes())
+    before = model.read_bytes()
+    plan = neuroshard.plan(task, models=[model, "analytic-pcie4"])
+    refusal = "expected another file than those that are read, got "
+    with pytest.raises(InputError, match="path: " + refusal):
+        plan.write(model)
+    with pytest.raises(InputError, match="journal: " + refusal):
+        neuroshard.compare(task, models=[model, "analytic-pcie4"], journal=model)
+    with pytest.raises(InputError, match="journal: " + refusal):
+        neuroshard.compare(task, measure=True, controls=[model], journal=model)
+    assert model.read_bytes() == before
 
 
 def test_conditions_on_tables_are_kept(task):

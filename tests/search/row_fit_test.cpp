@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuroshard/core/error.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/search/arbitrary_simulator.h"
