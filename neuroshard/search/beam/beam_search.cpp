@@ -413,7 +413,7 @@ class Search {
   /// The best state's plan, or the plan that is known to fit where the greedy algorithm found none
   /// or a worse one.
   PlanningResult finish() const {
-    const bool placed = best_ && best_->placement.feasible();
+    const bool placed = best_ && best_->placement.feasible() && !best_->placement.devices.empty();
     PlanningResult result;
     // Encoding every piece again takes time that is over.
     if (!placed || !stats_.stopped_by_clock) {
