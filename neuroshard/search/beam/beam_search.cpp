@@ -299,8 +299,8 @@ class Search {
         Candidate& candidate = candidates[first + i];
         BeamState& state = states[first + i];
         try {
-          state.placement =
-              workers_[worker].search(candidate.pieces, known_of(candidate), kept.highest());
+          state.placement = workers_[worker].search(candidate.pieces, known_of(candidate),
+                                                    std::min(kept.highest(), options_.worth_ms));
         } catch (const TimeIsOver&) {
           stopped = true;
           return;
