@@ -125,6 +125,7 @@ class ReplicaChoice {
     BeamSearchOptions brief = beam_;
     brief.num_levels = 0;
     brief.beam_width = 1;  // no plan but the cheapest is priced
+    if (best_) brief.worth_ms = best_->predicted.cost_ms;
     PlanningResult result = searched(simulator_, replicated, brief, options_, clock_);
     add_work(result.stats, brief_stats_);
     if (best_ && result.predicted.cost_ms >= best_->predicted.cost_ms) return;

@@ -300,8 +300,8 @@ class Search {
         Candidate& candidate = candidates[first + i];
         BeamState& state = states[first + i];
         try {
-          state.placement =
-              workers_[worker].search(candidate.pieces, known_of(candidate), kept.highest());
+          state.placement = workers_[worker].search(candidate.pieces, known_of(candidate),
+                                                    std::min(kept.highest(), options_.worth_ms));
         } catch (const TimeIsOver&) {
           stopped = true;
           return;
@@ -414,7 +414,7 @@ class Search {
   /// The best state's plan, or the plan that is known to fit where the greedy algorithm found none
   /// or a worse one.
   PlanningResult finish() const {
-    const bool placed = best_ && best_->placement.feasible();
+    const bool placed = best_ && best_->placement.feasible() && !best_->placement.devices.empty();
     PlanningResult result;
     // Encoding every piece again takes time that is over.
     if (!placed || !stats_.stopped_by_clock) {

@@ -20,6 +20,8 @@ struct BeamSearchOptions {
   /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
   /// below the limit.
   std::int64_t max_pieces_tried = 20'000'000;
+  /// A plan of higher cost is of no use, and not priced.
+  double worth_ms = std::numeric_limits<double>::infinity();
   /// Levels in a row without a better plan after which the search ends.
   int patience = std::numeric_limits<int>::max();
   /// With rows: most pieces of the lists that the search begins with, of which it leaves some out
