@@ -14,6 +14,7 @@ set(NEUROSHARD_PUBLIC_HEADERS
   core/error.h
   core/piece.h
   core/sharding_plan.h
+  core/stop_clock.h
   core/table.h
   core/task.h
   core/units.h

@@ -10,6 +10,7 @@
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/replica_moves.h"
 #include "tests/search/arbitrary_simulator.h"
