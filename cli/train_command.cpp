@@ -99,11 +99,15 @@ void run(const TrainComputeOptions& options) {
   if (!options.from.empty()) {
     training.initial = bounded_model(options.from);
     training.members = training.initial->num_members();
-    training.loop = adapting_loop();
   }
+  const bool own_loop = options.epochs > 0 || options.learning_rate > 0.0 || options.batch_size > 0;
+  if (training.initial) training.loop = adaptations()[1].loop;
   if (options.epochs > 0) training.loop.epochs = options.epochs;
   if (options.learning_rate > 0.0) training.loop.learning_rate = options.learning_rate;
   if (options.batch_size > 0) training.loop.batch_size = options.batch_size;
+  if (training.initial && own_loop) {
+    training.adaptation = {adaptations()[1].prior_strength, training.loop};
+  }
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);

@@ -159,7 +159,6 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   }
   ComputeTrainingOptions training;
   training.initial = options.model;
-  training.loop = adapting_loop();
   training.has_test = false;
   training.num_threads = options.num_threads;
   training.seed = options.seed;

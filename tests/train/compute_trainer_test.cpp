@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/compute/network_bounds.h"
 #include "tests/io/io_test_util.h"
@@ -169,6 +172,43 @@ TEST(ComputeTrainer, TheEstimateIsFittedToTrainingSamplesAlone) {
     for (const int sample : *part) dataset.cost_ms[sample] *= 3.0;
   }
   EXPECT_EQ(estimate_of(), before);
+}
+
+/// A model of 400 samples of the formula, and 100 samples of a machine on which they cost this.
+class Adapting : public testing::Test {
+ protected:
+  ComputeTrainingResult adapted(const std::function<double(double cost_ms, int pieces)>& cost,
+                                int num_threads = 1) {
+    ComputeDataset dataset = synthetic_dataset(kLoads, 100);
+    for (std::size_t i = 0; i < dataset.size(); ++i) {
+      const int pieces = dataset.first_piece[i + 1] - dataset.first_piece[i];
+      dataset.cost_ms[i] = cost(dataset.cost_ms[i], pieces);
+    }
+    ComputeTrainingOptions options = options_for(kLoads, 1);
+    options.initial = initial_;
+    options.num_threads = num_threads;
+    return train_compute_model(dataset, options);
+  }
+
+  std::shared_ptr<const NeuralComputeModel> initial_ =
+      train_compute_model(synthetic_dataset(kLoads, 400), options_for(kLoads, 60)).model;
+};
+
+TEST_F(Adapting, ASlowerMachineChangesTheModelLittle) {
+  const auto slower = [](double cost_ms, int) { return 1.3 * cost_ms; };
+  const ComputeTrainingResult result = adapted(slower);
+  EXPECT_LT(result.unseen_combinations.mape, 0.1);
+  EXPECT_EQ(broken_bound(result.model->members().front()), "");
+  EXPECT_EQ(weights(result), weights(adapted(slower, 3)));
+}
+
+TEST_F(Adapting, AnotherOperatorChangesItMore) {
+  const auto other = [](double cost_ms, int pieces) { return 0.3 * cost_ms + 2.0 * pieces; };
+  const ComputeTrainingResult result = adapted(other);
+  ASSERT_TRUE(result.adaptation);
+  EXPECT_LT(result.adaptation->prior_strength, adaptations().front().prior_strength);
+  EXPECT_LT(result.unseen_combinations.mape, 0.1);
+  EXPECT_EQ(broken_bound(result.model->members().front()), "");
 }
 
 TEST(ComputeTrainer, RefusesTooFewSamples) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "neuroshard/core/random.h"
@@ -60,6 +61,41 @@ TEST(EstimateFit, IsNearCostsThatScatter) {
   const VectorXd truly = costs_of(truth, terms);
   // A factor too high and one too low count alike, so the fit is in the middle of the scatter.
   EXPECT_NEAR((fitted.array() / truly.array()).log().mean(), 0.0, 0.05);
+}
+
+/// Largest |ln(weight / wanted weight)| of those above 0.
+double largest_change(const PhysicalEstimate& estimate, const PhysicalEstimate& wanted) {
+  double largest = 0.0;
+  for (std::size_t i = 0; i < wanted.weights_ms.size(); ++i) {
+    if (wanted.weights_ms[i] == 0.0) continue;
+    largest = std::max(largest, std::abs(std::log(estimate.weights_ms[i] / wanted.weights_ms[i])));
+  }
+  return largest;
+}
+
+TEST(EstimateFit, AdaptsAsFarAsItsSamplesTell) {
+  Random random(5);
+  const PhysicalEstimate prior{.offset_ms = 0.02, .weights_ms = {0.004, 3e-6, 2e-7, 5e-6}};
+  const PhysicalEstimate truth{.offset_ms = 0.03, .weights_ms = {0.004, 6e-6, 1e-7, 5e-6}};
+  const MatrixXd many = random_terms(4, 400, random);
+  EXPECT_LT(largest_change(adapted_estimate(many, costs_of(truth, many), prior, 0.35), truth),
+            0.05);
+  const MatrixXd few = random_terms(4, 3, random);
+  EXPECT_LT(largest_change(adapted_estimate(few, costs_of(truth, few), prior, 100.0), prior), 0.01);
+}
+
+TEST(EstimateFit, AWeightThatThePriorLacksIsFound) {
+  Random random(6);
+  const PhysicalEstimate prior{.offset_ms = 0.02, .weights_ms = {0.004, 3e-6, 0.0}};
+  const PhysicalEstimate truth{.offset_ms = 0.02, .weights_ms = {0.004, 3e-6, 4e-6}};
+  const MatrixXd terms = random_terms(3, 400, random);
+  const PhysicalEstimate adapted = adapted_estimate(terms, costs_of(truth, terms), prior, 0.35);
+  EXPECT_NEAR(adapted.weights_ms[2], truth.weights_ms[2], 0.05 * truth.weights_ms[2]);
+  // What no sample has stays as it was.
+  MatrixXd without = terms;
+  without.row(2).setZero();
+  EXPECT_NEAR(adapted_estimate(without, costs_of(truth, without), prior, 0.35).weights_ms[2], 0.0,
+              1e-12);
 }
 
 TEST(EstimateFit, NoWeightIsBelowZero) {

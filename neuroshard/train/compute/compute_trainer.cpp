@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <numbers>
 #include <optional>
@@ -60,20 +61,15 @@ class Trainer {
   using Clock = std::chrono::steady_clock;
 
  public:
-  Trainer(const ComputeDataset& dataset, const ComputeTrainingOptions& options)
+  Trainer(const ComputeDataset& dataset, const ComputeTrainingOptions& options, DatasetSplit split)
       : dataset_(dataset),
         options_(options),
-        split_(split_dataset(dataset, options.seed)),
+        split_(std::move(split)),
         features_(dataset.features),
         pool_(options.num_threads),
         start_(Clock::now()) {
-    if (!options.has_test) {
-      split_.training.insert(split_.training.end(), split_.unseen_combinations.begin(),
-                             split_.unseen_combinations.end());
-      split_.unseen_combinations.clear();
-    }
     if (options.initial) {
-      begin_with(*options.initial);
+      begin_with(*options.initial, *options.adaptation);
       return;
     }
     if (options.architecture == ComputeArchitecture::bounded_loads) {
@@ -96,12 +92,26 @@ class Trainer {
     result.unseen_combinations = metrics(members, split_.unseen_combinations, pool_);
     result.unseen_tables = metrics(members, split_.unseen_tables, pool_);
     result.model = make_model(members, result);
+    result.adaptation = options_.adaptation;
     return result;
   }
 
+  /// Trains, and returns the mean of |ln(predicted / measured)| over `samples`.
+  double error_on(const std::vector<int>& samples) {
+    ComputeTrainingResult result;
+    const std::vector<double> predicted = predictions(train_members(result, {}), samples, pool_);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      sum += std::abs(std::log(predicted[i] / dataset_.cost_ms[samples[i]]));
+    }
+    return sum / static_cast<double>(samples.size());
+  }
+
  private:
-  /// Takes over the model's estimate, made as slow as this machine is, and standardisation.
-  void begin_with(const NeuralComputeModel& model) {
+  /// Takes over the model's standardisation, and its estimate, made as slow as this machine is and
+  /// then fitted to the samples.
+  void begin_with(const NeuralComputeModel& model, const Adaptation& adaptation) {
+    options_.loop = adaptation.loop;
     const ComputeNetwork& network = model.members().front();
     estimate_ = network.estimate;
     set_estimate(estimate_, dataset_.work, features_);
@@ -119,11 +129,19 @@ class Trainer {
     speed_ = static_cast<double>(static_cast<float>(*middle));
     for (double& weight : estimate_.weights_ms) weight *= speed_;
     estimate_.offset_ms *= speed_;
+    const auto [terms, cost_ms] = training_work();
+    estimate_ = adapted_estimate(terms, cost_ms, estimate_, adaptation.prior_strength);
     set_estimate(estimate_, dataset_.work, features_);
     standard_.mean[0] += static_cast<float>(std::log2(speed_));
   }
 
   [[nodiscard]] PhysicalEstimate fitted_estimate() const {
+    const auto [terms, cost_ms] = training_work();
+    return fit_physical_estimate(terms, cost_ms);
+  }
+
+  /// Summed terms (terms x samples) and costs of the training samples.
+  [[nodiscard]] std::pair<Eigen::MatrixXd, Eigen::VectorXd> training_work() const {
     const auto count = static_cast<Index>(split_.training.size());
     Eigen::MatrixXd terms = Eigen::MatrixXd::Zero(dataset_.work.rows(), count);
     Eigen::VectorXd cost_ms(count);
@@ -134,7 +152,7 @@ class Trainer {
       }
       cost_ms[i] = dataset_.cost_ms[sample];
     }
-    return fit_physical_estimate(terms, cost_ms);
+    return {std::move(terms), std::move(cost_ms)};
   }
 
   [[nodiscard]] NetworkShape shape() const {
@@ -195,13 +213,19 @@ class Trainer {
     return members;
   }
 
+  /// The initial model's network, as slow as this machine is and with its estimate.
+  [[nodiscard]] TrainableNetwork adapted_network(int member) const {
+    ComputeNetwork network = options_.initial->members()[member];
+    network.estimate.offset_ms = estimate_.offset_ms / speed_;
+    return {network, speed_};
+  }
+
   /// Members differ in their first weights and in the order of the samples.
   TrainableNetwork train_member(int member, ThreadPool& pool, TrainingLoopResult& loop,
                                 const std::function<void(const EpochStats&)>& on_epoch) {
     Random random = Random::for_stream(options_.seed, 1 + static_cast<std::uint64_t>(member));
-    TrainableNetwork network = options_.initial
-                                   ? TrainableNetwork(options_.initial->members()[member], speed_)
-                                   : TrainableNetwork(shape(), random);
+    TrainableNetwork network =
+        options_.initial ? adapted_network(member) : TrainableNetwork(shape(), random);
     TrainingSubject subject;
     subject.parameters = &network.parameters();
     subject.samples = split_.training;
@@ -285,7 +309,46 @@ class Trainer {
   double scale_ = 1.0;  ///< of the published network: the mean measured cost [ms]
 };
 
+/// Parts of the training samples that an adaptation is tried on.
+constexpr std::size_t kFolds = 5;
+/// With more training samples one part decides: it is large, and training takes long.
+constexpr std::size_t kManySamples = 600;
+
+/// The one of `adaptations` that predicts best what it was not trained on.
+Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
+                           const DatasetSplit& split) {
+  const std::size_t folds = split.training.size() > kManySamples ? 1 : kFolds;
+  double least_error = std::numeric_limits<double>::infinity();
+  Adaptation best = adaptations().front();
+  for (const Adaptation& adaptation : adaptations()) {
+    options.adaptation = adaptation;
+    double error = 0.0;
+    for (std::size_t fold = 0; fold < folds; ++fold) {
+      DatasetSplit part;
+      part.validation = split.validation;
+      std::vector<int> left_out;
+      for (std::size_t i = 0; i < split.training.size(); ++i) {
+        (i % kFolds == fold ? left_out : part.training).push_back(split.training[i]);
+      }
+      error += Trainer(dataset, options, std::move(part)).error_on(left_out);
+    }
+    if (error < least_error) {
+      least_error = error;
+      best = adaptation;
+    }
+  }
+  return best;
+}
+
 }  // namespace
+
+const std::array<Adaptation, 3>& adaptations() {
+  static const std::array<Adaptation, 3> all{
+      {{10.0, {.epochs = 100, .batch_size = 32, .learning_rate = 5e-4}},
+       {1.0, {.epochs = 100, .batch_size = 32, .learning_rate = 1e-3}},
+       {0.35, {.epochs = 300, .batch_size = 32, .learning_rate = 3e-3}}}};
+  return all;
+}
 
 ComputeTrainingOptions ComputeTrainingOptions::published() {
   ComputeTrainingOptions options;
@@ -294,10 +357,6 @@ ComputeTrainingOptions ComputeTrainingOptions::published() {
   options.loop.cosine = false;
   options.members = 1;
   return options;
-}
-
-TrainingLoopOptions adapting_loop() {
-  return {.epochs = 100, .batch_size = 32, .learning_rate = 5e-4};
 }
 
 FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
@@ -316,10 +375,17 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
     throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
                      fmt::format("{}", known));
   }
-  if (!options.initial) return Trainer(dataset, options).run(on_epoch);
+  DatasetSplit split = split_dataset(dataset, options.seed);
+  if (!options.has_test) {
+    split.training.insert(split.training.end(), split.unseen_combinations.begin(),
+                          split.unseen_combinations.end());
+    split.unseen_combinations.clear();
+  }
+  if (!options.initial) return Trainer(dataset, options, std::move(split)).run(on_epoch);
   ComputeTrainingOptions adapting = options;
   adapting.members = options.initial->num_members();
-  return Trainer(dataset, adapting).run(on_epoch);
+  if (!adapting.adaptation) adapting.adaptation = best_adaptation(dataset, adapting, split);
+  return Trainer(dataset, adapting, std::move(split)).run(on_epoch);
 }
 
 }  // namespace neuroshard

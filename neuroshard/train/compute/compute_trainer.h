@@ -1,9 +1,11 @@
 // Trains a computation cost model on measured costs, and tests it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,15 @@
 
 namespace neuroshard {
 
+/// How far a model of another machine is changed by the samples of this one.
+struct Adaptation {
+  double prior_strength = 1.0;  ///< of its estimate's weights (estimate_fit.h)
+  TrainingLoopOptions loop;     ///< of its networks
+};
+
+/// From little, for the same machine in another mood, to much, for another machine or operator.
+[[nodiscard]] const std::array<Adaptation, 3>& adaptations();
+
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::bounded_loads;
   TrainingLoopOptions loop;
@@ -24,9 +35,13 @@ struct ComputeTrainingOptions {
   std::string name;        ///< of the model
   bool has_test = true;    ///< a tenth of the samples is kept for a test, not for training
   /// A bounded model of another machine or operator to go on from, or none. Its features'
-  /// standardisation is kept, its members are trained on, `members` is not used, and its estimate
-  /// and costs begin multiplied by the median of measured over predicted cost.
+  /// standardisation is kept, its members are trained on, `members` and `loop` are not used, and
+  /// its estimate and costs begin multiplied by the median of measured over predicted cost; then
+  /// the estimate is fitted to the samples, and the networks are trained on.
   std::shared_ptr<const NeuralComputeModel> initial;
+  /// How far; none: the one of `adaptations` that predicts samples best which it was not trained on
+  /// (five-fold cross-validation of the training samples).
+  std::optional<Adaptation> adaptation;
 
   /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();
@@ -34,6 +49,7 @@ struct ComputeTrainingOptions {
 
 struct ComputeTrainingResult {
   std::shared_ptr<const NeuralComputeModel> model;
+  std::optional<Adaptation> adaptation;  ///< of an initial model
   std::vector<int> best_epochs;  ///< of each member: the one that was kept, by validation MAPE
   std::vector<EpochStats>
       epochs;  ///< of the members, one member's after another's, each counted from 1
@@ -44,10 +60,6 @@ struct ComputeTrainingResult {
   PredictionMetrics unseen_tables;
   double seconds = 0.0;
 };
-
-/// The training that adapts an initial model to few samples: small steps, so that what they do not
-/// tell stays as it was.
-[[nodiscard]] TrainingLoopOptions adapting_loop();
 
 /// Features that a network of this architecture is trained on.
 [[nodiscard]] FeatureSchema feature_schema_of(ComputeArchitecture architecture);

@@ -35,18 +35,50 @@ VectorXd weighted_fit(const MatrixXd& a, const VectorXd& b, const VectorXd& weig
       .cwiseQuotient(scale);
 }
 
-}  // namespace
+/// Each row an equation that weights (and, last, the offset) should fulfil.
+struct Equations {
+  MatrixXd a;
+  VectorXd b;
+};
 
-PhysicalEstimate fit_physical_estimate(const MatrixXd& terms, const VectorXd& cost_ms) {
+/// That each weight is as in `prior`, where a change of as much as the weight itself is an error of
+/// `strength`. A weight of 0 counts as if it made up a twentieth of a mean sample.
+Equations equations_of(const PhysicalEstimate& prior, const MatrixXd& terms,
+                       const VectorXd& cost_ms, double strength) {
+  constexpr double kShareOfNone = 0.05;
+  const Index count = terms.rows() + 1;
+  Equations result{MatrixXd::Zero(count, count), VectorXd(count)};
+  for (Index i = 0; i < count; ++i) {
+    const bool is_offset = i == terms.rows();
+    const double weight =
+        is_offset ? prior.offset_ms : prior.weights_ms[static_cast<std::size_t>(i)];
+    const double share = is_offset ? cost_ms.cwiseInverse().mean()
+                                   : terms.row(i).transpose().cwiseQuotient(cost_ms).mean();
+    const double scale = std::max(weight, share > 0.0 ? kShareOfNone / share : 1.0);
+    result.a(i, i) = strength / scale;
+    result.b[i] = strength * weight / scale;
+  }
+  return result;
+}
+
+/// Fits the samples and `equations` together.
+PhysicalEstimate fitted(const MatrixXd& terms, const VectorXd& cost_ms,
+                        const Equations& equations) {
   const Index samples = terms.cols();
-  MatrixXd a(samples, terms.rows() + 1);  // the last column is the offset
-  a.leftCols(terms.rows()) = terms.transpose();
+  const Index more = equations.b.size();
+  MatrixXd a(samples + more, terms.rows() + 1);  // the last column is the offset
+  a.topLeftCorner(samples, terms.rows()) = terms.transpose();
   a.col(terms.rows()).setOnes();
+  if (more > 0) a.bottomRows(more) = equations.a;
+  VectorXd b(samples + more);
+  b << cost_ms, equations.b;
+  VectorXd weight = VectorXd::Ones(samples + more);
   VectorXd estimate = cost_ms;
   VectorXd x;
   for (int i = 0; i < kReweightings; ++i) {
-    x = weighted_fit(a, cost_ms, cost_ms.cwiseProduct(estimate).cwiseSqrt().cwiseInverse());
-    estimate = (a * x).cwiseMax(1e-3 * cost_ms);
+    weight.head(samples) = cost_ms.cwiseProduct(estimate).cwiseSqrt().cwiseInverse();
+    x = weighted_fit(a, b, weight);
+    estimate = (a.topRows(samples) * x).cwiseMax(1e-3 * cost_ms);
   }
   PhysicalEstimate result;
   const double offset = std::max(x[terms.rows()], kLeastOffset * cost_ms.minCoeff());
@@ -56,6 +88,17 @@ PhysicalEstimate fit_physical_estimate(const MatrixXd& terms, const VectorXd& co
     result.weights_ms.push_back(static_cast<double>(static_cast<float>(std::max(x[term], least))));
   }
   return result;
+}
+
+}  // namespace
+
+PhysicalEstimate fit_physical_estimate(const MatrixXd& terms, const VectorXd& cost_ms) {
+  return fitted(terms, cost_ms, {});
+}
+
+PhysicalEstimate adapted_estimate(const MatrixXd& terms, const VectorXd& cost_ms,
+                                  const PhysicalEstimate& prior, double strength) {
+  return fitted(terms, cost_ms, equations_of(prior, terms, cost_ms, strength));
 }
 
 }  // namespace neuroshard

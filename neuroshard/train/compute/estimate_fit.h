@@ -15,4 +15,11 @@ namespace neuroshard {
 [[nodiscard]] PhysicalEstimate fit_physical_estimate(const Eigen::MatrixXd& terms,
                                                      const Eigen::VectorXd& cost_ms);
 
+/// The same for few samples of a machine or an operator that `prior` is thought to resemble: its
+/// weights are kept as far as the samples do not tell otherwise. That a weight doubles or vanishes
+/// counts as much as an error of `strength` (above 0; 1 is 100 %) in one sample.
+[[nodiscard]] PhysicalEstimate adapted_estimate(const Eigen::MatrixXd& terms,
+                                                const Eigen::VectorXd& cost_ms,
+                                                const PhysicalEstimate& prior, double strength);
+
 }  // namespace neuroshard
