@@ -18,7 +18,7 @@ struct FirstPlan {
 /// allow, with single tables moved to every device and from there. The task's tables stay with none
 /// (bundled_task.h) and allow no more cuts than the options. Throws InfeasibleError if there is
 /// none, and TimeIsOver if the clock stopped the search before there was one.
-[[nodiscard]] FirstPlan first_plan(const Simulator& simulator, const BeamSearchOptions& beam,
+[[nodiscard]] FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                                    const PlannerOptions& options, const StopClock& clock = {});
 
 /// The plan with other tables on every device, if options allow and that is cheaper.
