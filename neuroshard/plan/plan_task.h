@@ -72,8 +72,8 @@ struct PlannedTask : PricedPlan {
 
 struct PriceRequest {
   std::vector<std::string> models{};  ///< by name or file; for a kind not named, the plan's own
-  /// Compute it too, some ten seconds for 100,000 tables: of every plan with the kinds of cuts that
-  /// this one has.
+  /// Compute it too, some ten seconds for 100,000 tables: of every plan with the cuts that this
+  /// one's search had, and those that it has.
   bool lower_bound = true;
 };
 
