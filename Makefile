@@ -5,7 +5,9 @@ SETUP = scripts/setup.sh
 CUDA = OFF
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
-FUZZERS = task plan compute_costs communication_costs safetensors
+# Inputs for each reader in `make torture`; a hundredth of them where each takes a process.
+RUNS = 500000
+FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
 NEUROSHARD = build/release/cli/neuroshard
@@ -16,7 +18,7 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 # Without this, ccache leaves alone what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 
-.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz portable format format-check \
+.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture portable format format-check \
   lint tidy install clean setup setup-tests
 
 help: ## list the targets
@@ -55,6 +57,10 @@ fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
 	  build/fuzz/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -dict=fuzz/json.dict \
 	    -artifact_prefix=build/fuzz/found/ build/fuzz/found/$$f fuzz/corpus/$$f || exit 1; \
 	done
+
+torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs on each reader (docs/reliability.md)
+	@cmake --build build/release --target torture
+	@build/release/fuzz/torture --runs $(RUNS)
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i

@@ -6,8 +6,10 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -30,6 +32,7 @@ struct CalibrateOptions {
   std::string arena = "4GiB";
   std::string output;
   bool json = false;
+  bool force = false;
   BackendOptions measuring;
 };
 
@@ -49,7 +52,7 @@ void run(CalibrateOptions& options) {
   for (const std::string& file : calibration_files(calibration)) {
     refuse_output_that_is_model(file, {options.model}, ModelsRead::named, "--folder");
   }
-  require_writable(options.output);
+  check_output(options.output, options.force);
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   // Halves in pairs are ordinary fp32 values too.
   options.measuring.cpu.data_type = DataType::fp16;
@@ -77,7 +80,7 @@ void add_calibrate_command(CLI::App& app) {
   command->add_option("--model", options->model, "Computation model, by name or file")->required();
   command
       ->add_option("--time-limit", options->time_limit,
-                   "Time for measuring; samples that have begun are finished")
+                   "Time for measuring and training; samples that have begun are finished")
       ->capture_default_str();
   command->add_option("--samples", options->calibration.samples, "Samples to measure, at the most")
       ->check(integer_between(20, 1'000'000))
@@ -93,7 +96,11 @@ void add_calibrate_command(CLI::App& app) {
   add_backend_options(*command, options->measuring);
   add_thread_option(*command, options->measuring);
   command->add_flag("--json", options->json, "Print the result as JSON");
-  command->add_option("-o,--output", options->output, "Model to write (.safetensors)")->required();
+  add_output_file_option(*command, options->output, options->force, "Model to write (.safetensors)")
+      ->required();
+  add_examples(*command,
+               {"calibrate --model cpu-epyc-2core -o mine.safetensors",
+                "calibrate --model cpu-epyc-2core --time-limit 3min -o mine.safetensors"});
   command->callback([options] { run(*options); });
 }
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
+#include "cli/output.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/plan_io.h"
@@ -37,8 +39,9 @@ void run(const CheckOptions& options) {
 void add_check_command(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* command = app.add_subcommand("check", "Check that a plan is valid for its task");
-  command->add_option("plan", options->plan, "Plan file (.json)")->required();
+  add_input_option(*command, "plan", options->plan, "Plan file (.json)")->required();
   command->add_flag("--json", options->json, "Print the result as JSON");
+  add_examples(*command, {"check plan.json", "plan task.json -o - | neuroshard check -"});
   command->callback([options] { run(*options); });
 }
 

@@ -9,8 +9,11 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/console.h"
+#include "cli/conventions.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "neuroshard/collect/communication/communication_collector.h"
 #include "neuroshard/collect/communication/process_collection.h"
@@ -100,7 +103,7 @@ void run(CollectComputeOptions& options) {
   const std::int64_t measured = collect_compute_costs(
       files, backend,
       [&](const CollectionProgress& progress) { line.show(collection_progress_text(progress)); });
-  fmt::print(stderr, "{}", collected_text(path_of_rank(options.output, sampling.group), measured));
+  say_done(collected_text(path_of_rank(options.output, sampling.group), measured));
 }
 
 void add_compute(CLI::App& collect) {
@@ -189,7 +192,11 @@ void add_compute(CLI::App& collect) {
       ->add_option("-o,--output", options->output,
                    "File to write or to continue (.jsonl); {batch_size} and {optimizer} in it "
                    "stand for these")
+      ->check(refused_dash)
       ->required();
+  add_examples(*command, {"collect compute --workload dlrm-2021 --samples 10000 -o costs.jsonl",
+                          "collect compute --workload coverage --sets coverage "
+                          "--batch-size 2048,65536 -o costs-{batch_size}.jsonl"});
   command->callback([options] { run(*options); });
 }
 
@@ -236,7 +243,7 @@ void run(CollectCommunicationOptions& options) {
     if (!of_all) return;
     measured = *of_all;
   }
-  fmt::print(stderr, "{}", collected_text(collection.path, measured));
+  say_done(collected_text(collection.path, measured));
 }
 
 void add_communication(CLI::App& collect) {
@@ -287,12 +294,16 @@ void add_communication(CLI::App& collect) {
       ->check(seed())
       ->capture_default_str();
   command->add_option("-o,--output", collection.path, "File to write or to continue (.jsonl)")
+      ->check(refused_dash)
       ->required();
+  add_examples(*command, {"collect communication --backend simgrid --platform pcie4 --devices 4 "
+                          "--samples 1000 -o communication.jsonl"});
   command->callback([options] { run(*options); });
 }
 
 struct MergeOptions {
   std::vector<std::string> costs;
+  bool force = false;
   std::string output;
 };
 
@@ -302,11 +313,14 @@ void add_merge(CLI::App& collect) {
       collect.add_subcommand("merge", "Merge the per-process files of one collection");
   command->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
       ->required();
-  command->add_option("-o,--output", options->output, "File to write (.jsonl[.gz])")->required();
+  add_output_file_option(*command, options->output, options->force, "File to write (.jsonl[.gz])")
+      ->required();
+  add_examples(*command, {"collect merge costs-0.jsonl costs-1.jsonl -o costs.jsonl.gz"});
   command->callback([options] {
     refuse_output_that_is_input(options->output, options->costs);
+    check_output(options->output, options->force);
     const MergedCosts merged = merge_compute_costs(options->costs, options->output);
-    fmt::print(stderr, "{}", merged_text(options->output, merged));
+    say_done(merged_text(options->output, merged));
   });
 }
 

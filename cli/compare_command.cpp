@@ -9,7 +9,9 @@
 
 #include "cli/commands.h"
 #include "cli/comparison_options.h"
+#include "cli/conventions.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
@@ -22,7 +24,6 @@
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/evaluate/task_warnings.h"
-#include "neuroshard/io/file.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_files.h"
@@ -38,6 +39,7 @@ struct CompareOptions {
   ComparisonOptions run;
   ComparisonSetting setting{.reference = "beam-search", .platform = ""};
   bool json = false;
+  bool force = false;
   std::string journal;
   std::string output;
 };
@@ -68,7 +70,7 @@ void identify_models(const std::vector<CostModels>& models, std::vector<NamedTas
 void run(CompareOptions& options) {
   const std::vector<std::string> task_files = find_task_files(options.tasks);
   refuse_outputs_that_are_inputs(options, task_files);
-  if (!options.output.empty()) require_writable(options.output);
+  check_output(options.output, options.force);
   std::vector<NamedTask> tasks = read_named_tasks(task_files);
   const std::vector<CostModels> models = models_of_tasks(tasks, options.run.models);
   identify_models(models, tasks);
@@ -91,13 +93,14 @@ void run(CompareOptions& options) {
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.setting.reference);
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));
-  if (!options.output.empty()) write_file(options.output, document);
+  write_output(options.output, document);
   if (run_options.measuring) {
     const ComputeCostModel& compute = *models.front().compute;
     warn_of_measurement_difference(
         compute, measurement_difference(compute, run_options.measuring->description));
   }
   print_warnings(options.setting.warnings);
+  if (is_standard_output(options.output)) return;
   ComparisonSetting setting = options.setting;
   setting.communication = communication_models_text(models);
   fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
@@ -108,7 +111,7 @@ void run(CompareOptions& options) {
 void add_compare_command(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
   CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
-  command->add_option("tasks", options->tasks, "Task files, or folders of them")->required();
+  add_input_option(*command, "tasks", options->tasks, "Task files, or folders of them")->required();
   add_comparison_options(*command, options->run);
   command->add_option("--controls", options->run.controls,
                       "With --measure: files of costs measured earlier (.jsonl), some of which are "
@@ -119,10 +122,15 @@ void add_compare_command(CLI::App& app) {
                       "SimGrid platform file (.xml)");
   command->add_option("--relative-to", options->setting.reference, "Reference algorithm for ratios")
       ->capture_default_str();
-  command->add_option("--journal", options->journal,
-                      "File of results task by task (.jsonl): a run that was stopped goes on");
+  command
+      ->add_option("--journal", options->journal,
+                   "File of results task by task (.jsonl): a run that was stopped goes on")
+      ->check(refused_dash);
   command->add_flag("--json", options->json, "Print the result as JSON");
-  command->add_option("-o,--output", options->output, "Result to write (.json)");
+  add_output_option(*command, options->output, options->force, "Result to write (.json)");
+  add_examples(*command, {"compare tasks --algorithms all -o results.json",
+                          "compare tasks --algorithms neuroshard,greedy-size --measure "
+                          "--journal journal.jsonl"});
   command->callback([options] { run(*options); });
 }
 

@@ -9,18 +9,23 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/collect/communication/mpi_transport.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 #include "neuroshard/evaluate/distributed/process_evaluation.h"
+#include "neuroshard/evaluate/evaluation_file.h"
 #include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/checksum.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
@@ -39,19 +44,30 @@ struct EvaluateOptions {
   std::uint64_t seed = 0;
   bool check = false;
   bool json = false;
+  bool force = false;
+  std::string output;
   BackendOptions measuring;
   std::vector<std::string> warnings;  ///< of the models, printed once there is a result
   std::vector<std::string> notes;     ///< likewise
 };
 
-void print(const EvaluateOptions& options, const Json& json, const std::string& text) {
+/// Writes and prints an evaluation of the document's plan.
+void finish(const EvaluateOptions& options, const PlanDocument& document, Json evaluation,
+            const std::string& text) {
+  const Json json = of_plan(std::move(evaluation), document);
+  write_output(options.output, to_document(json));
   print_notes(options.notes);
   print_warnings(options.warnings);
-  fmt::print("{}", options.json ? to_line(json) + "\n" : text);
+  if (is_standard_output(options.output)) return;
+  if (options.json) {
+    fmt::print("{}\n", to_line(json));
+  } else {
+    fmt::print("{}{}", text, written_text(options.output));
+  }
 }
 
 /// Every device's computation on this machine, one after the other; communication as predicted.
-void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
+void evaluate_here(const Simulator& simulator, const PlanDocument& document,
                    const EvaluateOptions& options) {
   // Before threads are pinned to cores, which the process then seems to have fewer of.
   const ComputeBackendFactory factory = chosen_backend(options.measuring, 1);
@@ -64,15 +80,15 @@ void evaluate_here(const Simulator& simulator, const ShardingPlan& plan,
       line.show(fmt::format("{} of {} devices measured", devices_done,
                             simulator.task().topology.world_size));
     };
-    const SimulatedPlan simulated{&simulator, &plan};
+    const SimulatedPlan simulated{&simulator, &document.plan};
     evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
-  print(options, to_json(evaluation), evaluation_text(evaluation));
+  finish(options, document, to_json(evaluation), evaluation_text(evaluation));
 }
 
 /// Real iterations among the processes that mpirun has started, of which process 0 prints.
-void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
+void evaluate_under_mpirun(const Simulator& simulator, const PlanDocument& document,
                            const EvaluateOptions& options) {
   std::optional<CudaBackendOptions> cuda;
   if (options.measuring.on_gpus()) cuda = cuda_options(options.measuring);
@@ -80,17 +96,17 @@ void evaluate_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
   {
     ProgressLine line;
     evaluation = evaluate_among_processes(
-        simulator, plan,
+        simulator, document.plan,
         {options.measuring.cpu, std::move(cuda), options.seed, sha256_file(options.plan)},
         [&](int iterations) { line.show(format_count(iterations, "iteration")); });
   }
   if (!evaluation) return;
   warn_of_measurement_difference(simulator.compute(), evaluation->difference);
-  if (evaluation->oversubscribed) fmt::print(stderr, "neuroshard: warning: {}\n", kOversubscribed);
-  print(options,
-        measured_iterations_json(evaluation->predicted, evaluation->measured,
-                                 evaluation->oversubscribed),
-        measured_iterations_text(evaluation->predicted, evaluation->measured));
+  if (evaluation->oversubscribed) print_warnings({std::string(kOversubscribed)});
+  finish(options, document,
+         measured_iterations_json(evaluation->predicted, evaluation->measured,
+                                  evaluation->oversubscribed),
+         measured_iterations_text(evaluation->predicted, evaluation->measured));
 }
 
 /// Real values in place of times.
@@ -110,28 +126,36 @@ void check_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
   }
 }
 
-void evaluate_on_cluster(const Simulator& simulator, const ShardingPlan& plan,
+void evaluate_on_cluster(const Simulator& simulator, const PlanDocument& document,
                          const EvaluateOptions& options) {
   if (started_by_mpirun()) {
     throw InputError("--platform needs one process, which simulates all devices, got mpirun");
   }
-  const PlanCost predicted = simulator.cost(plan);
+  const PlanCost predicted = simulator.cost(document.plan);
   const PlanIterations simulated = simulate_plan(simulator.task(), predicted, options.platform,
-                                                 additions_of({&simulator, &plan}));
-  print(options, simulated_iteration_json(predicted, simulated),
-        simulated_iteration_text(predicted, simulated));
+                                                 additions_of({&simulator, &document.plan}));
+  finish(options, document, simulated_iteration_json(predicted, simulated),
+         simulated_iteration_text(predicted, simulated));
 }
 
 void run(EvaluateOptions& options) {
+  refuse_output_that_is_input(options.output, {options.plan, options.platform});
+  refuse_output_that_is_model(options.output, options.models, ModelsRead::named_or_default);
+  if (is_standard_input(options.plan) && started_by_mpirun()) {
+    throw InputError("plan", "a file under mpirun, which every process reads", "standard input");
+  }
   const PlanDocument document = read_plan(options.plan);
+  refuse_output_that_is_model(options.output, recorded_models(document.model), ModelsRead::named);
+  check_output(options.output, options.force);
   require_valid(document, options.plan);
   const ModelsOfPlan found = models_of_plan(document, options.models, options.plan);
   const Simulator simulator(document.task, found.models.compute, found.models.communication);
   options.warnings = prediction_warnings(found.models, simulator, document.plan);
   options.warnings.insert(options.warnings.end(), found.changes.begin(), found.changes.end());
   options.notes = found.notes;
+  print_models_used(found.models);
   if (!options.platform.empty()) {
-    evaluate_on_cluster(simulator, document.plan, options);
+    evaluate_on_cluster(simulator, document, options);
     return;
   }
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
@@ -139,9 +163,9 @@ void run(EvaluateOptions& options) {
   if (options.check) {
     check_under_mpirun(simulator, document.plan, options);
   } else if (started_by_mpirun()) {
-    evaluate_under_mpirun(simulator, document.plan, options);
+    evaluate_under_mpirun(simulator, document, options);
   } else {
-    evaluate_here(simulator, document.plan, options);
+    evaluate_here(simulator, document, options);
   }
 }
 
@@ -153,7 +177,7 @@ void add_evaluate_command(CLI::App& app) {
       "evaluate",
       "Measure a plan's computation on this machine, on the CPU or on GPUs; under "
       "mpirun, with one process per device, its real iterations");
-  command->add_option("plan", options->plan, "Plan file (.json)")->required();
+  add_input_option(*command, "plan", options->plan, "Plan file (.json)")->required();
   add_models_option(*command, options->models, "Cost models; default those of the plan");
   command->add_option("--platform", options->platform,
                       "Measure nothing: simulate the all-to-alls on this cluster (a name as of "
@@ -175,6 +199,11 @@ void add_evaluate_command(CLI::App& app) {
                  "1 if they differ")
       ->excludes("--platform");
   command->add_flag("--json", options->json, "Print the result as JSON");
+  add_output_option(*command, options->output, options->force,
+                    "Evaluation to write (.json), which report --evaluation shows")
+      ->excludes("--check");
+  add_examples(*command, {"evaluate plan.json -o evaluation.json",
+                          "evaluate plan.json --platform a100-nvswitch"});
   command->callback([options] { run(*options); });
 }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
@@ -32,6 +34,7 @@ struct ModelOptions {
   std::vector<std::string> again;
   std::string samples;
   bool json = false;
+  bool force = false;
 };
 
 void list(const ModelOptions& options) {
@@ -76,7 +79,7 @@ void test(const ModelOptions& options) {
     inputs.insert(inputs.end(), options.again.begin(), options.again.end());
     refuse_output_that_is_input(options.samples, inputs, "--samples");
     refuse_output_that_is_model(options.samples, {options.model}, ModelsRead::named, "--samples");
-    require_writable(options.samples);
+    check_output(options.samples, options.force);
   }
   const std::vector<FileTest> tests = tests_of(options);
   if (!options.samples.empty()) write_file(options.samples, tested_samples_lines(tests));
@@ -99,10 +102,12 @@ void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Pre-trained and analytic cost models");
   model->require_subcommand(1);
   auto options = std::make_shared<ModelOptions>();
-  add(*model, "list", "List all models", list, options);
+  add_examples(*add(*model, "list", "List all models", list, options),
+               {"model list", "model list --json"});
   CLI::App* shown =
       add(*model, "show", "Show a model's training data and test metrics", show, options);
   shown->add_option("model", options->model, "Name or file")->required();
+  add_examples(*shown, {"model show cpu-xeon-2core", "model show mine.safetensors"});
   CLI::App* tested = add(*model, "test", "Test a cost model on measured costs", test, options);
   tested->add_option("model", options->model, "Name or file")->required();
   tested
@@ -114,6 +119,10 @@ void add_model_command(CLI::App& app) {
                      "more than 15 % are left out");
   tested->add_option("--samples", options->samples,
                      "File for every sample's predicted and measured cost (.jsonl)");
+  tested->add_flag("--force", options->force,
+                   "Replace a file for --samples that is measured data, a journal or a model");
+  add_examples(*tested, {"model test cpu-xeon-2core costs.jsonl",
+                         "model test mine.safetensors first.jsonl --again second.jsonl"});
 }
 
 }  // namespace neuroshard::cli

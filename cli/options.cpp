@@ -8,7 +8,6 @@
 #include <limits>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/io/file.h"
 
 namespace neuroshard::cli {
 
@@ -98,8 +97,6 @@ CLI::Validator seed() {
   return integer_validator(std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max());
 }
 
-void require_writable(const std::string& path) { const AtomicFile never_committed(path); }
-
 namespace {
 
 Cuts parse_cuts(const std::vector<std::string>& names) {
@@ -159,7 +156,8 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options) {
   command
       .add_option("--least-gain", options.least_gain,
                   "Keep the beam search's plan where the improvement promises less, as a share of "
-                  "the computation of its slowest device")
+                  "the computation of its slowest device; rows and copies must promise 2.5 times "
+                  "that of columns alone")
       ->check(number_between(0.0, 1.0))
       ->capture_default_str();
 }

@@ -40,9 +40,6 @@ inline constexpr int kMaxMembers = 64;
 /// For `--threads`; 0 stands for one per core.
 inline constexpr int kMaxThreads = 1024;
 
-/// Throws InputError now, not after long work, if the file at `path` could not be written.
-void require_writable(const std::string& path);
-
 /// What `--time-limit` of planning is.
 inline constexpr const char* kTimeLimitHelp =
     "Stop planning after this time, with the best plan so far; if not given, the first plan is "

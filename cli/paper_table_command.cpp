@@ -9,13 +9,14 @@
 
 #include "cli/commands.h"
 #include "cli/comparison_options.h"
+#include "cli/conventions.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/comparison_run.h"
-#include "neuroshard/io/file.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/paper/paper_table.h"
@@ -30,6 +31,7 @@ struct PaperTableCommand {
   std::string optimizer = "sgd";
   ComparisonOptions run;
   bool json = false;
+  bool force = false;
   std::string output;
 };
 
@@ -43,7 +45,7 @@ void run(PaperTableCommand& options) {
   for (const std::string& journal : paper_table_journals(table)) {
     refuse_output_that_is_model(journal, table.models, ModelsRead::named, "--folder");
   }
-  if (!options.output.empty()) require_writable(options.output);
+  check_output(options.output, options.force);
   ComparisonRun comparison(find_planners(options.run.algorithms),
                            comparison_run_options(options.run));
   ProgressLine line;
@@ -51,8 +53,10 @@ void run(PaperTableCommand& options) {
   callbacks.on_progress = [&](const std::string& cell, const ComparisonProgress& progress) {
     line.show(fmt::format("{}: {}", cell, progress_text(progress)));
   };
-  if (!options.json) {
+  const bool prints_text = !options.json && !is_standard_output(options.output);
+  if (prints_text) {
     callbacks.on_devices = [&](std::span<const PaperTableCell> cells) {
+      wipe_progress();
       fmt::print("{}", paper_table_text(table, options.run.measure, cells));
       (void)std::fflush(stdout);  // the next table may take an hour
     };
@@ -60,8 +64,8 @@ void run(PaperTableCommand& options) {
   const PaperTable found = run_paper_table(table, comparison, callbacks);
   print_warnings(found.warnings);
   const std::string document = to_document(paper_table_json(found));
-  if (options.json) fmt::print("{}", document);
-  if (!options.output.empty()) write_file(options.output, document);
+  if (options.json && !is_standard_output(options.output)) fmt::print("{}", document);
+  write_output(options.output, document);
 }
 
 }  // namespace
@@ -107,7 +111,9 @@ void add_paper_table_command(CLI::App& app) {
       ->capture_default_str();
   add_comparison_options(*command, options->run);
   command->add_flag("--json", options->json, "Print the result as JSON");
-  command->add_option("-o,--output", options->output, "Result to write (.json)");
+  add_output_option(*command, options->output, options->force, "Result to write (.json)");
+  add_examples(*command,
+               {"paper-table --folder results --count 10 --algorithms beam-search,random"});
   command->callback([options] { run(*options); });
 }
 

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/warnings.h"
-#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
@@ -24,6 +25,7 @@ struct PriceOptions {
   std::string plan;
   std::vector<std::string> models;
   bool json = false;
+  bool force = false;
   std::string output;
 };
 
@@ -32,15 +34,17 @@ void run(const PriceOptions& options) {
   refuse_output_that_is_model(options.output, options.models, ModelsRead::named_or_default);
   const PlanDocument document = read_plan(options.plan);
   refuse_output_that_is_model(options.output, recorded_models(document.model), ModelsRead::named);
+  check_output(options.output, options.force);
   const PricedPlan priced = price_plan(document, {options.models}, options.plan);
-  if (!options.output.empty()) write_plan(priced.document, options.output);
+  write_output(options.output, plan_text(priced.document));
   print_notes(priced.notes);
   print_warnings(priced.warnings);
+  print_models_used(priced.models);
+  if (is_standard_output(options.output)) return;
   if (options.json) {
     fmt::print("{}", plan_text(priced.document));
   } else {
-    fmt::print("{}", pricing_report(priced));
-    if (!options.output.empty()) fmt::print("\nwritten to {}\n", printable(options.output));
+    fmt::print("{}{}", pricing_report(priced), written_text(options.output));
   }
 }
 
@@ -49,11 +53,12 @@ void run(const PriceOptions& options) {
 void add_price_command(CLI::App& app) {
   auto options = std::make_shared<PriceOptions>();
   CLI::App* command = app.add_subcommand("price", "Predict what a plan costs, by any models");
-  command->add_option("plan", options->plan, "Plan file (.json)")->required();
+  add_input_option(*command, "plan", options->plan, "Plan file (.json)")->required();
   add_models_option(*command, options->models,
                     "Cost model by name or file; for a kind that is not given, the plan's own");
   command->add_flag("--json", options->json, "Print the priced plan as JSON (docs/formats.md)");
-  command->add_option("-o,--output", options->output, "Plan to write (.json)");
+  add_output_option(*command, options->output, options->force, "Plan to write (.json)");
+  add_examples(*command, {"price plan.json", "price plan.json --model a100-80gb -o priced.json"});
   command->callback([options] { run(*options); });
 }
 

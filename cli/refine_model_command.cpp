@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/gpu_options.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
@@ -42,6 +44,7 @@ struct RefineOptions {
   int members = 0;
   int epochs = 0;
   bool json = false;
+  bool force = false;
   std::string output;
   BackendOptions measuring;
 };
@@ -80,7 +83,7 @@ void run(RefineOptions& options) {
   refinement.training.num_threads = refinement.planner.num_threads;
   if (options.members > 0) refinement.training.members = options.members;
   if (options.epochs > 0) refinement.training.loop.epochs = options.epochs;
-  require_writable(options.output);
+  check_output(options.output, options.force);
   Topology topology;
   topology.world_size = topology.local_world_size = refinement.devices.front();
   topology.interconnect = tasks.interconnect;
@@ -90,13 +93,13 @@ void run(RefineOptions& options) {
   {
     ProgressLine line;
     RefinementCallbacks callbacks;
-    const int epochs = refinement.training.loop.epochs * refinement.training.members;
-    callbacks.on_epoch = [&](const EpochStats& epoch) { line.show(epoch_text(epoch, epochs)); };
+    callbacks.on_epoch = [&](const EpochStats& epoch) { line.show(epoch_text(epoch)); };
     callbacks.on_sample = [&](const CollectionProgress& progress) {
       line.show(collection_progress_text(progress, "sets"));
     };
     if (!options.json) {
       callbacks.on_round = [](const RefinementRound& round) {
+        wipe_progress();
         fmt::print("{}{}", round.round == 0 ? refinement_heading() : "",
                    refinement_round_line(round));
         (void)std::fflush(stdout);  // rounds take minutes
@@ -185,8 +188,10 @@ void add_refine_model_command(CLI::App& app) {
       ->check(seed())
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the result as JSON");
-  command->add_option("-o,--output", options->output, "Model to write (.safetensors)")->required();
+  add_output_file_option(*command, options->output, options->force, "Model to write (.safetensors)")
+      ->required();
   command->add_option("--name", refinement.training.name, "Name of the model");
+  add_examples(*command, {"refine-model costs.jsonl --folder rounds -o refined.safetensors"});
   command->callback([options] { run(*options); });
 }
 

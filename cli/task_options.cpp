@@ -2,6 +2,7 @@
 #include "cli/task_options.h"
 
 #include "cli/options.h"
+#include "cli/output.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_io.h"
@@ -26,7 +27,7 @@ void add_task_settings(CLI::App& command, TaskOptions& options) {
 }
 
 void add_task_options(CLI::App& command, TaskOptions& options) {
-  command.add_option("task", options.file, "Task file (.json)");
+  add_input_option(command, "task", options.file, "Task file (.json)");
   command.add_option("--workload", options.workload,
                      "The tables of a workload instead of a task file");
   command.add_option("--workload-seed", options.workload_seed, "Seed of a generated workload")

@@ -9,17 +9,22 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_files.h"
+#include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/paper/baselines_report.h"
 #include "neuroshard/paper/communication_baselines.h"
+#include "neuroshard/report/page/training_page.h"
 #include "neuroshard/report/training_report.h"
 #include "neuroshard/train/communication/communication_trainer.h"
 #include "neuroshard/train/compute/compute_trainer.h"
@@ -42,11 +47,13 @@ struct TrainComputeOptions {
   double learning_rate = 0.0;
   int batch_size = 0;
   bool json = false;
+  bool force = false;
+  std::string report;
 };
 
-/// Shows each epoch on the line, which must outlive it; `epochs` at the most.
-std::function<void(const EpochStats&)> progress_on(ProgressLine& line, int epochs) {
-  return [&line, epochs](const EpochStats& epoch) { line.show(epoch_text(epoch, epochs)); };
+/// Shows each epoch on the line, which must outlive it.
+std::function<void(const EpochStats&)> progress_on(ProgressLine& line) {
+  return [&line](const EpochStats& epoch) { line.show(epoch_text(epoch)); };
 }
 
 /// The options that the training of every kind of model takes.
@@ -67,7 +74,22 @@ void add_training_options(CLI::App& command, Options& options) {
       ->capture_default_str();
   command.add_option("--name", options.name, "Name that the file records; default the file's own");
   command.add_flag("--json", options.json, "Print the result as JSON");
-  command.add_option("-o,--output", options.output, "Model to write (.safetensors)")->required();
+  add_output_file_option(command, options.output, options.force, "Model to write (.safetensors)")
+      ->required();
+  command.add_option(
+      "--report", options.report,
+      "Page to write (.html): predictions next to measurements, errors by cost, width, "
+      "batch and table, the learning curve");
+}
+
+/// Throws InputError now, not after the training, if the page may not or cannot be written.
+template <typename Options>
+void check_report(const Options& options, const std::vector<std::string>& costs) {
+  if (options.report.empty()) return;
+  refuse_output_that_is_input(options.report, costs, "--report");
+  refuse_output_that_is_input(options.report, {options.output}, "--report");
+  refuse_output_that_is_model(options.report, {options.from}, ModelsRead::named, "--report");
+  check_output(options.report, options.force);
 }
 
 /// Unless told otherwise, a model is called what its file is.
@@ -111,16 +133,21 @@ void run(const TrainComputeOptions& options) {
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);
-  require_writable(options.output);
+  check_output(options.output, options.force);
+  check_report(options, options.costs);
   const ComputeDataset dataset =
       load_compute_dataset(options.costs, feature_schema_of(architecture));
   ComputeTrainingResult result;
   {
     ProgressLine line;
-    result = train_compute_model(dataset, training,
-                                 progress_on(line, training.loop.epochs * training.members));
+    result = train_compute_model(dataset, training, progress_on(line));
   }
   write_compute_model(*result.model, options.output);
+  if (!options.report.empty()) {
+    write_file(options.report,
+               training_page(training_report_data(result, dataset, options.costs, options.seed,
+                                                  printable(options.output))));
+  }
   fmt::print("{}", options.json ? to_line(training_json(result, options.output)) + "\n"
                                 : training_text(result, options.output));
 }
@@ -152,6 +179,8 @@ void add_compute(CLI::App& train) {
       ->check(integer_between(0, 1'000'000))
       ->capture_default_str();
   add_training_options(*command, *options);
+  add_examples(*command, {"train compute costs.jsonl -o compute.safetensors",
+                          "train compute mine.jsonl --from cpu-epyc-2core -o mine.safetensors"});
   command->callback([options] { run(*options); });
 }
 
@@ -165,6 +194,8 @@ struct TrainCommunicationOptions {
   std::string name;
   std::string from;
   bool json = false;
+  bool force = false;
+  std::string report;
   bool baselines = false;
 };
 
@@ -192,7 +223,7 @@ void extend(const TrainCommunicationOptions& options) {
   if (options.baselines) throw InputError("--baselines needs all-to-alls, got --from");
   const CommunicationModelFile model =
       communication_model_from(ModelFile(entry.origin), entry.origin);
-  require_writable(options.output);
+  check_output(options.output, options.force);
   const auto load = [&](const std::vector<std::string>& files, const CommunicationDataset* other) {
     return load_communication_dataset(files, other, model.info.clusters);
   };
@@ -210,6 +241,7 @@ void run(const TrainCommunicationOptions& options) {
   refuse_output_that_is_input(options.output, options.held_out);
   refuse_output_that_is_model(options.output, {options.from}, ModelsRead::named);
   if (!options.from.empty()) {
+    if (!options.report.empty()) throw InputError("--report needs all-to-alls, got --from");
     extend(options);
     return;
   }
@@ -218,14 +250,15 @@ void run(const TrainCommunicationOptions& options) {
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);
-  require_writable(options.output);
+  check_output(options.output, options.force);
+  check_report(options, options.costs);
+  check_report(options, options.held_out);
   const CommunicationDataset dataset = load_communication_dataset(options.costs);
   const CommunicationDataset held_out = load_communication_dataset(options.held_out, &dataset);
   CommunicationTrainingResult result;
   {
     ProgressLine line;
-    result = train_communication_model(dataset, held_out, training,
-                                       progress_on(line, training.loop.epochs));
+    result = train_communication_model(dataset, held_out, training, progress_on(line));
   }
   std::optional<CommunicationBaselines> baselines;
   if (options.baselines) {
@@ -237,6 +270,11 @@ void run(const TrainCommunicationOptions& options) {
         });
   }
   write_communication_model(*result.network, result.info, options.output);
+  if (!options.report.empty()) {
+    write_file(options.report,
+               training_page(training_report_data(result, options.costs, options.held_out,
+                                                  printable(options.output))));
+  }
   print_result(result, baselines, options);
 }
 
@@ -256,6 +294,7 @@ void add_communication(CLI::App& train) {
                     "Also test the analytic model and the paper's networks, one per cluster and "
                     "number of devices, on the same data");
   add_training_options(*command, *options);
+  add_examples(*command, {"train communication communication.jsonl -o communication.safetensors"});
   command->callback([options] { run(*options); });
 }
 

@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "neuroshard/cost/compute/compute_cost_model.h"
+#include "neuroshard/cost/model_catalog.h"
 
 namespace neuroshard::cli {
 
-/// A line each.
+/// A line each, unless --quiet.
 void print_warnings(const std::vector<std::string>& lines);
 void print_notes(const std::vector<std::string>& lines);
+
+/// With --verbose, a line each: name, file and checksum.
+void print_models_used(const CostModels& models);
 
 /// A line if the model was measured elsewhere, or of another operator, than what runs here:
 /// `difference` as measurement_difference gives it before threads are pinned to cores.

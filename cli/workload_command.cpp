@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/conventions.h"
 #include "cli/options.h"
+#include "cli/output.h"
 #include "cli/task_options.h"
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
@@ -123,12 +125,17 @@ void add_tasks(CLI::App& workload) {
   command->add_option("--seed", options->generator.seed, "Seed of the tasks")
       ->check(seed())
       ->capture_default_str();
-  command->add_option("-o,--output", options->output, "Folder to write to")->required();
+  command->add_option("-o,--output", options->output, "Folder to write to")
+      ->check(refused_dash)
+      ->required();
+  add_examples(*command, {"workload tasks dlrm-2021 --count 100 --devices 4 --seed 1 -o tasks",
+                          "workload tasks dlrm-2022 --devices 8 --fill 0.9:0.98 -o tight-tasks"});
   command->callback([options] { generate(*options); });
 }
 
 struct ExportOptions {
   TaskOptions task;  ///< `workload` and the settings
+  bool force = false;
   std::string output;
 };
 
@@ -136,7 +143,9 @@ void export_task(ExportOptions& options) {
   if (options.task.devices == 0) options.task.devices = 8;
   if (options.task.memory.empty()) options.task.memory = "80GiB";
   const Task task = task_of(options.task);
-  write_task(task, options.output);
+  check_output(options.output, options.force);
+  write_output(options.output, task_text(task));
+  if (is_standard_output(options.output)) return;
   fmt::print("{} on {} written to {}\n",
              format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
              format_count(task.topology.world_size, "device"), printable(options.output));
@@ -154,7 +163,9 @@ void add_export(CLI::App& workload) {
       ->check(seed())
       ->capture_default_str();
   add_task_settings(*command, options->task);
-  command->add_option("-o,--output", options->output, "Task to write (.json)")->required();
+  add_output_option(*command, options->output, options->force, "Task to write (.json)")->required();
+  add_examples(*command, {"workload export mlperf-dlrm-dcnv2 --devices 8 -o task.json",
+                          "workload export criteo-kaggle -o - | neuroshard plan -"});
   command->callback([options] { export_task(*options); });
 }
 
@@ -166,6 +177,7 @@ void add_workload_command(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
   CLI::App* listed = workload->add_subcommand("list", "List all workloads");
   listed->add_flag("--json", *json, "Print the result as JSON");
+  add_examples(*listed, {"workload list", "workload list --json"});
   listed->callback([json] { list(*json); });
 
   auto options = std::make_shared<ShowOptions>();
@@ -181,6 +193,7 @@ void add_workload_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--tables", options->tables, "Also list every table");
   command->add_flag("--json", options->json, "Print the result, with every table, as JSON");
+  add_examples(*command, {"workload show mlperf-dlrm-dcnv2 --tables"});
   command->callback([options] { show(*options); });
 
   add_export(*workload);

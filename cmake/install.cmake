@@ -1,6 +1,7 @@
 # What `cmake --install` puts below the prefix, and the package that find_package(neuroshard) finds.
-# Component `neuroshard` is the executable, the library, its public headers and the models; component
-# `python`, of the Python package alone, is in no installation that does not name it.
+# Component `neuroshard` is the executable with its completions, the library, its public headers and
+# the models; component `python`, of the Python package alone, is in no installation that does not
+# name it.
 include(CMakePackageConfigHelpers)
 set(NEUROSHARD_MODEL_DIR ${CMAKE_INSTALL_DATADIR}/neuroshard/models)
 set(NEUROSHARD_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/neuroshard)
@@ -11,6 +12,7 @@ set(NEUROSHARD_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/neuroshard)
 # warning where users write {.name = ...}: hence the {}.
 set(NEUROSHARD_PUBLIC_HEADERS
   neuroshard.h
+  core/device_transfer.h
   core/error.h
   core/piece.h
   core/sharding_plan.h
@@ -27,6 +29,7 @@ set(NEUROSHARD_PUBLIC_HEADERS
   io/plan_io.h
   io/task_io.h
   plan/plan_task.h
+  plan/replan_task.h
   report/planning_report.h
   search/planner.h
   search/search_stats.h
@@ -54,6 +57,21 @@ endforeach()
 install(DIRECTORY DESTINATION ${NEUROSHARD_MODEL_DIR})
 install(DIRECTORY models/ DESTINATION ${NEUROSHARD_MODEL_DIR} OPTIONAL
   FILES_MATCHING PATTERN "*.safetensors")
+
+# Completions, which the executable itself makes, where bash, zsh and fish look for those of programs.
+set(completions ${PROJECT_BINARY_DIR}/completions)
+install(CODE "
+  file(MAKE_DIRECTORY \"${completions}\")
+  foreach(shell bash zsh fish)
+    execute_process(COMMAND \"$<TARGET_FILE:neuroshard_cli>\" completion \${shell}
+      -o \"${completions}/neuroshard.\${shell}\" COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()" COMPONENT neuroshard)
+install(FILES ${completions}/neuroshard.bash
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME neuroshard)
+install(FILES ${completions}/neuroshard.zsh
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions RENAME _neuroshard)
+install(FILES ${completions}/neuroshard.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
 install(EXPORT neuroshard_targets NAMESPACE neuroshard:: FILE neuroshard-targets.cmake
   DESTINATION ${NEUROSHARD_PACKAGE_DIR})

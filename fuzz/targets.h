@@ -1,14 +1,13 @@
 // The target of each fuzzer. A target may only refuse input by InputError, in one printable line;
-// accepted input must survive being written and read again. Anything else aborts.
+// accepted input must survive being written and read again. Anything else is thrown and ends a
+// fuzzer. Targets return whether the input was accepted.
 #pragma once
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
-#include "neuroshard/core/error.h"
+#include "fuzz/promise.h"
+#include "neuroshard/evaluate/evaluation_file.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
@@ -17,37 +16,15 @@
 
 namespace neuroshard::fuzz {
 
-inline void require(bool ok, std::string_view what) {
-  if (ok) return;
-  std::fprintf(stderr, "violated: %.*s\n", static_cast<int>(what.size()), what.data());
-  std::abort();
-}
-
-/// Runs a parser and the check of its result; an InputError must be printable.
-template <typename Body>
-void accept_or_refuse(const Body& body) {
-  try {
-    body();
-  } catch (const InputError& error) {
-    const std::string_view message = error.what();
-    const bool printable = std::none_of(message.begin(), message.end(), [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    });
-    require(printable, "a message is one printable line");
-    require(message.size() < 20'000, "a message is short");
-    require(message.starts_with("f: "), "a message names the file");
-  }
-}
-
-inline void task(std::string_view bytes) {
-  accept_or_refuse([&] {
+inline bool task(std::string_view bytes) {
+  return accept_or_refuse([&] {
     const std::string text = task_text(parse_task(bytes, "f"));
     require(task_text(parse_task(text, "again")) == text, "a task reads back as written");
   });
 }
 
-inline void plan(std::string_view bytes) {
-  accept_or_refuse([&] {
+inline bool plan(std::string_view bytes) {
+  return accept_or_refuse([&] {
     const PlanDocument document = parse_plan(bytes, "f");
     const std::string text = plan_text(document);
     require(plan_text(parse_plan(text, "again")) == text, "a plan reads back as written");
@@ -55,8 +32,19 @@ inline void plan(std::string_view bytes) {
   });
 }
 
-inline void compute_costs(std::string_view bytes) {
-  accept_or_refuse([&] {
+inline bool evaluation(std::string_view bytes) {
+  return accept_or_refuse([&] {
+    const EvaluationRecord record = parse_evaluation(bytes, "f");
+    require(!record.actual.devices.empty(), "an evaluation has devices");
+    require(record.predicted.devices.size() == record.actual.devices.size(),
+            "each device is predicted and measured");
+    require(record.interval.empty() || record.interval.size() == record.actual.devices.size(),
+            "intervals are of each device");
+  });
+}
+
+inline bool compute_costs(std::string_view bytes) {
+  return accept_or_refuse([&] {
     const ComputeCosts costs = parse_compute_costs(bytes, "f");
     const auto num_tables = static_cast<int>(costs.header.tables.size());
     for (const ComputeCostSample& sample : costs.samples) {
@@ -71,8 +59,8 @@ inline void compute_costs(std::string_view bytes) {
   });
 }
 
-inline void communication_costs(std::string_view bytes) {
-  accept_or_refuse([&] {
+inline bool communication_costs(std::string_view bytes) {
+  return accept_or_refuse([&] {
     const CommunicationCosts costs = parse_communication_costs(bytes, "f");
     const auto world_size = static_cast<std::size_t>(costs.header.world_size);
     for (const CommunicationCostSample& sample : costs.samples) {
@@ -83,8 +71,8 @@ inline void communication_costs(std::string_view bytes) {
   });
 }
 
-inline void safetensors(std::string_view bytes) {
-  accept_or_refuse([&] {
+inline bool safetensors(std::string_view bytes) {
+  return accept_or_refuse([&] {
     const TensorFile file = parse_tensors(bytes, "f", ChecksumPolicy::if_present);
     require(parse_tensors(tensor_bytes(file), "again").tensors == file.tensors,
             "tensors read back as written");

@@ -16,6 +16,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/plan/replan_task.h"
 #include "neuroshard/report/planning_report.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/workload/task_settings.h"

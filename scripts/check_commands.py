@@ -9,6 +9,7 @@ docs/command_line.md (which a test compares with --help), targets of make, optio
 A command is a line of a block of code, or what stands in `code` and begins with a program's name.
 """
 
+import os
 import re
 import shlex
 import sys
@@ -92,6 +93,9 @@ class Checker:
         elif re.search(r"python3?$", program):
             yield from self.of_python(arguments)
         else:
+            path = ROOT / program
+            if path.is_file() and not os.access(path, os.X_OK):
+                yield f"expected an executable file, got {program}"
             yield from self.files([program, *arguments])
 
     def of_executable(self, arguments):

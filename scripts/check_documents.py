@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Checks the references of the documents: relative links, their anchors, and paths of files; and that
-docs/formats.md names every format that the sources write.
+"""Checks the references of the documents: relative links, their anchors, paths of files, and names of
+tests; and that docs/formats.md names every format that the sources write.
 
     scripts/check_documents.py             prints each broken reference; exit code 1 if there are any
     scripts/check_documents.py FILE...     of these documents alone
 
 A path is what stands in `code` and ends as a file of the source tree does, from the root of the
-repository or from neuroshard/, e.g. `neuroshard/cost/simulator.h` or `cost/simulator.h`.
+repository or from neuroshard/, e.g. `neuroshard/cost/simulator.h` or `cost/simulator.h`. A test is
+`Suite.Name` of C++, or `test_name` of Python.
 """
 
 import re
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 SOURCE_PATH = re.compile(r"`((?:\.?[\w-]+/)+[\w.-]+\.(?:h|cpp|cu|cuh|inc|py|sh|cmake|md))`")
 FORMAT = re.compile(r'"(neuroshard/[a-z-]+/\d+)"')
+TEST_NAME = re.compile(r"`([A-Z]\w+\.[A-Z]\w+|test_\w+)`")
 FENCE = re.compile(r"^\s*```")
 
 
@@ -36,6 +38,20 @@ def prose(path):
             fenced = not fenced
         elif not fenced:
             yield number, line
+
+
+def tests():
+    """Names of all tests, and of the executables that they are in."""
+    names = {f"test_{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    for path in (ROOT / "tests").rglob("*"):
+        if path.suffix == ".cpp":
+            found = re.findall(
+                r"^(?:TEST|TEST_F|TEST_P|RC_GTEST_PROP)\((\w+),\s*(\w+)", path.read_text(), re.M
+            )
+            names |= {".".join(name) for name in found}
+        elif path.suffix == ".py":
+            names |= {path.stem} | set(re.findall(r"^def (test_\w+)", path.read_text(), re.M))
+    return names
 
 
 def anchors(path):
@@ -90,11 +106,14 @@ def main():
         for text in undocumented_formats():
             broken += 1
             print(text)
+    known_tests = tests()
     for path in map(Path, sys.argv[1:]) if sys.argv[1:] else documents():
         for number, line in prose(path):
             found = [(target, broken_link(path, target)) for target in LINK.findall(line)]
             found += [(name, "expected a file of the source tree") for name in SOURCE_PATH.findall(line)
                       if not (ROOT / name).exists() and not (ROOT / "neuroshard" / name).exists()]
+            found += [(name, "expected a test") for name in TEST_NAME.findall(line)
+                      if name not in known_tests]
             for target, why in found:
                 if why:
                     broken += 1

@@ -47,8 +47,13 @@ test compares it with the executable.
 | environment | meaning |
 |---|---|
 | `NEUROSHARD_MODELS` | folders of models, separated by colons, searched by name before the shipped ones |
+| `NEUROSHARD_MAX_INPUT` | most bytes of an input file, decompressed (`1GiB`); a JSON text may have one value for each 32 of them. A larger file is refused before it takes more memory |
 
-Results go to stdout, messages to stderr. The files are described in [formats.md](formats.md).
+Results go to stdout, messages to stderr. `-` as an output is standard output, as a task or plan
+standard input, which errors call `/dev/stdin`. Plans, evaluations, reports and other results
+replace older ones; measured costs, journals and models are replaced only with `--force`. Long work
+shows its progress and the time left: on a terminal in one line, elsewhere in a line every few
+seconds. The files are described in [formats.md](formats.md).
 """
 
 # CLI11 prints an option's name from column 2 and its description from column 30, on the next line
@@ -77,6 +82,8 @@ def parse_help(text):
                 sections.append(Section(line[:-1]))
             else:
                 description.append(line)
+        elif sections and sections[-1].title == "Examples":
+            sections[-1].entries.append([line.strip(), ""])
         elif not sections:
             raise SystemExit(f"expected a heading such as \"Options:\", got {line!r}")
         elif len(line) - len(line.lstrip()) < DESCRIPTION_COLUMN:
@@ -107,7 +114,11 @@ def page_of(executable, words=()):
     subcommands = []
     for section in sections:
         entries = [entry for entry in section.entries if not entry[0].startswith("-h,")]
-        if section.title == "Subcommands":
+        if section.title == "Examples":
+            lines.append("Examples:\n")
+            lines += [f"    {example}" for example, _ in entries]
+            lines.append("")
+        elif section.title == "Subcommands":
             subcommands = [name for name, _ in entries]
             lines.append("| subcommand | what it does |\n|---|---|")
             for name, meaning in entries:

@@ -6,9 +6,9 @@ set -eu
 
 packages="g++ cmake ninja-build pkg-config
   libeigen3-dev libfmt-dev nlohmann-json3-dev libcli11-dev libhwy-dev libssl-dev zlib1g-dev
-  libopenmpi-dev openmpi-bin libsimgrid-dev python3 python3-dev python3-venv"
+  libopenmpi-dev openmpi-bin libsimgrid-dev python3 python3-dev python3-venv libjs-chart.js"
 test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev iproute2
-  clang libclang-rt-14-dev clang-format clang-tidy"
+  clang libclang-rt-14-dev clang-format clang-tidy chromium"
 
 fail() {
   echo "setup: $*" >&2

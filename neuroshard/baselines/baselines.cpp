@@ -8,6 +8,7 @@
 #include "neuroshard/baselines/random_placement.h"
 #include "neuroshard/baselines/torchrec_like.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/suggestion.h"
 
 namespace neuroshard {
 
@@ -24,13 +25,13 @@ std::vector<std::unique_ptr<Planner>> make_baselines() {
 
 std::unique_ptr<Planner> take_by_name(std::vector<std::unique_ptr<Planner>> planners,
                                       std::string_view name) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (std::unique_ptr<Planner>& planner : planners) {
     if (planner->name() == name) return std::move(planner);
-    names.push_back(planner->name());
+    names.emplace_back(planner->name());
   }
   throw InputError("algorithm", fmt::format("one of {}", fmt::join(names, ", ")),
-                   fmt::format("\"{}\"", name));
+                   fmt::format("\"{}\"{}", name, suggestion(name, names)));
 }
 
 }  // namespace neuroshard

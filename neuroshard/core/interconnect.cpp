@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/suggestion.h"
 
 namespace neuroshard {
 
@@ -133,13 +134,13 @@ std::span<const Interconnect> interconnects() {
 
 const Interconnect& find_interconnect(std::string_view name, const std::string& place,
                                       std::string_view alternative) {
-  std::vector<std::string_view> names;
+  std::vector<std::string> names;
   for (const Interconnect& interconnect : interconnects()) {
     if (interconnect.name == name) return interconnect;
     names.emplace_back(interconnect.name);
   }
   throw InputError(place, fmt::format("one of {}{}", fmt::join(names, ", "), alternative),
-                   fmt::format("\"{}\"", name));
+                   fmt::format("\"{}\"{}", name, suggestion(name, names)));
 }
 
 }  // namespace neuroshard

@@ -29,4 +29,13 @@ namespace neuroshard {
   return 0;
 }
 
+[[nodiscard]] inline bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    if (length == 0) return false;
+    i += length;
+  }
+  return true;
+}
+
 }  // namespace neuroshard

@@ -13,6 +13,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/interconnect.h"
+#include "neuroshard/core/suggestion.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
@@ -130,6 +131,22 @@ std::optional<CommunicationModelFile> find_trained_cluster(const std::string& na
   return found;
 }
 
+std::vector<std::string> names_of_models() {
+  std::vector<std::string> names;
+  for (const ModelEntry& entry : list_models()) names.push_back(entry.name);
+  return names;
+}
+
+/// And those of presets without the prefix, by which they may be named too.
+std::vector<std::string> with_preset_names(std::vector<std::string> names) {
+  const std::size_t count = names.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string preset = preset_name(names[i]);
+    if (preset != names[i]) names.push_back(std::move(preset));
+  }
+  return names;
+}
+
 void add_model(CostModels& models, const std::string& name, const Topology& topology) {
   if (const std::string file = find_model_file(name); !file.empty()) {
     const CostModels before = models;
@@ -146,10 +163,9 @@ void add_model(CostModels& models, const std::string& name, const Topology& topo
         models, std::make_shared<AnalyticCommunicationModel>(find_interconnect(preset_name(name))),
         "");
   } else {
-    std::vector<std::string> known;
-    for (const ModelEntry& entry : list_models()) known.push_back(entry.name);
+    const std::vector<std::string> known = names_of_models();
     throw InputError("--model", fmt::format("a file or one of {}", fmt::join(known, ", ")),
-                     fmt::format("\"{}\"", name));
+                     fmt::format("\"{}\"{}", name, suggestion(name, with_preset_names(known))));
   }
 }
 
@@ -243,7 +259,7 @@ ModelEntry find_model(const std::string& name) {
     if (entry.name == name || entry.name == std::string(kAnalyticPrefix) + name) return entry;
   }
   throw InputError("model", "a file or a name that `neuroshard model list` shows",
-                   "\"" + name + "\"");
+                   "\"" + name + "\"" + suggestion(name, with_preset_names(names_of_models())));
 }
 
 CostModels load_named_models(const std::vector<std::string>& names, const Topology& topology) {

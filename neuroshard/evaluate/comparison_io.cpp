@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/io/sample_io.h"
 #include "neuroshard/io/task_io.h"
 
 namespace neuroshard {
@@ -23,6 +24,12 @@ double non_negative(const JsonReader& reader) {
   const double value = reader.number();
   if (!(value >= 0.0)) reader.fail("a number of at least 0");
   return value;
+}
+
+std::optional<double> optional_ms(const JsonReader& reader, std::string_view key,
+                                  bool zero_allowed = false) {
+  const std::optional<JsonReader> field = reader.optional_field(key);
+  return field ? std::optional(time_from_json(*field, zero_allowed)) : std::nullopt;
 }
 
 std::optional<double> optional_number(const JsonReader& reader, std::string_view key) {
@@ -41,7 +48,7 @@ void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
   }
   for (std::size_t d = 0; d < count; ++d) {
     entry.device_columns.push_back(columns->element(d).integer(0));
-    entry.device_compute_ms.push_back(non_negative(compute->element(d)));
+    entry.device_compute_ms.push_back(time_from_json(compute->element(d), /*zero_allowed=*/true));
   }
 }
 
@@ -109,22 +116,23 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   entry.algorithm = reader.field("algorithm").text();
   if (const auto cuts = reader.optional_field("cuts")) entry.cuts = cuts_from_json(*cuts);
   entry.found = reader.field("found").boolean();
-  entry.wall_ms = non_negative(reader.field("wall_ms"));
+  entry.wall_ms = time_from_json(reader.field("wall_ms"), /*zero_allowed=*/true);
   if (!entry.found) {
     entry.reason = reader.field("reason").text();
     return entry;
   }
-  entry.predicted_ms = non_negative(reader.field("predicted_ms"));
-  entry.measured_ms = optional_number(reader, "measured_ms");
-  entry.measured_compute_ms = optional_number(reader, "measured_compute_ms");
+  entry.predicted_ms = time_from_json(reader.field("predicted_ms"));
+  entry.measured_ms = optional_ms(reader, "measured_ms");
+  entry.measured_compute_ms = optional_ms(reader, "measured_compute_ms", /*zero_allowed=*/true);
   entry.compute_mape = optional_number(reader, "compute_mape");
   entry.drift = optional_number(reader, "drift");
-  entry.less_drift_ms = optional_number(reader, "less_drift_ms");
+  entry.less_drift_ms = optional_ms(reader, "less_drift_ms");
   read_devices(reader, entry);
   if (const auto bytes = reader.optional_field("all_reduce_bytes")) {
     entry.additions.all_reduce_bytes = bytes->integer(0);
   }
-  entry.additions.partial_sums_ms = optional_number(reader, "partial_sums_ms").value_or(0.0);
+  entry.additions.partial_sums_ms =
+      optional_ms(reader, "partial_sums_ms", /*zero_allowed=*/true).value_or(0.0);
   return entry;
 }
 

@@ -1,10 +1,15 @@
 // Comparison results as JSON, one task a line.
 #include "neuroshard/evaluate/comparison_journal.h"
 
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "neuroshard/core/error.h"
 #include "neuroshard/evaluate/comparison_io.h"
-#include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json_reader.h"
 
 namespace neuroshard {
@@ -13,34 +18,71 @@ namespace {
 
 constexpr std::string_view kFormat = "neuroshard/comparison-journal/1";
 
-Json header_of(const Json& comparison) {
-  return Json::Object{{"format", std::string(kFormat)}, {"comparison", comparison}};
+std::string name_in_folder(const std::string& path) {
+  return std::filesystem::path(path).filename();
+}
+
+/// A task's identity without the folder of its file: a journal goes on from any folder.
+Json without_folder(Json identity) {
+  const Json* file = identity.find("file");
+  if (file != nullptr && file->text() != nullptr)
+    identity.set("file", name_in_folder(*file->text()));
+  return identity;
+}
+
+Json header_of(Json comparison) {
+  if (const Json* tasks = comparison.find("tasks"); tasks != nullptr && tasks->array() != nullptr) {
+    Json::Array identities = *tasks->array();
+    for (Json& identity : identities) identity = without_folder(std::move(identity));
+    comparison.set("tasks", std::move(identities));
+  }
+  return Json::Object{{"format", std::string(kFormat)}, {"comparison", std::move(comparison)}};
+}
+
+/// The entry of one algorithm for one task. Throws InputError for that of another.
+ComparisonEntry read_entry(const JsonReader& json, const std::string& task,
+                           const std::string& algorithm, bool measured) {
+  ComparisonEntry entry = comparison_entry_from_json(json);
+  const auto require = [&](std::string_view field, const std::string& expected,
+                           const std::string& actual) {
+    if (actual != expected) json.field(field).fail(in_quotes(expected));
+  };
+  require("task", name_in_folder(task), name_in_folder(entry.task));
+  require("algorithm", algorithm, entry.algorithm);
+  entry.task = task;
+  if (measured && entry.found && !entry.measured_ms) {
+    json.fail("measured_ms, as plans of this comparison are measured", "none");
+  }
+  return entry;
 }
 
 }  // namespace
 
-ComparisonJournal::ComparisonJournal(const std::string& path, const Json& comparison) {
-  // The writer comes first: it refuses the file of another comparison before any line is read.
-  writer_.emplace(path, header_of(comparison), [](const JsonReader& header) {
+ComparisonJournal::ComparisonJournal(const std::string& path, const Json& comparison,
+                                     const ComparedResults& results) {
+  const auto canonical_header = [](const JsonReader& header) {
     header.expect_format(kFormat);
     header.allow_fields({"format", "comparison"});
     return header_of(header.field("comparison").object());
-  });
-  if (writer_->done().empty()) return;
-  (void)read_json_lines(
-      read_file(path), path, [](const JsonReader&) {},
-      [&](const JsonReader& line) {
-        line.allow_fields({"index", "entries"});
-        const std::int64_t task = line.field("index").integer(0);
-        const JsonReader entries = line.field("entries");
-        std::vector<ComparisonEntry> read;
-        for (std::size_t i = 0; i < entries.array_size(); ++i) {
-          read.push_back(comparison_entry_from_json(entries.element(i)));
-        }
-        if (!done_.emplace(task, std::move(read)).second) {
-          line.field("index").fail("a task's number once in the file");
-        }
-      });
+  };
+  const auto read_task = [&](const JsonReader& line) {
+    line.allow_fields({"index", "entries"});
+    const std::int64_t task =
+        line.field("index").integer(0, static_cast<std::int64_t>(results.tasks.size()) - 1);
+    if (done_.contains(task)) line.field("index").fail("a task's number once in the file");
+    const JsonReader entries = line.field("entries");
+    if (entries.array_size() != results.algorithms.size()) {
+      entries.fail(fmt::format("an entry for each algorithm ({})", results.algorithms.size()),
+                   std::to_string(entries.array_size()));
+    }
+    std::vector<ComparisonEntry> read;
+    for (std::size_t i = 0; i < entries.array_size(); ++i) {
+      read.push_back(read_entry(entries.element(i), results.tasks[static_cast<std::size_t>(task)],
+                                results.algorithms[i], results.measured));
+    }
+    done_.emplace(task, std::move(read));
+  };
+  writer_.emplace(path, header_of(comparison), canonical_header, read_task);
 }
 
 const std::vector<ComparisonEntry>* ComparisonJournal::find(std::int64_t task) const {

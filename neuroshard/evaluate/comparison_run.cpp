@@ -11,6 +11,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/file.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/workload.h"
@@ -61,8 +62,9 @@ bool can_be_measured_together(const Task& a, const Task& b) {
 std::vector<NamedTask> read_named_tasks(const std::vector<std::string>& files) {
   std::vector<NamedTask> tasks;
   for (const std::string& file : files) {
+    const std::string text = read_file(file);  // once: it may be a pipe
     tasks.push_back(
-        {file, read_task(file), Json::Object{{"file", file}, {"sha256", sha256_file(file)}}});
+        {file, parse_task(text, file), Json::Object{{"file", file}, {"sha256", sha256_hex(text)}}});
   }
   return tasks;
 }
@@ -133,6 +135,16 @@ Json ComparisonRun::comparison_json(const CostModels& models,
   return result;
 }
 
+ComparedResults ComparisonRun::results_of(const std::vector<NamedTask>& tasks) const {
+  ComparedResults results;
+  for (const NamedTask& task : tasks) results.tasks.push_back(task.name);
+  for (const std::unique_ptr<Planner>& planner : planners_) {
+    results.algorithms.emplace_back(planner->name());
+  }
+  results.measured = options_.measuring.has_value();
+  return results;
+}
+
 std::size_t ComparisonRun::group_size(const std::vector<NamedTask>& tasks,
                                       std::size_t first) const {
   const std::size_t most = options_.measuring ? kTasksTogether : 1;
@@ -162,7 +174,9 @@ std::vector<ComparisonEntry> ComparisonRun::compare(
     const std::string& journal_file,
     const std::function<void(const ComparisonProgress&)>& on_progress) {
   std::optional<ComparisonJournal> journal;
-  if (!journal_file.empty()) journal.emplace(journal_file, comparison_json(models.front(), tasks));
+  if (!journal_file.empty()) {
+    journal.emplace(journal_file, comparison_json(models.front(), tasks), results_of(tasks));
+  }
   std::vector<std::optional<std::vector<ComparisonEntry>>> by_task(tasks.size());
   std::size_t open = tasks.size();
   for (std::size_t i = 0; i < tasks.size(); ++i) {

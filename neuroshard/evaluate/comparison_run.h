@@ -74,6 +74,8 @@ class ComparisonRun {
   /// Everything that a journal's results depend on.
   [[nodiscard]] Json comparison_json(const CostModels& models,
                                      const std::vector<NamedTask>& tasks) const;
+  /// What a journal's lines must be of.
+  [[nodiscard]] ComparedResults results_of(const std::vector<NamedTask>& tasks) const;
   /// How many tasks from number `first` on are planned, and measured, together. It does not depend
   /// on which of them are done already.
   [[nodiscard]] std::size_t group_size(const std::vector<NamedTask>& tasks,

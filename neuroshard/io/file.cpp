@@ -11,8 +11,11 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <utility>
 
+#include "neuroshard/core/units.h"
 #include "neuroshard/io/file_detail.h"
+#include "neuroshard/io/input_limit.h"
 
 namespace neuroshard {
 
@@ -71,9 +74,13 @@ std::string read_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail_read(path, errno);
   const Closer closer{descriptor};
+  const std::int64_t most = max_input_bytes();
   struct stat status {};
   std::string bytes;
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+    if (status.st_size > most) {
+      fail_too_large(path, format_bytes(static_cast<double>(status.st_size)));
+    }
     bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
   }
   constexpr std::size_t kChunk = std::size_t{1} << 18;
@@ -84,6 +91,7 @@ std::string read_file(const std::string& path) {
     bytes.resize(size + (count > 0 ? static_cast<std::size_t>(count) : 0));
     if (count == 0) return bytes;
     if (count < 0 && errno != EINTR) fail_read(path, errno);
+    if (std::cmp_greater(bytes.size(), most)) fail_too_large(path, "more");
   }
 }
 
@@ -93,6 +101,7 @@ std::string read_maybe_compressed_file(const std::string& path) {
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(path.c_str(), "rbe"), &gzclose);
   if (!file) fail_read(path, errno != 0 ? errno : ENOMEM);
   gzbuffer(file.get(), 1u << 18);
+  const std::int64_t most = max_input_bytes();
   std::string bytes;
   std::string chunk(std::size_t{1} << 18, '\0');
   for (;;) {
@@ -105,13 +114,14 @@ std::string read_maybe_compressed_file(const std::string& path) {
     }
     if (count == 0) return bytes;
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
+    if (std::cmp_greater(bytes.size(), most)) fail_too_large(path, "more when decompressed");
   }
 }
 
 std::string with_links_followed(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                          &std::free);
-  if (real) return std::string(real.get());
+  if (real) return real.get();
   // The last link leads to no file yet.
   std::string followed = path;
   for (int links = 0; links < kMostLinks; ++links) {

@@ -7,7 +7,8 @@
 
 namespace neuroshard {
 
-/// The bytes of a file. Throws InputError "path: expected a readable file, got <reason>".
+/// The bytes of a file. Throws InputError "path: expected a readable file, got <reason>", and for
+/// more bytes than `max_input_bytes()` (input_limit.h).
 [[nodiscard]] std::string read_file(const std::string& path);
 
 /// As `read_file`; a file whose name ends in ".gz" is decompressed.

@@ -1,13 +1,16 @@
-// Compares files, not paths.
+// Compares files, not paths; tries outputs without a trace.
 #include "neuroshard/io/output_files.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/file_detail.h"
 
 namespace neuroshard {
 
@@ -35,6 +38,15 @@ void refuse_output_that_is_input(const std::string& output, const std::vector<st
     if (input.empty() || !same_file(output, input)) continue;
     throw InputError(place, "another file than those that are read",
                      output == input ? output : fmt::format("{}, which is {}", output, input));
+  }
+}
+
+void require_writable(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_fifo(path, error)) {
+    const AtomicFile never_committed(path);
+  } else if (::access(path.c_str(), W_OK) != 0) {
+    throw InputError(path, "a writable file", system_reason(errno));
   }
 }
 

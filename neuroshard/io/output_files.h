@@ -1,4 +1,5 @@
-// Files that are written must not be files that are read.
+// What is known of an output before there is anything to write: that it can be written, and is no
+// file that is read.
 #pragma once
 
 #include <string>
@@ -12,5 +13,9 @@ namespace neuroshard {
 /// pipes can be read and written at once. `place` is what the error calls the output.
 void refuse_output_that_is_input(const std::string& output, const std::vector<std::string>& inputs,
                                  const std::string& place = "--output");
+
+/// Throws InputError now, not after long work, if the file at `path` could not be written. A pipe
+/// is not opened: its reader would see the end before the result.
+void require_writable(const std::string& path);
 
 }  // namespace neuroshard

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/io/checksum.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/sample_io.h"
@@ -83,10 +84,38 @@ PlanCost plan_cost_from_json(const JsonReader& reader, int world_size) {
   return cost;
 }
 
+std::optional<double> optional_time(const JsonReader& reader) {
+  const auto ms = reader.optional_field("ms");
+  return ms ? std::optional(time_from_json(*ms, /*zero_allowed=*/true)) : std::nullopt;
+}
+
+PlanMoves moves_from_json(const JsonReader& reader) {
+  reader.allow_fields({"max_move", "placed_bytes", "moved_bytes", "ms", "pairs"});
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  PlanMoves moves;
+  const JsonReader max_move = reader.field("max_move");
+  moves.max_move = max_move.number();
+  if (moves.max_move < 0.0 || moves.max_move > 1.0) max_move.fail("a share from 0 to 1");
+  moves.placed_bytes = reader.field("placed_bytes").integer(0, kMax);
+  moves.moved_bytes = reader.field("moved_bytes").integer(0, kMax);
+  moves.ms = optional_time(reader);
+  const JsonReader pairs = reader.field("pairs");
+  for (std::size_t i = 0; i < pairs.array_size(); ++i) {
+    const JsonReader pair = pairs.element(i);
+    pair.allow_fields({"from", "to", "bytes", "ms"});
+    const auto device = [&](const char* name) {
+      return static_cast<int>(pair.field(name).integer(0, kMaxWorldSize - 1));
+    };
+    moves.pairs.push_back({{device("from"), device("to"), pair.field("bytes").integer(1, kMax)},
+                           optional_time(pair)});
+  }
+  return moves;
+}
+
 PlanDocument plan_from_json(const JsonReader& reader) {
   reader.expect_format(kPlanFormat);
   reader.allow_fields({"format", "task", "shards", "replicated_tables", "predicted", "model",
-                       "search", "warnings"});
+                       "search", "warnings", "moves"});
   PlanDocument document;
   document.task = task_from_json(reader.field("task"));
   const TableIndex tables = index_by_name(document.task);
@@ -109,6 +138,7 @@ PlanDocument plan_from_json(const JsonReader& reader) {
       document.warnings.push_back(warnings->element(i).text());
     }
   }
+  if (const auto moves = reader.optional_field("moves")) document.moves = moves_from_json(*moves);
   return document;
 }
 
@@ -164,6 +194,37 @@ Json to_json(const PlanCost& cost) {
   return Json().set("cost_ms", cost.cost_ms).set("devices", std::move(devices));
 }
 
+Json to_json(const PlanMoves& moves) {
+  Json json;
+  json.set("max_move", moves.max_move);
+  json.set("placed_bytes", moves.placed_bytes);
+  json.set("moved_bytes", moves.moved_bytes);
+  if (moves.ms) json.set("ms", *moves.ms);
+  Json::Array pairs;
+  for (const PlanMoves::Pair& pair : moves.pairs) {
+    Json entry;
+    entry.set("from", pair.transfer.from);
+    entry.set("to", pair.transfer.to);
+    entry.set("bytes", pair.transfer.bytes);
+    if (pair.ms) entry.set("ms", *pair.ms);
+    pairs.push_back(std::move(entry));
+  }
+  return json.set("pairs", std::move(pairs));
+}
+
+/// A plan file's first fields: what is placed where.
+Json placement_to_json(const PlanDocument& document) {
+  validate(document.task);
+  Json json;
+  json.set("format", kPlanFormat);
+  json.set("task", to_json(document.task));
+  json.set("shards", shards_to_json(document));
+  if (!document.plan.replicated_tables.empty()) {
+    json.set("replicated_tables", replicated_tables_to_json(document));
+  }
+  return json;
+}
+
 }  // namespace
 
 Json to_json(const ModelReference& model) {
@@ -195,25 +256,23 @@ PlanDocument parse_plan(std::string_view text, const std::string& file) {
 PlanDocument read_plan(const std::string& path) { return parse_plan(read_file(path), path); }
 
 std::string plan_text(const PlanDocument& document) {
-  validate(document.task);
-  Json json;
-  json.set("format", kPlanFormat);
-  json.set("task", to_json(document.task));
-  json.set("shards", shards_to_json(document));
-  if (!document.plan.replicated_tables.empty()) {
-    json.set("replicated_tables", replicated_tables_to_json(document));
-  }
+  Json json = placement_to_json(document);
   if (document.predicted) json.set("predicted", to_json(*document.predicted));
   json.set("model", document.model);
   json.set("search", document.search);
   if (!document.warnings.empty()) {
     json.set("warnings", Json::Array(document.warnings.begin(), document.warnings.end()));
   }
+  if (document.moves) json.set("moves", to_json(*document.moves));
   return to_document(json);
 }
 
 void write_plan(const PlanDocument& document, const std::string& path) {
   write_file(path, plan_text(document));
+}
+
+std::string plan_sha256(const PlanDocument& document) {
+  return sha256_hex(to_line(placement_to_json(document)));
 }
 
 }  // namespace neuroshard

@@ -45,8 +45,14 @@ void add_sample_info(const SampleInfo& info, Json& line) {
 
 double time_from_json(const JsonReader& reader, bool zero_allowed) {
   const double milliseconds = reader.number();
-  if (milliseconds > 0.0 || (zero_allowed && milliseconds == 0.0)) return milliseconds;
-  reader.fail(zero_allowed ? "milliseconds of at least 0" : "milliseconds above 0");
+  if (zero_allowed && milliseconds == 0.0) return milliseconds;
+  if (!(milliseconds > 0.0)) {
+    reader.fail(zero_allowed ? "milliseconds of at least 0" : "milliseconds above 0");
+  }
+  if (milliseconds < kLeastTimeMs || milliseconds > kMostTimeMs) {
+    reader.fail("milliseconds between 1e-30 and 1e30");
+  }
+  return milliseconds;
 }
 
 std::int64_t batch_size_from_json(const JsonReader& reader) {

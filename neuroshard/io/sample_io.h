@@ -10,6 +10,11 @@
 
 namespace neuroshard {
 
+/// Times of files are 0 or within these limits [ms], so that what is computed of them (sums,
+/// ratios, and training in fp32) stays a number.
+inline constexpr double kLeastTimeMs = 1e-30;
+inline constexpr double kMostTimeMs = 1e30;
+
 /// A sample that could not be measured, so that a continued run does not try it again.
 struct SkippedSample {
   std::int64_t id = 0;  ///< number in the run's seeded sequence; field "index"

@@ -9,6 +9,8 @@
 #include <system_error>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/utf8.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/io/task_io.h"
 
 namespace neuroshard {
@@ -41,6 +43,10 @@ std::vector<std::string> find_task_files(const std::vector<std::string>& paths) 
       continue;
     }
     const std::vector<std::string> inside = json_files_in(path);
+    for (const std::string& file : inside) {
+      if (is_utf8(file)) continue;
+      throw InputError(path, "names in UTF-8, which results record", in_quotes(file));
+    }
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;

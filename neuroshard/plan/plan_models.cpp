@@ -16,9 +16,10 @@ namespace neuroshard {
 
 namespace {
 
-bool is_there(const std::string& path) {
+/// A plan may come from anybody, and may not make its reader wait for a pipe or a terminal.
+bool is_regular_file(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
+  return std::filesystem::is_regular_file(path, ignored);
 }
 
 /// "/a/mine.safetensors", or "mine" for a model that has no path, with the start of its hash.
@@ -30,8 +31,10 @@ std::string described(const ModelReference& model) {
 
 /// The path or name by which a plan's model is found again.
 std::string findable(const ModelReference& model, const std::string& place) {
-  if (!model.file.empty() && is_there(model.file)) return model.file;
-  if (model.file.empty() || !find_model_file(model.name).empty()) return model.name;
+  if (!model.file.empty() && is_regular_file(model.file)) return model.file;
+  // A model of no file is one from data sheets; its name may still be a path.
+  const std::string by_name = find_model_file(model.name);
+  if (by_name.empty() ? model.file.empty() : is_regular_file(by_name)) return model.name;
   throw InputError(place, fmt::format("the file of the model, {}", described(model)),
                    "no such file: give its present path with --model FILE");
 }

@@ -5,9 +5,10 @@
 
 namespace neuroshard {
 
-PlanRequest plan_request_from_json(const JsonReader& reader) {
+PlanRequest plan_request_from_json(const JsonReader& reader, const PlannerOptions& defaults) {
   reader.allow_fields({"models", "algorithm", "options", "lower_bound", "baselines"});
   PlanRequest request;
+  request.options = defaults;
   if (const auto models = reader.optional_field("models")) {
     for (std::size_t i = 0; i < models->array_size(); ++i) {
       request.models.push_back(models->element(i).text());
@@ -17,7 +18,7 @@ PlanRequest plan_request_from_json(const JsonReader& reader) {
     request.algorithm = algorithm->text();
   }
   if (const auto options = reader.optional_field("options")) {
-    request.options = planner_options_from_json(*options);
+    request.options = planner_options_from_json(*options, defaults);
     request.options.stop_by_clock = options->optional_field("time_limit").has_value();
   }
   if (const auto bound = reader.optional_field("lower_bound")) {

@@ -11,8 +11,10 @@ namespace neuroshard {
 
 /// {"models": [...], "algorithm": ..., "options": {...}, "lower_bound": ..., "baselines": ...},
 /// each of which may be absent. With a time limit among the options the clock may stop the search.
-/// Throws InputError naming the place of an unknown field or value.
-[[nodiscard]] PlanRequest plan_request_from_json(const JsonReader& reader);
+/// What is absent of the options is as in `defaults`. Throws InputError naming the place of an
+/// unknown field or value.
+[[nodiscard]] PlanRequest plan_request_from_json(const JsonReader& reader,
+                                                 const PlannerOptions& defaults = {});
 
 /// The algorithm and options that a plan was made with, from its document's `search`; the models
 /// are elsewhere (plan_models.h). `file` names the document in errors. Throws InputError if the

@@ -190,6 +190,7 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   planned.models = models;
   planned.stats = std::move(found.stats);
   if (request.lower_bound) {
+    tell(options.observer, {.stage = PlanningStage::lower_bound});
     planned.lower_bound_ms =
         bound_in_time(simulator, options, found.predicted.cost_ms, limit.of_bound());
   }
@@ -197,8 +198,14 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   planned.warnings = prediction_warnings(models, simulator, found.plan);
   planned.notes = model_notes(models, task.topology);
   if (request.baselines) {
-    for (const std::unique_ptr<Planner>& baseline : make_baselines()) {
-      planned.baselines.push_back(outcome_of(*baseline, simulator, options));
+    const auto baselines = make_baselines();
+    PlannerOptions unobserved = options;
+    unobserved.observer = nullptr;
+    for (const std::unique_ptr<Planner>& baseline : baselines) {
+      tell(options.observer, {.stage = PlanningStage::baselines,
+                              .done = static_cast<std::int64_t>(planned.baselines.size()),
+                              .all = static_cast<std::int64_t>(baselines.size())});
+      planned.baselines.push_back(outcome_of(*baseline, simulator, unobserved));
     }
   }
   planned.document = {task,
@@ -212,6 +219,10 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
 
 PlannedTask plan_like(const PlanDocument& document, const std::vector<std::string>& names,
                       const std::string& file) {
+  if (document.moves) {
+    throw InputError(file + ": moves", "a plan that was made from its task alone",
+                     "one that was made from an older plan: make it again with --from");
+  }
   PlanRequest request = plan_request_of(document, file);
   // As much work as was done then, however long it takes here.
   request.options.stop_by_clock = false;

@@ -1,5 +1,5 @@
-// Calibration: adapts a computation cost model to the machine at hand, from a few hundred
-// well-chosen samples that are measured on it in minutes.
+// Calibration: adapts a computation cost model to the machine at hand, from some
+// thousand well-chosen samples, or a few hundred, that are measured on it in minutes.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,10 @@ struct CalibrationOptions {
   /// Of the measured costs, one file for each batch size and optimizer: a run that was stopped goes
   /// on where it was.
   std::string folder;
-  int samples = 300;                  ///< at the most, over all files
-  double time_limit_seconds = 600.0;  ///< of measuring; no sample begins after it
-  std::uint64_t seed = 0;             ///< of the tables and sets
+  int samples = 3000;  ///< at the most, over all files
+  /// Of measuring and training: no sample begins after most of it.
+  double time_limit_seconds = 600.0;
+  std::uint64_t seed = 0;  ///< of the tables and sets
   ComputeBackendFactory backend;
   int num_threads = 0;  ///< of training; <= 0: one per core
 };

@@ -24,7 +24,10 @@ std::string check_text(const std::string& file, const PlanDocument& document,
                        copies > 0 ? fmt::format(", {} on each", count(copies, "table")) : "");
   }
   std::string text;
-  for (const std::string& violation : found) text += printable(file + ": " + violation) + "\n";
+  for (const std::string& violation : found) {
+    text += printable(fmt::format("{}: {}", file, violation));
+    text += '\n';
+  }
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/moves_report.h"
 #include "neuroshard/report/plan_report.h"
 
 namespace neuroshard {
@@ -85,6 +86,10 @@ std::string baselines(const PlannedTask& planned, const std::string& algorithm) 
   return fmt::format("\n{}", outcomes_table(outcomes));
 }
 
+std::string moves(const PlanDocument& document) {
+  return document.moves ? "\n" + moves_text(*document.moves) : "";
+}
+
 }  // namespace
 
 std::string planning_report(const PlannedTask& planned) {
@@ -93,13 +98,13 @@ std::string planning_report(const PlannedTask& planned) {
          fmt::format("{}: predicted cost {:.3f} ms, found in {}\n", algorithm,
                      planned.document.predicted->cost_ms,
                      format_seconds(planned.stats.wall_ms * 1e-3)) +
-         confidence(planned) + baselines(planned, algorithm);
+         confidence(planned) + moves(planned.document) + baselines(planned, algorithm);
 }
 
 std::string pricing_report(const PricedPlan& priced) {
   return heading(priced) + placement(priced) +
          fmt::format("predicted cost {:.3f} ms\n", priced.document.predicted->cost_ms) +
-         confidence(priced);
+         confidence(priced) + moves(priced.document);
 }
 
 }  // namespace neuroshard

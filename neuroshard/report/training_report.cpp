@@ -83,10 +83,10 @@ std::string collectives_text(const CollectiveFit& fit) {
   return metrics_table("lines", rows);
 }
 
-std::string epoch_text(const EpochStats& epoch, int epochs) {
-  const double left = epoch.seconds / epoch.epoch * (epochs - epoch.epoch);
-  return fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch, epochs,
-                     100.0 * epoch.validation_mape, format_seconds(left));
+std::string epoch_text(const EpochStats& epoch) {
+  const double left = epoch.seconds / epoch.epoch * (epoch.most_epochs - epoch.epoch);
+  return fmt::format("epoch {} of {}: validation MAPE {:.2f}%, {} left", epoch.epoch,
+                     epoch.most_epochs, 100.0 * epoch.validation_mape, format_seconds(left));
 }
 
 }  // namespace neuroshard

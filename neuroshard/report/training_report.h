@@ -43,7 +43,7 @@ struct RivalMetrics {
 /// The tests of all-reduces and partial sums; empty without any.
 [[nodiscard]] std::string collectives_text(const CollectiveFit& fit);
 
-/// "epoch 3 of 60: validation MAPE 4.20%, 12.00 s left"; `epochs` at the most.
-[[nodiscard]] std::string epoch_text(const EpochStats& epoch, int epochs);
+/// "epoch 3 of 60: validation MAPE 4.20%, 12.00 s left".
+[[nodiscard]] std::string epoch_text(const EpochStats& epoch);
 
 }  // namespace neuroshard

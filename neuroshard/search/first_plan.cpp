@@ -61,10 +61,10 @@ void search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
 }  // namespace
 
 void move_replicas(const Simulator& simulator, const PlannerOptions& options,
-                   const StopClock& clock, PlanningResult& result) {
+                   const StopClock& clock, PlanningResult& result, const ReplicaMoveLimit* limit) {
   if (!options.cuts.replicas || simulator.task().topology.world_size == 1) return;
   ShardingPlan moved =
-      with_replica_moves(simulator, result.plan, options.cuts.rows, result.stats, clock);
+      with_replica_moves(simulator, result.plan, options.cuts.rows, result.stats, clock, limit);
   if (moved.shards == result.plan.shards &&
       moved.replicated_tables == result.plan.replicated_tables) {
     return;
@@ -75,10 +75,12 @@ void move_replicas(const Simulator& simulator, const PlannerOptions& options,
 
 FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock) {
+  BeamSearchOptions observed = beam;
+  observed.observer = options.observer;
   FirstPlan first;
   PlanningResult& result = first.best;
   if (!options.cuts.rows && !options.cuts.replicas) {
-    result = beam_search(given, beam, options.num_threads, clock);
+    result = beam_search(given, observed, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;
     return first;
   }
@@ -91,11 +93,12 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
   const bool columns_fit =
       !options.cuts.rows || fit_memory(simulator.task(), false, clock).feasible;
   if (columns_fit) {
-    result = beam_search(simulator, beam, options.num_threads, clock);
+    result = beam_search(simulator, observed, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;
+    first.of_columns = result;
   }
   if (result.stats.stopped_by_clock) return first;
-  search_all_cuts(simulator, beam, options, clock, columns_fit, result);
+  search_all_cuts(simulator, observed, options, clock, columns_fit, result);
   move_replicas(simulator, options, clock, result);
   return first;
 }

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/planner.h"
+#include "neuroshard/search/replica_moves.h"
 
 namespace neuroshard {
 
 struct FirstPlan {
   PlanningResult best;
+  /// That of columns alone, where other cuts were tried too and columns fit.
+  std::optional<PlanningResult> of_columns;
   std::int64_t head_evaluations_of_columns = 0;  ///< those of the search with columns alone
 };
 
@@ -22,7 +26,9 @@ struct FirstPlan {
                                    const PlannerOptions& options, const StopClock& clock = {});
 
 /// The plan with other tables on every device, if options allow and that is cheaper.
+/// With a limit, as far as that permits.
 void move_replicas(const Simulator& simulator, const PlannerOptions& options,
-                   const StopClock& clock, PlanningResult& result);
+                   const StopClock& clock, PlanningResult& result,
+                   const ReplicaMoveLimit* limit = nullptr);
 
 }  // namespace neuroshard

@@ -31,8 +31,9 @@ struct NeuroShardOptions {
 
 /// The result is never predicted to cost more than the beam search's plan, which is improved by
 /// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
-/// (PlannerOptions::least_gain). Does not depend on the number of threads, nor on the machine
-/// unless the clock may stop the search (PlannerOptions::stop_by_clock).
+/// (PlannerOptions::least_gain). Slices of rows and copies must promise more than that of the plan
+/// with columns alone, or the latter is the result. Does not depend on the number of threads, nor
+/// on the machine unless the clock may stop the search (PlannerOptions::stop_by_clock).
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(std::move(options)) {}
@@ -50,6 +51,10 @@ class NeuroShardPlanner final : public Planner {
   /// Throws TimeIsOver, and leaves the plan then.
   void improve(const Simulator& allowed, const PlannerOptions& options, const StopClock& clock,
                FirstPlan& first) const;
+  /// Takes the plan with columns alone where other cuts promise too little. Throws TimeIsOver, and
+  /// leaves the plan then.
+  void prefer_columns(const Simulator& allowed, const PlannerOptions& options,
+                      const StopClock& clock, FirstPlan& first) const;
 
   NeuroShardOptions options_;
 };

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,24 @@ enum class ImprovementSchedule {
 [[nodiscard]] std::string_view to_string(ImprovementSchedule schedule);
 [[nodiscard]] std::optional<ImprovementSchedule> improvement_schedule_from_string(
     std::string_view text);
+
+enum class PlanningStage { first_plan, improvement, lower_bound, baselines };
+
+/// How far a planning is.
+struct PlanningProgress {
+  PlanningStage stage = PlanningStage::first_plan;
+  std::int64_t done = 0;  ///< levels of a beam search, rounds of the improvement, baselines
+  std::int64_t all = 0;   ///< of these, at most; 0: not known
+  std::optional<double> best_cost_ms{};  ///< that the stage has found last
+};
+
+/// Is told after every level and round, by any of the planner's threads. It must not throw.
+using PlanningObserver = std::function<void(const PlanningProgress&)>;
+
+/// Tells an observer, if there is one.
+inline void tell(const PlanningObserver* observer, const PlanningProgress& progress) {
+  if (observer != nullptr && *observer) (*observer)(progress);
+}
 
 struct PlannerOptions {
   std::uint64_t seed = 0;  ///< used wherever chance plays a part
@@ -54,6 +73,8 @@ struct PlannerOptions {
   /// longest computation of a device, or the latter is kept: smaller gains are within a cost
   /// model's error, and measured they are as often losses (docs/results.md).
   double least_gain = 0.01;
+  /// Must outlive the planning; what it is told changes nothing of the plan.
+  const PlanningObserver* observer = nullptr;
 
   friend bool operator==(const PlannerOptions&, const PlannerOptions&) = default;
 };

@@ -34,8 +34,9 @@ constexpr double kRounding = 1e-9;
 class ReplicaMoves {
  public:
   ReplicaMoves(const Simulator& simulator, ShardingPlan plan, bool may_slice, SearchStats& stats,
-               const StopClock& clock)
+               const StopClock& clock, const ReplicaMoveLimit* limit)
       : simulator_(simulator),
+        limit_(limit),
         may_slice_(may_slice),
         stats_(stats),
         clock_(clock),
@@ -110,14 +111,24 @@ class ReplicaMoves {
       } else if (has_room(table)) {
         move = to_every_device(table, below);
       }
-      if (move.cost_ms >= below) continue;
+      if (move.cost_ms >= below || !may_move(move)) continue;
       least = move.cost_ms;
       best = std::move(move);
     }
     return best;
   }
 
+  [[nodiscard]] std::int64_t moved_bytes_with(const Move& move) const {
+    return moved_bytes_ - limit_->moved_bytes(move.table, shards_of_[move.table]) +
+           limit_->moved_bytes(move.table, move.shards);
+  }
+  [[nodiscard]] bool may_move(const Move& move) const {
+    return limit_ == nullptr ||
+           moved_bytes_with(move) <= std::max(limit_->limit_bytes, moved_bytes_);
+  }
+
   void make(const Move& move) {
+    if (limit_ != nullptr) moved_bytes_ = moved_bytes_with(move);
     if (move.shards.empty()) {
       add(shards_of_[move.table], -1.0);
       refresh(shards_of_[move.table]);
@@ -204,6 +215,10 @@ class ReplicaMoves {
     for (const int table : plan_.replicated_tables) add_replica(table, 1.0, replica_state_);
     replica_cost_ = simulator_.replica_cost(plan_.replicated_tables, replica_state_);
     bytes_ = device_memory(simulator_.task(), plan_);
+    if (limit_ == nullptr) return;
+    for (std::size_t t = 0; t < shards_of_.size(); ++t) {
+      moved_bytes_ += limit_->moved_bytes(static_cast<int>(t), shards_of_[t]);
+    }
   }
 
   /// What each device reads and writes to add up the partial sums of a table in these shards.
@@ -341,6 +356,8 @@ class ReplicaMoves {
   }
 
   const Simulator& simulator_;
+  const ReplicaMoveLimit* limit_;  ///< nullptr: none
+  std::int64_t moved_bytes_ = 0;   ///< if there is a limit
   bool may_slice_;
   SearchStats& stats_;
   const StopClock& clock_;
@@ -368,8 +385,9 @@ class ReplicaMoves {
 }  // namespace
 
 ShardingPlan with_replica_moves(const Simulator& simulator, const ShardingPlan& plan,
-                                bool may_slice, SearchStats& stats, const StopClock& clock) {
-  return ReplicaMoves(simulator, plan, may_slice, stats, clock).run();
+                                bool may_slice, SearchStats& stats, const StopClock& clock,
+                                const ReplicaMoveLimit* limit) {
+  return ReplicaMoves(simulator, plan, may_slice, stats, clock, limit).run();
 }
 
 }  // namespace neuroshard

@@ -30,6 +30,12 @@ class SlicedTask {
   [[nodiscard]] const Slicings& slicings() const { return slicings_; }
   /// The given plan, in this task.
   [[nodiscard]] const ShardingPlan& plan() const { return plan_; }
+  /// The part of the original task's tables that a table of this one stands for, on no device.
+  [[nodiscard]] Shard part(int table) const {
+    const Slice& slice = slices_[table];
+    return {slice.table, slice.column_offset, slice.num_columns,
+            -1,          slice.row_offset,    slice.num_rows};
+  }
   /// A plan of this task, with one way of each of the slicings, in the original one, in canonical
   /// order.
   [[nodiscard]] ShardingPlan original(const ShardingPlan& plan) const;

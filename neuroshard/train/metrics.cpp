@@ -92,7 +92,7 @@ PredictionMetrics prediction_metrics(std::span<const double> predicted,
     metrics.mae += std::abs(error);
     metrics.mape += std::abs(error) / measured[i];
     errors.push_back(std::abs(error) / measured[i]);
-    const double ratio = predicted[i] / measured[i];
+    const double ratio = std::max(predicted[i], kLeastPredicted_ms) / measured[i];
     metrics.largest_factor = std::max({metrics.largest_factor, ratio, 1.0 / ratio});
   }
   std::sort(errors.begin(), errors.end());

@@ -7,6 +7,9 @@
 
 namespace neuroshard {
 
+/// A prediction of less is taken for as much where it is divided by [ms]: ratios stay finite.
+inline constexpr double kLeastPredicted_ms = 1e-9;
+
 struct PredictionMetrics {
   double mse = 0.0;             ///< mean squared error [ms^2]
   double mae = 0.0;             ///< mean absolute error [ms]

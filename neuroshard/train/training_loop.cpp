@@ -92,7 +92,7 @@ TrainingLoopResult run_training_loop(const TrainingSubject& subject,
   double best_mape = std::numeric_limits<double>::infinity();
   for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     const double loss = loop.train_epoch(epoch);
-    const EpochStats stats{epoch, loss, subject.validation_mape(), seconds()};
+    const EpochStats stats{epoch, options.epochs, loss, subject.validation_mape(), seconds()};
     result.epochs.push_back(stats);
     if (on_epoch) on_epoch(stats);
     if (stats.validation_mape < best_mape) {

@@ -23,6 +23,7 @@ struct TrainingLoopOptions {
 
 struct EpochStats {
   int epoch = 0;
+  int most_epochs = 0;         ///< of the whole training, if nothing stops sooner
   double training_loss = 0.0;  ///< mean over samples
   double validation_mape = 0.0;
   double seconds = 0.0;  ///< since training began

@@ -2,8 +2,10 @@
 #include "neuroshard/workload/workload.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/suggestion.h"
 #include "neuroshard/workload/generate/coverage_workload.h"
 #include "neuroshard/workload/generate/generated_workloads.h"
 #include "neuroshard/workload/published_workloads.h"
@@ -36,14 +38,14 @@ Workload find_workload(const std::string& name, std::uint64_t seed) {
   if (name == kDlrm2021) return dlrm_2021(seed);
   if (name == kDlrm2022) return dlrm_2022(seed);
   if (name == kCoverage) return coverage_workload(seed);
-  std::string known;
+  std::vector<std::string> known;
   for (Workload& workload : published_workloads()) {
     if (workload.name == name) return std::move(workload);
-    known += workload.name + ", ";
+    known.push_back(workload.name);
   }
-  throw InputError("workload",
-                   fmt::format("one of {}{}, {}, {}", known, kDlrm2021, kDlrm2022, kCoverage),
-                   fmt::format("\"{}\"", name));
+  for (const auto& generated : {kDlrm2021, kDlrm2022, kCoverage}) known.emplace_back(generated);
+  throw InputError("workload", fmt::format("one of {}", fmt::join(known, ", ")),
+                   fmt::format("\"{}\"{}", name, suggestion(name, known)));
 }
 
 }  // namespace neuroshard

@@ -37,5 +37,6 @@ NB_MODULE(_core, module) {
   nanobind::register_exception_translator(neuroshard::python::translate);
   neuroshard::python::bind_files(module);
   neuroshard::python::bind_planning(module);
+  neuroshard::python::bind_reporting(module);
   neuroshard::python::bind_collecting(module);
 }

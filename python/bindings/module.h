@@ -11,6 +11,7 @@ namespace nb = nanobind;
 void bind_files(nb::module_& module);
 /// Plans found, priced, compared and measured.
 void bind_planning(nb::module_& module);
+void bind_reporting(nb::module_& module);
 /// The parts that `python -m neuroshard.collect` shares with `neuroshard collect compute`.
 void bind_collecting(nb::module_& module);
 

@@ -31,6 +31,7 @@ from .catalog import (
     reuse_histograms,
 )
 from .comparison import Comparison, ComparisonEntry, ComparisonSummary, compare
+from .deciding import Capacity, CapacityPoint, Explanation, capacity, explain
 from .errors import (
     ExtrapolationWarning,
     InfeasibleError,
@@ -46,19 +47,11 @@ from .evaluation import (
     evaluate_on_cluster,
 )
 from .executable import EXECUTABLE, MODEL_FOLDER, use_shipped_models
-from .planning import plan, plan_like, price
+from .moves import DeviceMove, PlanMoves
+from .planning import plan, plan_like, price, replan
+from .plans import DeviceCost, Plan, PlanCost, Shard
 from .search_options import SearchOptions
-from .types import (
-    REUSE_BINS,
-    DeviceCost,
-    Plan,
-    PlanCost,
-    Shard,
-    Table,
-    TableStatistics,
-    Task,
-    Topology,
-)
+from .types import REUSE_BINS, Table, TableStatistics, Task, Topology
 
 __version__ = _core.__version__
 
@@ -66,11 +59,15 @@ __all__ = [
     "EXECUTABLE",
     "MODEL_FOLDER",
     "REUSE_BINS",
+    "Capacity",
+    "CapacityPoint",
     "Comparison",
     "ComparisonEntry",
     "ComparisonSummary",
     "DeviceCost",
+    "DeviceMove",
     "Evaluation",
+    "Explanation",
     "ExtrapolationWarning",
     "InfeasibleError",
     "InputError",
@@ -79,6 +76,7 @@ __all__ = [
     "NeuroShardError",
     "Plan",
     "PlanCost",
+    "PlanMoves",
     "SearchOptions",
     "Shard",
     "SimulatedDevice",
@@ -88,15 +86,18 @@ __all__ = [
     "Task",
     "Topology",
     "Workload",
+    "capacity",
     "compare",
     "evaluate",
     "evaluate_on_cluster",
+    "explain",
     "list_algorithms",
     "list_models",
     "list_workloads",
     "plan",
     "plan_like",
     "price",
+    "replan",
     "reuse_histograms",
 ]
 

@@ -64,6 +64,15 @@ def seconds_of(value: str | float, place: str) -> float:
     return seconds
 
 
+def share_of(value: str | float, place: str) -> float:
+    """A share from 0 to 1, given as a number or as text such as "10%"."""
+    if isinstance(value, str):
+        return _core.parse_share(value, place)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InputError(f'{place}: expected a share such as "10%" or 0.1, got {shown(value)}')
+    return float(value)
+
+
 def list_of(kind: type, value: Any, place: str) -> list[Any]:
     """A list of dataclasses of one kind, or of dicts with their fields."""
     if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):

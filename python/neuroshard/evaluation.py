@@ -6,15 +6,15 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 from . import _core
-from .arguments import names_of
+from .arguments import names_of, to_text
 from .errors import InputError
 from .executable_answer import Answer, answer_of, repeated
 from .messages import tell
-from .types import Plan, PlanCost, PlanLike, plan_text
+from .plans import Plan, PlanCost, PlanLike, plan_text
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,12 @@ class Evaluation:
     #: Kendall's rank correlation of predicted and measured computation; None where all devices are
     #: predicted, or measured, to be equal.
     compute_tau: float | None
+    #: As `neuroshard evaluate -o` writes it.
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take."""
+        _core.write_evaluation(to_text(self.document, "evaluation"), os.fsdecode(path))
 
 
 @overload
@@ -104,6 +110,7 @@ def evaluate(
         interval=[device["interval"] for device in found["devices"]],
         compute_mape=found["compute_mape"],
         compute_tau=found["compute_tau"],
+        document=found,
     )
 
 
@@ -147,6 +154,12 @@ class SimulatedIteration:
     entered_ms: float
     #: The device that ends last.
     last_to_end: int
+    #: As `neuroshard evaluate -o` writes it.
+    document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take."""
+        _core.write_evaluation(to_text(self.document, "evaluation"), os.fsdecode(path))
 
 
 def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
@@ -166,6 +179,7 @@ def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
         last_to_enter=found["last_to_enter"],
         entered_ms=found["entered_ms"],
         last_to_end=found["last_to_end"],
+        document=found,
     )
 
 

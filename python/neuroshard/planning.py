@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from . import _core
-from .arguments import names_of, to_text
+from .arguments import names_of, share_of, to_text
 from .messages import tell
 from .search_options import SearchOptions, options_json
-from .types import Plan, PlanLike, TaskLike, plan_text, task_text
+from .plans import Plan, PlanLike, plan_text
+from .types import TaskLike, task_text
 
 
 def plan(
@@ -45,6 +46,43 @@ def plan(
         "baselines": baselines,
     }
     text, reasons, notes = _core.plan(task_text(task), to_text(request, "plan"))
+    tell(reasons, notes)
+    return Plan.from_text(text)
+
+
+def replan(
+    task: TaskLike,
+    plan: PlanLike,
+    *,
+    max_move: float | str = 0.1,
+    models: str | Sequence[str] = (),
+    lower_bound: bool = True,
+    baselines: bool = False,
+    **options: Unpack[SearchOptions],
+) -> Plan:
+    """A plan of the task from an older plan, of which little moves: at most `max_move` (a share such
+    as 0.1 or "10%") of the bytes that the older plan placed of what the task still has. Tables are
+    known by their names, devices by their numbers; `moves` of the result says what is sent where.
+
+    Models and options that are not given are those of the older plan. Raises InfeasibleError, which
+    says the least share that was found, if no plan moves so little.
+
+    >>> from neuroshard import Table, Task, Topology, plan, replan
+    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
+    >>> before = plan(task, models=["analytic-a100-40gb", "analytic-a100-nvswitch"])
+    >>> task.tables = [*task.tables, Table("item", 2000, 64, 9.0)]
+    >>> replan(task, before, max_move="10%").moves
+    <PlanMoves: ... bytes of ..., at most ...>
+    """
+    request = {
+        "models": names_of(models, "models"),
+        "options": options_json(options, "replan"),
+        "lower_bound": lower_bound,
+        "baselines": baselines,
+    }
+    text, reasons, notes = _core.replan(
+        task_text(task), plan_text(plan), share_of(max_move, "max_move"), to_text(request, "replan")
+    )
     tell(reasons, notes)
     return Plan.from_text(text)
 

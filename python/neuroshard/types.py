@@ -1,4 +1,4 @@
-"""Tasks and plans as dataclasses, with the fields of the documented formats (docs/formats.md)."""
+"""Tasks as dataclasses, with the fields of the documented format (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeAlias
 
 from . import _core
 from .arguments import bytes_of, list_of, one_of, to_text, type_of
 from .errors import InputError
+from .short_form import counted, devices_of
 
 #: Bins of a reuse histogram: rows hit once, twice, 3-4, 5-8, ..., above 32,768 times by a batch.
 REUSE_BINS = 17
@@ -78,9 +79,9 @@ class Table:
         for each in fields(self):
             value = getattr(self, each.name)
             if each.name == "reuse_histogram" and value is not None:
-                shown.append(f"reuse_histogram=<{_counted(value, 'share')}>")
+                shown.append(f"reuse_histogram=<{counted(value, 'share')}>")
             elif each.name == "row_access" and value is not None:
-                shown.append(f"row_access=<{_counted(value, 'point')}>")
+                shown.append(f"row_access=<{counted(value, 'point')}>")
             elif each.default is MISSING or value != each.default:
                 shown.append(f"{each.name}={value!r}")
         return f"Table({', '.join(shown)})"
@@ -206,19 +207,19 @@ class Task:
 
     def __repr__(self) -> str:
         return (
-            f"<Task: {_counted(self.tables, 'table')}, {_devices(self)}, "
+            f"<Task: {counted(self.tables, 'table')}, {devices_of(self)}, "
             f"batch size {self.batch_size}, {self.optimizer}>"
         )
 
     @staticmethod
     def from_dict(fields: Mapping[str, Any]) -> Task:
         """The task of a checked task file's content; InputError names the fault of any other."""
-        return _task(json.loads(_core.check_task(task_text(fields))))
+        return task_of_fields(json.loads(_core.check_task(task_text(fields))))
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Task:
         """Reads a task file; InputError names the place of a fault."""
-        return _task(json.loads(_core.read_task(os.fsdecode(path))))
+        return task_of_fields(json.loads(_core.read_task(os.fsdecode(path))))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a task file, whole or not at all."""
@@ -229,7 +230,7 @@ class Task:
 TaskLike: TypeAlias = Task | Mapping[str, Any] | str | os.PathLike[str]
 
 
-def _task(content: Mapping[str, Any]) -> Task:
+def task_of_fields(content: Mapping[str, Any]) -> Task:
     return Task(
         tables=[Table(**table) for table in content["tables"]],
         topology=Topology(**content["topology"]),
@@ -283,191 +284,3 @@ def tasks_of(tasks: Mapping[str, TaskLike] | Iterable[TaskLike] | TaskLike) -> d
             for number, task in enumerate(tasks)
         }
     return {str(name): task_text(task, str(name)) for name, task in named.items()}
-
-
-@dataclass(frozen=True)
-class Shard:
-    """A range of a table's columns on a device, of all its rows or of a range of them."""
-
-    table: str
-    column_offset: int
-    num_columns: int
-    device: int
-    #: Both or neither: without them, all rows.
-    row_offset: int | None = None
-    num_rows: int | None = None
-
-    def __repr__(self) -> str:
-        shown = [f"{name}={value!r}" for name, value in _content(self).items()]
-        return f"Shard({', '.join(shown)})"
-
-
-@dataclass(frozen=True)
-class DeviceCost:
-    """The cost of one device's part of an iteration, and the memory and columns on the device."""
-
-    compute_ms: float
-    forward_comm_ms: float
-    backward_comm_ms: float
-    memory_bytes: int
-    num_columns: int
-    #: Of the gradients of replicated tables.
-    all_reduce_ms: float = 0.0
-
-    @property
-    def total_ms(self) -> float:
-        """Computation, the all-reduce and both all-to-alls."""
-        before_forward_ms = self.compute_ms + self.all_reduce_ms
-        return before_forward_ms + self.forward_comm_ms + self.backward_comm_ms
-
-
-@dataclass(frozen=True)
-class PlanCost:
-    """The cost of a plan: that of its slowest device.
-
-    >>> PlanCost(3.5, [DeviceCost(1.0, 0.5, 0.5, 1 << 20, 64), DeviceCost(2.5, 0.5, 0.5, 0, 32)])
-    <PlanCost: 3.500 ms, device 1 of 2 is the slowest>
-    """
-
-    cost_ms: float
-    devices: Sequence[DeviceCost]
-
-    def __repr__(self) -> str:
-        text = f"<PlanCost: {_milliseconds(self.cost_ms)}"
-        if self.devices:
-            times = [device.total_ms for device in self.devices]
-            text += f", device {times.index(max(times))} of {len(times)} is the slowest"
-        return text + ">"
-
-    @staticmethod
-    def from_dict(fields: Mapping[str, Any]) -> PlanCost:
-        """From the `predicted` of a plan file."""
-        return PlanCost(fields["cost_ms"], [DeviceCost(**device) for device in fields["devices"]])
-
-
-@dataclass
-class Plan:
-    """A sharding plan with everything needed to trust it.
-
-    >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=4096)
-    >>> plan = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 16, device=1)])
-    >>> plan
-    <Plan: 1 table in 2 shards on 2 devices, batch size 4096>
-    >>> plan.violations()
-    ['table "user": columns 48 to 63 are on no device']
-    """
-
-    task: Task
-    shards: Sequence[Shard]
-    predicted: PlanCost | None = None
-    #: The models that predicted: {"compute": {"name": ..., "sha256": ...}, "communication": ...}
-    model: Mapping[str, Any] = field(default_factory=dict)
-    #: How the plan was found: algorithm, seed, statistics, lower bound.
-    search: Mapping[str, Any] = field(default_factory=dict)
-    #: Reasons to trust the prediction less, a sentence each.
-    warnings: Sequence[str] = ()
-    #: Names of the tables that are whole on every device and have no shard.
-    replicated_tables: Sequence[str] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as in a plan file."""
-        content: dict[str, Any] = {
-            "format": "neuroshard/plan/1",
-            "task": one_of(Task, self.task, "task"),
-            "shards": [_content(shard) for shard in list_of(Shard, self.shards, "shards")],
-        }
-        if self.replicated_tables:
-            content["replicated_tables"] = list(self.replicated_tables)
-        predicted: Any = self.predicted
-        if isinstance(predicted, PlanCost):
-            devices = list_of(DeviceCost, predicted.devices, "predicted.devices")
-            content["predicted"] = {
-                "cost_ms": predicted.cost_ms,
-                "devices": [_content(device) for device in devices],
-            }
-        elif predicted is not None:
-            content["predicted"] = one_of(PlanCost, predicted, "predicted")
-        content |= {"model": self.model, "search": self.search}
-        return {**content, "warnings": list(self.warnings)} if self.warnings else content
-
-    def __repr__(self) -> str:
-        tables = _counted(_part(self.task, "tables"), "table")
-        text = (
-            f"<Plan: {tables} in {_counted(self.shards, 'shard')} on {_devices(self.task)}, "
-            f"batch size {_part(self.task, 'batch_size')}"
-        )
-        if isinstance(self.predicted, PlanCost):
-            text += f", predicted cost {_milliseconds(self.predicted.cost_ms)}"
-        return text + ">"
-
-    @staticmethod
-    def from_text(text: str) -> Plan:
-        """From the text of a plan file that was checked."""
-        content = json.loads(text)
-        predicted = content.get("predicted")
-        return Plan(
-            task=_task(content["task"]),
-            shards=[Shard(**shard) for shard in content["shards"]],
-            predicted=None if predicted is None else PlanCost.from_dict(predicted),
-            model=content.get("model", {}),
-            search=content.get("search", {}),
-            warnings=content.get("warnings", []),
-            replicated_tables=content.get("replicated_tables", []),
-        )
-
-    @staticmethod
-    def read(path: str | os.PathLike[str]) -> Plan:
-        """Reads a plan file; InputError names the place of a fault."""
-        return Plan.from_text(_core.read_plan(os.fsdecode(path)))
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes a plan file, whole or not at all; never over a model that the plan was made
-        with."""
-        _core.write_plan(plan_text(self), os.fsdecode(path))
-
-    def violations(self) -> list[str]:
-        """Why the plan is not valid for its task, a line each; none if it is."""
-        return _core.plan_violations(plan_text(self))
-
-
-#: The forms of a plan as an argument: a Plan, a dict with its fields, or the path of a plan file.
-PlanLike: TypeAlias = Plan | Mapping[str, Any] | str | os.PathLike[str]
-
-
-def plan_text(plan: PlanLike) -> str:
-    """A plan, given in whichever form, as the text of a plan file."""
-    if isinstance(plan, (str, os.PathLike)):
-        return _core.read_plan(os.fsdecode(plan))
-    if not isinstance(plan, (Plan, Mapping)):
-        raise InputError(
-            f"plan: expected a Plan, a dict or the path of a plan file, got {type_of(plan)}"
-        )
-    return to_text(plan, "plan")
-
-
-def _content(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass, or of a dict that stands for one, but those that are None."""
-    content = value if isinstance(value, Mapping) else value.__dict__
-    return {name: each for name, each in content.items() if each is not None}
-
-
-def _part(value: Any, name: str) -> Any:
-    """A field of a dataclass, or of a dict that stands for one; None without it."""
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
-
-
-def _counted(things: Any, name: str) -> str:
-    """Number and noun: 1 table, 2 tables; just tables, if the number is unknown."""
-    try:
-        number = things if isinstance(things, int) else len(things)
-    except TypeError:
-        return f"{name}s"
-    return f"{number} {name}{'' if number == 1 else 's'}"
-
-
-def _devices(task: Any) -> str:
-    return _counted(_part(_part(task, "topology"), "world_size"), "device")
-
-
-def _milliseconds(time: Any) -> str:
-    return f"{time:.3f} ms" if isinstance(time, (int, float)) else f"{time} ms"

@@ -429,7 +429,8 @@ TEST(CliCommunication, APlatformThatEndsSimGridIsTriedOutBeforeAnyFileIsWritten)
   };
   const std::string rejected = "cluster.xml: expected a platform that SimGrid can simulate, got ";
   for (const auto& [content, message] : std::vector<std::pair<std::string, std::string>>{
-           {with_wire(" sharing_policy=\"WIFI\""), rejected + "The route from a to b begins with "},
+           {with_wire(" sharing_policy=\"WIFI\""),
+            "cluster.xml: link wire: expected a link between two ends, got sharing policy WIFI"},
            {"<config><prop id=\"network/bandwidth-factor\" value=\"0\"/></config>" + with_wire(""),
             rejected + "Invalid param for comm"},
            {with_peer_at("1e308"), "cluster.xml: route from a to b: expected a finite latency"},

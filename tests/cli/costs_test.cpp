@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/safetensors.h"
 #include "tests/cli/run_cli.h"
+#include "tests/cost/arbitrary_network.h"
+#include "tests/train/synthetic_costs.h"
 
 namespace neuroshard {
 namespace {
@@ -49,6 +52,76 @@ TEST(CliCosts, AModelWhoseOutputsOverflowIsNamed) {
                                   HasSubstr(": expected a finite time of at least 0 ms, got ")));
     EXPECT_EQ(result.out, "");
   }
+}
+
+/// The paper's architecture, with weights so large that single pieces still have a cost or have
+/// none.
+std::string published_model(const CliFolder& folder, const std::string& layers, float weight) {
+  const std::string path = folder.file("mine.safetensors");
+  const ComputeNetwork network =
+      testing_networks::random_network(ComputeArchitecture::published, 1);
+  write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("mine")), path);
+  TensorFile model = read_tensors(path);
+  for (auto& [name, tensor] : model.tensors) {
+    if (name.find(layers) == std::string::npos || !name.ends_with(".weight")) continue;
+    for (float& value : tensor.values) value = value < 0.0F ? -weight : weight;
+  }
+  write_tensors(model, path);
+  return path;
+}
+
+TEST(CliCosts, AModelOfThePapersArchitectureWhoseOutputsOverflowIsNamed) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", task_with("3.0"));
+  for (const char* layers : {"encoder", "head", ""}) {
+    for (const float weight : {1e18F, 1e30F, 3e38F}) {
+      const Arguments by{"--model", published_model(folder, layers, weight), "--model",
+                         "analytic-pcie4"};
+      for (const Arguments& command : {Arguments{"plan", task, "--steps", "1000"},
+                                       Arguments{"plan", task, "--cuts", "columns"},
+                                       Arguments{"plan", task, "--algorithm", "beam-search"},
+                                       Arguments{"compare", task, "--steps", "100"}}) {
+        const CommandResult result = run_cli(command + by);
+        SCOPED_TRACE(fmt::format("{} {}: {}", layers, weight, joined(command)));
+        if (result.exit_code == 0) {  // large, and finite
+          EXPECT_THAT(result.out, AllOf(Not(HasSubstr("nan")), Not(HasSubstr("inf"))));
+          continue;
+        }
+        EXPECT_EQ(result.exit_code, 2);
+        EXPECT_THAT(result.err,
+                    AllOf(HasSubstr("cost of "),
+                          HasSubstr(": expected a finite time of at least 0 ms, got ")));
+        EXPECT_EQ(result.out, "");
+      }
+    }
+  }
+}
+
+TEST(CliCosts, MeasuredTimesOfThousandsOfYearsAreRefused) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 3);
+  std::string text = read_file(costs);
+  const std::size_t at = text.rfind("\"forward_ms\":") + 13;
+  text.replace(at, text.find(',', at) - at, "1e308");
+  write_file(costs, text);
+  expect_refusal(folder, {"model", "test", "cpu-xeon-2core", costs},
+                 "forward_ms: expected milliseconds between 1e-30 and 1e30, got 1e+308");
+}
+
+TEST(CliCosts, ABatchThatMemoryHasNoRoomForIsRefusedWithTheFigure) {
+  const CliFolder folder;
+  std::string text =
+      replaced(std::string(kTask), "\"batch_size\": 1024", "\"batch_size\": 1073741824");
+  text = replaced(text, "\"pooling_factor\": 3.0", "\"pooling_factor\": 3000.0");
+  text = replaced(text,
+                  ", \"reuse_histogram\": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]", "");
+  const std::string task = folder.write("task.json", text);
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", task, "--steps", "100", "--cuts", "columns", "-o", plan} +
+                       kModels);
+  expect_refusal(folder, {"evaluate", plan, "--arena", "1MiB", "-q"},
+                 "TiB free for a batch of 1073741824 samples, got ", 3);
 }
 
 TEST(CliCosts, TablesThatAreHardlyEverLookedUpHaveACost) {

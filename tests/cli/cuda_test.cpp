@@ -66,7 +66,8 @@ TEST(CollectMerge, MakesOneFileAndRefusesOthers) {
   const std::string text = read_file(folder.file("all.jsonl"));
   EXPECT_LT(text.find("\"index\": 0"), text.find("\"index\": 1")) << text;
   const std::string c = folder.write("c.jsonl", "{}\n");
-  expect_refusal(folder, {"collect", "merge", a, c, "-o", folder.file("all.jsonl")}, "c.jsonl");
+  expect_refusal(folder, {"collect", "merge", a, c, "--force", "-o", folder.file("all.jsonl")},
+                 "c.jsonl");
 }
 
 }  // namespace

@@ -233,5 +233,18 @@ TEST(CliOutputs, PlanToStdoutAndDevices) {
   EXPECT_EQ(json, read_file(folder.file("p")));
 }
 
+TEST(CliOutputs, AReaderOfAPipeGetsTheResult) {
+  const CliFolder folder;
+  const CommandResult result = run_program(
+      {"bash", "-c",
+       // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one command
+       R"(mkfifo "$2" && { cat "$2" & } && )"
+       R"(timeout 30 "$0" compare "$1" --algorithms greedy-dim --model a100-40gb )"
+       R"(--model analytic-a100-nvswitch -o "$2" > /dev/null; code=$?; wait; exit $code)",
+       NEUROSHARD_EXECUTABLE, folder.write("task.json", kTask), folder.file("pipe")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("neuroshard/comparison/1"));
+}
+
 }  // namespace
 }  // namespace neuroshard

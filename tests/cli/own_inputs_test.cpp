@@ -35,6 +35,11 @@ TEST(CliOwnInputs, NoCommandWritesOverWhatItReads) {
       {"plan", other, "--model", model, "-o", model},
       {"price", own, "-o", own},
       {"price", other, "--model", model, "-o", model},
+      {"evaluate", own, "-o", own},
+      {"evaluate", other, "--platform", platform, "-o", platform},
+      {"evaluate", other, "--model", model, "-o", model},
+      {"report", other, own, "-o", own},
+      {"report", other, "--evaluation", own, "-o", own},
       {"compare", other, own, "-o", own},
       {"compare", other, "--journal", own, "-o", own},
       {"compare", own, "--journal", own},
@@ -57,7 +62,7 @@ TEST(CliOwnInputs, NoCommandWritesOverWhatItReads) {
 
 /// A copy of a shipped model.
 std::string copied_model(const CliFolder& folder, const std::string& name) {
-  const std::string path = folder.file(name + ".safetensors");
+  std::string path = folder.file(name + ".safetensors");
   std::filesystem::copy_file(fmt::format("{}/models/{}.safetensors", NEUROSHARD_SOURCE_DIR, name),
                              path);
   return path;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,6 +60,44 @@ inline CommandResult run_cli(const Arguments& arguments, const std::string& out_
   Arguments words{NEUROSHARD_EXECUTABLE};
   words.insert(words.end(), arguments.begin(), arguments.end());
   return run_program(std::move(words), out_path);
+}
+
+/// Runs the executable with stdout and stderr on a terminal of 60 columns, whose kind TERM says;
+/// `out` is what it showed, with the terminal's own ends of lines, "\r\n".
+inline CommandResult run_on_terminal(const Arguments& arguments) {
+  CommandResult result;
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+  const bool opened = terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0;
+  EXPECT_TRUE(opened);
+  if (!opened) return result;
+  const winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
+  EXPECT_EQ(ioctl(terminal, TIOCSWINSZ, &size), 0);
+  const std::string name = ptsname(terminal);
+  Arguments words{NEUROSHARD_EXECUTABLE};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, 1, name.c_str(), O_WRONLY | O_NOCTTY, 0);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  EXPECT_EQ(error, 0);
+  if (error != 0) return result;
+  // Reading fails once the program, which is the only one with the other end, has closed it.
+  char part[4096];
+  for (ssize_t count = 0; (count = read(terminal, part, sizeof part)) > 0;) {
+    result.out.append(part, static_cast<std::size_t>(count));
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child) return result;
+  close(terminal);
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return result;
 }
 
 inline std::string joined(const Arguments& arguments) {

@@ -192,5 +192,27 @@ TEST(Errors, HaveTheirExitCodes) {
   EXPECT_STREQ(InputError("a", "b", "c").in_file("f").what(), "f: a: expected b, got c");
 }
 
+// Names of tables, hosts and interconnects stand in messages as files give them.
+TEST(Errors, AreOneLineThatATerminalShows) {
+  const std::string name = "\"user\x1b[31m\nplan.json: valid\xc2\x9b\xff\"";
+  const std::string shown = R"("user\x1b[31m\x0aplan.json: valid\u009b\xff")";
+  const InputError error("tables[1].name", "another", name);
+  EXPECT_EQ(error.what(), "tables[1].name: expected another, got " + shown);
+  EXPECT_EQ(error.in_file("task.json").what(),
+            "task.json: tables[1].name: expected another, got " + shown);
+  EXPECT_EQ(InfeasibleError("no room for " + name).what(), "no room for " + shown);
+  EXPECT_EQ(MachineError(name).what(), shown);
+  EXPECT_EQ(OutOfMemory(name).what(), shown);
+}
+
+TEST(ValidateTask, ANameUsedTwiceIsShownNotObeyed) {
+  Task task = valid_task();
+  task.tables[0].name = task.tables[1].name = "a\nb\x07";
+  EXPECT_EQ(
+      input_error([&] { validate(task); }),
+      R"(tables[1].name: expected a name not used before, got "a\x0ab\x07", also the name of )"
+      "tables[0]");
+}
+
 }  // namespace
 }  // namespace neuroshard

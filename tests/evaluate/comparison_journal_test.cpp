@@ -4,6 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "neuroshard/evaluate/comparison_io.h"
 #include "tests/io/io_test_util.h"
 
@@ -41,6 +46,14 @@ ComparisonEntry failed_entry() {
 
 Json comparison(int seed) { return Json::Object{{"seed", seed}, {"measured", true}}; }
 
+/// Eight tasks, all of the same name, and these algorithms.
+ComparedResults results_of(std::vector<std::string> algorithms, bool measured = false) {
+  return {std::vector<std::string>(8, "a.json"), std::move(algorithms), measured};
+}
+const ComparedResults kBoth = results_of({"neuroshard", "random"});
+const ComparedResults kFound = results_of({"neuroshard"});
+const ComparedResults kFailed = results_of({"random"});
+
 std::string text_of(const std::vector<ComparisonEntry>& entries) {
   std::string text;
   for (const ComparisonEntry& entry : entries) text += to_line(to_json(entry)) + "\n";
@@ -52,31 +65,31 @@ TEST(ComparisonJournal, GivesBackWhatAnEarlierRunLeft) {
   const std::string path = folder.file("journal.jsonl");
   const std::vector<ComparisonEntry> entries{found_entry(), failed_entry()};
   {
-    ComparisonJournal journal(path, comparison(1));
+    ComparisonJournal journal(path, comparison(1), kBoth);
     EXPECT_EQ(journal.find(0), nullptr);
     journal.append(3, entries);
   }
   {
-    ComparisonJournal journal(path, comparison(1));
+    ComparisonJournal journal(path, comparison(1), kBoth);
     EXPECT_EQ(journal.find(0), nullptr);
     ASSERT_NE(journal.find(3), nullptr);
     EXPECT_EQ(text_of(*journal.find(3)), text_of(entries));
-    journal.append(0, {failed_entry()});
+    journal.append(0, entries);
   }
-  EXPECT_EQ(text_of(*ComparisonJournal(path, comparison(1)).find(0)), text_of({failed_entry()}));
+  EXPECT_EQ(text_of(*ComparisonJournal(path, comparison(1), kBoth).find(0)), text_of(entries));
 }
 
 TEST(ComparisonJournal, IgnoresALineThatWasCutOff) {
   const TemporaryFolder folder;
   const std::string path = folder.file("journal.jsonl");
   {
-    ComparisonJournal journal(path, comparison(1));
+    ComparisonJournal journal(path, comparison(1), kFound);
     journal.append(0, {found_entry()});
     journal.append(1, {found_entry()});
   }
   const std::string whole = read_file(path);
   write_file(path, whole.substr(0, whole.size() - 5));
-  ComparisonJournal journal(path, comparison(1));
+  ComparisonJournal journal(path, comparison(1), kFound);
   EXPECT_NE(journal.find(0), nullptr);
   EXPECT_EQ(journal.find(1), nullptr);
   journal.append(1, {found_entry()});
@@ -86,21 +99,45 @@ TEST(ComparisonJournal, IgnoresALineThatWasCutOff) {
 TEST(ComparisonJournal, RefusesAnotherComparisonAndLeavesItAlone) {
   const TemporaryFolder folder;
   const std::string path = folder.file("journal.jsonl");
-  ComparisonJournal(path, comparison(1)).append(0, {found_entry()});
+  ComparisonJournal(path, comparison(1), kFound).append(0, {found_entry()});
   const std::string whole = read_file(path);
-  EXPECT_THAT(input_error([&] { ComparisonJournal(path, comparison(2)); }),
+  EXPECT_THAT(input_error([&] { ComparisonJournal(path, comparison(2), kFound); }),
               HasSubstr("line 1: comparison.seed: expected 2"));
   EXPECT_EQ(read_file(path), whole);
+}
+
+TEST(ComparisonJournal, GoesOnFromAnotherFolder) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("journal.jsonl");
+  const auto of_task = [](const std::string& file) {
+    return Json(
+        Json::Object{{"tasks", Json::Array{Json::Object{{"file", file}, {"sha256", "0123"}}}}});
+  };
+  const auto results = [](const std::string& task) {
+    ComparedResults compared = kFound;
+    compared.tasks[0] = task;
+    return compared;
+  };
+  ComparisonEntry entry = found_entry();
+  entry.task = "tasks/a.json";
+  ComparisonJournal(path, of_task(entry.task), results(entry.task)).append(0, {entry});
+  {
+    const ComparisonJournal again(path, of_task("../b/a.json"), results("../b/a.json"));
+    ASSERT_NE(again.find(0), nullptr);
+    EXPECT_EQ(again.find(0)->front().task, "../b/a.json");
+  }
+  EXPECT_THAT(input_error([&] { ComparisonJournal(path, of_task("b.json"), results("b.json")); }),
+              HasSubstr("line 1: comparison.tasks[0].file: expected \"b.json\""));
 }
 
 TEST(ComparisonJournal, RefusesLinesThatAreNone) {
   const TemporaryFolder folder;
   const std::string path = folder.file("journal.jsonl");
-  ComparisonJournal(path, comparison(1)).append(0, {failed_entry()});
+  ComparisonJournal(path, comparison(1), kFailed).append(0, {failed_entry()});
   const std::string whole = read_file(path);
   const auto refusal = [&](const std::string& line) {
     write_file(path, whole + line + "\n");
-    return input_error([&] { ComparisonJournal(path, comparison(1)); });
+    return input_error([&] { ComparisonJournal(path, comparison(1), kFailed); });
   };
   EXPECT_THAT(refusal(R"({"index": 1, "entries": [], "more": 1})"),
               HasSubstr("line 3: expected no fields but index, entries, got \"more\""));
@@ -110,7 +147,63 @@ TEST(ComparisonJournal, RefusesLinesThatAreNone) {
   EXPECT_THAT(
       refusal(
           R"({"index": 1, "entries": [{"task": "a", "algorithm": "b", "found": true, "wall_ms": 1, "predicted_ms": -1}]})"),
-      HasSubstr("line 3: entries[0].predicted_ms: expected a number of at least 0"));
+      HasSubstr("line 3: entries[0].predicted_ms: expected milliseconds above 0"));
+}
+
+TEST(ComparisonJournal, StaysAsItWasIfItIsRefused) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("journal.jsonl");
+  ComparisonJournal(path, comparison(1), kFailed).append(0, {failed_entry()});
+  const std::string damaged =
+      read_file(path) + "{\"index\": 99, \"entries\": []}\n{\"index\": 1, \"ent";
+  write_file(path, damaged);
+  EXPECT_THAT(input_error([&] { ComparisonJournal(path, comparison(1), kFailed); }),
+              HasSubstr("line 3: index"));
+  EXPECT_EQ(read_file(path), damaged);
+}
+
+TEST(ComparisonJournal, RefusesCostsWhoseRatiosAreNoNumbers) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("journal.jsonl");
+  for (const char* ms : {"0", "5e-324", "1e308"}) {
+    const std::string line =
+        R"({"index": 1, "entries": [{"task": "a.json", "algorithm": "random", "found": true, )"
+        R"("wall_ms": 1, "predicted_ms": )" +
+        std::string(ms) + "}]}\n";
+    std::remove(path.c_str());
+    (void)ComparisonJournal(path, comparison(1), kFailed);
+    write_file(path, read_file(path) + line);
+    EXPECT_THAT(input_error([&] { ComparisonJournal(path, comparison(1), kFailed); }),
+                HasSubstr("line 2: entries[0].predicted_ms: expected milliseconds "))
+        << ms;
+  }
+}
+
+TEST(ComparisonJournal, RefusesResultsOfOtherTasksAndAlgorithms) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("journal.jsonl");
+  const auto refusal = [&](const ComparedResults& results, std::int64_t task,
+                           const std::vector<ComparisonEntry>& entries) {
+    std::remove(path.c_str());
+    ComparisonJournal(path, comparison(1), results).append(task, entries);
+    return input_error([&] { ComparisonJournal(path, comparison(1), results); });
+  };
+  const auto located = [&](const std::string& text) { return path + ": line 2: " + text; };
+  EXPECT_EQ(refusal(kFound, 8, {found_entry()}),
+            located("index: expected an integer between 0 and 7, got 8"));
+  EXPECT_EQ(refusal(kBoth, 0, {found_entry()}),
+            located("entries: expected an entry for each algorithm (2), got 1"));
+  EXPECT_EQ(refusal(kBoth, 0, {found_entry(), found_entry()}),
+            located(R"(entries[1].algorithm: expected "random", got "neuroshard")"));
+  ComparisonEntry other = found_entry();
+  other.task = "b.json";
+  EXPECT_EQ(refusal(kFound, 0, {other}),
+            located(R"(entries[0].task: expected "a.json", got "b.json")"));
+  ComparisonEntry predicted = found_entry();
+  predicted.measured_ms.reset();
+  EXPECT_EQ(refusal(results_of({"neuroshard"}, true), 0, {predicted}),
+            located("entries[0]: expected measured_ms, as plans of this comparison are measured, "
+                    "got none"));
 }
 
 }  // namespace

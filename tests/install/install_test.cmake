@@ -35,7 +35,7 @@ file(RENAME ${work_dir}/prefix ${prefix})
 # The installed files: the expected ones, and none of the Python package's, which the build may contain.
 file(GLOB_RECURSE files RELATIVE ${prefix} ${prefix}/*)
 foreach(file ${files})
-  if(NOT file MATCHES "^(bin/neuroshard|include/neuroshard/.*\\.h|share/neuroshard/models/[^/]*\\.safetensors|lib.*/cmake/neuroshard/.*\\.cmake|lib.*/libneuroshard\\.a)$")
+  if(NOT file MATCHES "^(bin/neuroshard|include/neuroshard/.*\\.h|share/neuroshard/models/[^/]*\\.safetensors|share/bash-completion/completions/neuroshard|share/zsh/site-functions/_neuroshard|share/fish/vendor_completions\\.d/neuroshard\\.fish|lib.*/cmake/neuroshard/.*\\.cmake|lib.*/libneuroshard\\.a)$")
     message(FATAL_ERROR "expected no file ${file} below the prefix, found one")
   endif()
 endforeach()

@@ -1,16 +1,19 @@
 // Files: whole or not at all, and the system's reason when it refuses.
 #include "neuroshard/io/file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 
 #include "io_test_util.h"
 #include "neuroshard/io/checksum.h"
+#include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
 namespace {
@@ -137,6 +140,58 @@ void write_gzip(const std::string& path, const std::string& bytes) {
   ASSERT_NE(file, nullptr);
   gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
   gzclose(file);
+}
+
+/// Sets the limit of inputs until the end of a scope.
+struct InputLimit {
+  explicit InputLimit(const char* limit) { ::setenv("NEUROSHARD_MAX_INPUT", limit, 1); }
+  ~InputLimit() { ::unsetenv("NEUROSHARD_MAX_INPUT"); }
+  InputLimit(const InputLimit&) = delete;
+  InputLimit& operator=(const InputLimit&) = delete;
+};
+
+TEST(ReadFile, RefusesMoreThanTheLimit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a");
+  write_file(path, std::string(4096, 'x'));
+  const InputLimit limit("2KiB");
+  EXPECT_EQ(input_error([&] { (void)read_file(path); }),
+            path + ": expected at most 2.00 KiB (NEUROSHARD_MAX_INPUT), got 4.00 KiB");
+  EXPECT_EQ(input_error([] { (void)read_file("/dev/zero"); }),
+            "/dev/zero: expected at most 2.00 KiB (NEUROSHARD_MAX_INPUT), got more");
+  const InputLimit enough("4KiB");
+  EXPECT_EQ(read_file(path).size(), 4096);
+}
+
+TEST(ReadFile, RefusesWhatDecompressesToMoreThanTheLimit) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.gz");
+  gzFile file = gzopen(path.c_str(), "wb9");
+  const std::string zeros(1 << 20, '\0');
+  for (int i = 0; i < 16; ++i) gzwrite(file, zeros.data(), static_cast<unsigned>(zeros.size()));
+  gzclose(file);
+  const InputLimit limit("1MiB");
+  EXPECT_EQ(
+      input_error([&] { (void)read_maybe_compressed_file(path); }),
+      path + ": expected at most 1.00 MiB (NEUROSHARD_MAX_INPUT), got more when decompressed");
+}
+
+TEST(ReadFile, RefusesALimitThatIsNone) {
+  for (const char* text : {"much", "0", "-1GiB", "1e300GiB"}) {
+    const InputLimit limit(text);
+    EXPECT_THAT(input_error([] { (void)read_file("/dev/null"); }),
+                testing::HasSubstr("NEUROSHARD_MAX_INPUT: expected"))
+        << text;
+  }
+}
+
+TEST(ParseJson, RefusesMoreValuesThanTheLimit) {
+  const InputLimit limit("320");
+  EXPECT_EQ(to_line(parse_json("[0,0,0,0,0,0,0,0,0,0]", "a.json")),
+            "[0, 0, 0, 0, 0, 0, 0, 0, 0, 0]");
+  EXPECT_EQ(input_error([] { (void)parse_json("[0,0,0,0,0,0,0,0,0,0,0]", "a.json"); }),
+            "a.json: expected at most 11 values (NEUROSHARD_MAX_INPUT), got more");
+  EXPECT_THROW((void)parse_json("[[[[[[[[[[[[]]]]]]]]]]]]", "a.json"), InputError);
 }
 
 TEST(ReadMaybeCompressedFile, Decompresses) {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "neuroshard/evaluate/evaluation_file.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/file.h"
@@ -29,7 +30,8 @@ std::vector<std::string> json_blocks() {
 
 TEST(FormatsDocument, ExamplesAreAccepted) {
   const std::vector<std::string> blocks = json_blocks();
-  ASSERT_EQ(blocks.size(), 4u);
+  ASSERT_EQ(blocks.size(),
+            7u);  // the options' reader is in search, that of TorchRec's plans in Python
   EXPECT_EQ(parse_task(blocks[0], "task").tables.size(), 2u);
   const PlanDocument plan = parse_plan(blocks[1], "plan");
   EXPECT_THAT(violations(plan.task, plan.plan), testing::IsEmpty());
@@ -40,7 +42,10 @@ TEST(FormatsDocument, ExamplesAreAccepted) {
   const ComputeCosts costs = parse_compute_costs(blocks[2], "compute costs");
   EXPECT_EQ(costs.samples.size(), 1u);
   EXPECT_EQ(costs.skipped.size(), 1u);
-  EXPECT_EQ(parse_communication_costs(blocks[3], "communication costs").samples.size(), 1u);
+  const EvaluationRecord evaluation = parse_evaluation(blocks[3], "evaluation");
+  EXPECT_EQ(evaluation.predicted.cost_ms, plan.predicted->cost_ms);
+  EXPECT_EQ(evaluation.actual.devices[1].total_ms(), 9.4);
+  EXPECT_EQ(parse_communication_costs(blocks[4], "communication costs").samples.size(), 1u);
 }
 
 }  // namespace

@@ -89,6 +89,7 @@ void replay(const std::string& parser, const std::function<void(std::string_view
 
 TEST(FuzzReplay, Task) { replay("task", fuzz::task); }
 TEST(FuzzReplay, Plan) { replay("plan", fuzz::plan); }
+TEST(FuzzReplay, Evaluation) { replay("evaluation", fuzz::evaluation); }
 TEST(FuzzReplay, ComputeCosts) { replay("compute_costs", fuzz::compute_costs); }
 TEST(FuzzReplay, CommunicationCosts) { replay("communication_costs", fuzz::communication_costs); }
 TEST(FuzzReplay, Safetensors) { replay("safetensors", fuzz::safetensors); }

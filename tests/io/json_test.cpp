@@ -1,9 +1,11 @@
 // JSON: refusals with their places, and values that survive writing and reading.
 #include "neuroshard/io/json/json.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -134,6 +136,18 @@ TEST(FirstDifference, NamesThePlace) {
   EXPECT_EQ(difference(R"({"a": 1})", R"({})"), "a: 1 / nothing");
   EXPECT_EQ(difference(R"({})", R"({"a": "x"})"), "a: nothing / \"x\"");
   EXPECT_EQ(difference(R"({"a": 1})", R"({"a": 1.0})"), "a: 1 / 1.0");
+}
+
+TEST(FirstDifference, OfObjectsOfManyFieldsIsFound) {
+  Json::Object members;
+  for (int i = 0; i < 300'000; ++i) members.push_back({fmt::format("field{}", i), Json(i)});
+  const Json expected = members;
+  std::reverse(members.begin(), members.end());
+  EXPECT_TRUE(first_difference(expected, Json(members)).empty());
+  members.front().value = Json("other");
+  const auto found = first_difference(expected, Json(members));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].place, "field299999");
 }
 
 TEST(JsonReader, NamesFilePlaceExpectedAndActual) {

@@ -90,7 +90,7 @@ RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
     document.predicted.emplace();
     document.predicted->cost_ms = arbitrary_share();
     for (int device = 0; device < document.task.topology.world_size; ++device) {
-      document.predicted->devices.push_back({arbitrary_share(), 1e300 * arbitrary_share(), 0.0,
+      document.predicted->devices.push_back({arbitrary_share(), 1e29 * arbitrary_share(), 0.0,
                                              *rc::gen::inRange<std::int64_t>(0, 1L << 60), device,
                                              *rc::gen::element(0.0, arbitrary_share())});
     }
@@ -98,10 +98,21 @@ RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
     document.warnings.push_back(fmt::format("network {} disagrees \"here\"", i));
   }
+  if (*rc::gen::arbitrary<bool>()) {
+    document.moves.emplace();
+    document.moves->max_move = arbitrary_share();
+    document.moves->placed_bytes = *rc::gen::inRange<std::int64_t>(0, 1L << 60);
+    document.moves->ms = 1e29 * arbitrary_share();
+    for (int i = *rc::gen::inRange(0, 3); i > 0; --i) {
+      document.moves->pairs.push_back({{i, 0, *rc::gen::inRange<std::int64_t>(1, 1L << 60)}, {}});
+      if (*rc::gen::arbitrary<bool>()) document.moves->pairs.back().ms = arbitrary_share();
+    }
+  }
   const std::string text = plan_text(document);
   const PlanDocument back = parse_plan(text, "plan.json");
   expect_same(back, document);
   RC_ASSERT(back.warnings == document.warnings);
+  RC_ASSERT(back.moves == document.moves);
   RC_ASSERT(plan_text(back) == text);
   RC_ASSERT(!testing::Test::HasFailure());
 }
@@ -129,7 +140,7 @@ const Malformed kMalformed[] = {
      "f: task.tables[0].embedding_dim: expected an integer, got \"8\""},
     {"\"model\": {", "\"models\": {},\n\"model\": {",
      "f: expected no fields but format, task, shards, replicated_tables, predicted, model, search, "
-     "warnings, got \"models\""},
+     "warnings, moves, got \"models\""},
     {"\"table\": \"a\", \"column_offset\": 4", "\"table\": \"b\", \"column_offset\": 4",
      "f: shards[1].table: expected the name of a table of the task, got \"b\""},
     {"\"table\": \"a\", \"column_offset\": 4", "\"table\": 0, \"column_offset\": 4",
@@ -174,6 +185,16 @@ const Malformed kMalformed[] = {
     {"{\"note\": \"by hand\"}", "\"by hand\"", "f: search: expected an object, got \"by hand\""},
     {"{\"note\": \"by hand\"}", "{}, \"warnings\": [\"a\", 2]",
      "f: warnings[1]: expected a string, got 2"},
+    {"{\"note\": \"by hand\"}",
+     "{}, \"moves\": {\"max_move\": 2, \"placed_bytes\": 9, \"moved_bytes\": 1, \"pairs\": []}",
+     "f: moves.max_move: expected a share from 0 to 1, got 2"},
+    {"{\"note\": \"by hand\"}",
+     "{}, \"moves\": {\"max_move\": 0.1, \"placed_bytes\": 9, \"moved_bytes\": -1, \"pairs\": []}",
+     "f: moves.moved_bytes: expected an integer between 0 and 9223372036854775807, got -1"},
+    {"{\"note\": \"by hand\"}",
+     "{}, \"moves\": {\"max_move\": 0.1, \"placed_bytes\": 9, \"moved_bytes\": 1, \"pairs\": "
+     "[{\"from\": 70000, \"to\": 0, \"bytes\": 1}]}",
+     "f: moves.pairs[0].from: expected an integer between 0 and 65535, got 70000"},
 };
 
 TEST(PlanIo, RefusesMalformedFiles) {

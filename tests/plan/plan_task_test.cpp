@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -243,6 +244,20 @@ TEST(PricePlan, TakesOneModelFromTheCommandAndTheOtherFromThePlan) {
   const PricedPlan priced = price_plan(document, {.models = {"analytic-cpu"}}, "plan.json");
   EXPECT_EQ(priced.models.compute->name(), "analytic-cpu");
   EXPECT_EQ(priced.models.communication->name(), "analytic-a100-nvswitch");
+}
+
+TEST(PricePlan, OpensNoPipeThatAPlanNames) {
+  const TemporaryFolder folder;
+  const std::string pipe = folder.file("model.safetensors");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  PlanDocument document = plan_task(make_task(), make_request()).document;
+  for (const Json::Object& named :
+       {Json::Object{{"name", "mine"}, {"file", pipe}}, Json::Object{{"name", pipe}},
+        Json::Object{{"name", "mine"}, {"file", "/dev/zero"}}}) {
+    document.model = Json::Object{{"compute", named}};
+    EXPECT_THAT(input_error([&] { (void)price_plan(document, {}, "plan.json"); }),
+                HasSubstr("plan.json: model.compute: expected the file of the model, "));
+  }
 }
 
 TEST(PricePlan, RefusesAnInvalidPlan) {

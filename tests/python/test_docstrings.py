@@ -17,6 +17,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "neuroshard.evaluation",
         "neuroshard.planning",
         "neuroshard.statistics",
+        "neuroshard.plans",
         "neuroshard.types",
     ],
 )

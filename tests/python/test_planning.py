@@ -367,3 +367,27 @@ def test_gpus_that_are_not_there(task):
         neuroshard.evaluate(plan, backend="cuda")
     with pytest.raises(InputError, match="--backend: tpu not in"):
         neuroshard.evaluate(plan, backend="tpu")
+
+
+def test_a_plan_from_an_older_one(task, tmp_path):
+    models = ["analytic-a100-40gb", "analytic-a100-nvswitch"]
+    before = neuroshard.plan(task, models=models, steps=500, pessimism=0.25)
+    assert before.moves is None
+    task.tables = [*task.tables, Table("new", 1000, 32, 5.0)]
+    after = neuroshard.replan(task, before, max_move="50%", seed=3)
+    assert after.violations() == []
+    assert after.model == before.model
+    assert after.search["options"]["pessimism"] == 0.25  # the older plan's
+    assert after.search["options"]["seed"] == 3
+    assert after.moves.max_move == 0.5
+    assert after.moves.moved_bytes <= 0.5 * after.moves.placed_bytes
+    assert sum(pair.bytes for pair in after.moves.pairs) == after.moves.moved_bytes
+    after.write(tmp_path / "plan.json")
+    assert Plan.read(tmp_path / "plan.json") == after
+    kept = neuroshard.replan(task, before, max_move=0)
+    assert kept.moves.moved_bytes == 0
+    for share in (1.5, -0.1, True, "half", None):
+        with pytest.raises(InputError, match="max_move: expected a share"):
+            neuroshard.replan(task, before, max_move=share)
+    with pytest.raises(InputError, match="task alone"):
+        neuroshard.plan_like(after)

@@ -18,7 +18,7 @@ from neuroshard import ExtrapolationWarning, InputError
 from neuroshard.statistics import TableStatistics
 from neuroshard.torchrec import NeuroShardPlanner
 from neuroshard.torchrec.pieces import joined
-from neuroshard.types import Shard
+from neuroshard.plans import Shard
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
 SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 64)]
@@ -26,6 +26,8 @@ NO_RESERVATION = FixedPercentageStorageReservation(percentage=0.0)
 
 
 def make_planner(topology, constraints=None, **options):
+    """With our models; test_estimates.py has TorchRec's."""
+    options.setdefault("objective", "measured")
     options.setdefault("storage_reservation", NO_RESERVATION)
     options.setdefault("batch_size", 512)
     return NeuroShardPlanner(topology=topology, constraints=constraints, debug=False, **options)
@@ -363,11 +365,6 @@ def test_torchrecs_defaults(sharders):
     plan = planner.plan(make_collection(SIZES), sharders)
     assert set(shards_of(plan)) == {f"t{i}" for i in range(len(SIZES))}
     assert [option.name for option in seen[0]] == [f"t{i}" for i in reversed(range(len(SIZES)))]
-
-
-def test_a_plan_loader_is_refused():
-    with pytest.raises(InputError, match="plan_loader: expected None"):
-        NeuroShardPlanner(topology=make_topology(2, 1 << 30), plan_loader=object())
 
 
 def test_estimates_are_said(sharders, caplog):

@@ -120,9 +120,14 @@ TEST_P(ComputeTrainerTest, AnEnsembleIsTrainedMemberByMember) {
   const ComputeTrainingResult single = train_compute_model(dataset, options);
   options.members = 3;
   std::vector<int> epochs;
-  const ComputeTrainingResult result = train_compute_model(
-      dataset, options, [&](const EpochStats& epoch) { epochs.push_back(epoch.epoch); });
+  int most_epochs = 0;
+  const ComputeTrainingResult result =
+      train_compute_model(dataset, options, [&](const EpochStats& epoch) {
+        epochs.push_back(epoch.epoch);
+        most_epochs = epoch.most_epochs;
+      });
   EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(most_epochs, 9);
   EXPECT_EQ(result.best_epochs.size(), 3u);
   ASSERT_EQ(result.model->num_members(), 3);
   const auto& members = result.model->members();
@@ -187,8 +192,14 @@ class Adapting : public testing::Test {
     ComputeTrainingOptions options = options_for(kLoads, 1);
     options.initial = initial_;
     options.num_threads = num_threads;
-    return train_compute_model(dataset, options);
+    return train_compute_model(dataset, options, [&](const EpochStats& epoch) {
+      EXPECT_EQ(epoch.epoch, last_.epoch + 1);
+      EXPECT_LE(epoch.epoch, epoch.most_epochs);
+      last_ = epoch;
+    });
   }
+
+  EpochStats last_;  ///< reported
 
   std::shared_ptr<const NeuralComputeModel> initial_ =
       train_compute_model(synthetic_dataset(kLoads, 400), options_for(kLoads, 60)).model;
@@ -199,6 +210,10 @@ TEST_F(Adapting, ASlowerMachineChangesTheModelLittle) {
   const ComputeTrainingResult result = adapted(slower);
   EXPECT_LT(result.unseen_combinations.mape, 0.1);
   EXPECT_EQ(broken_bound(result.model->members().front()), "");
+  // The ways that are tried count: three, each on five parts of the samples, and the one taken.
+  EXPECT_GT(last_.epoch, 5 * (100 + 100 + 300));
+  EXPECT_EQ(last_.epoch, last_.most_epochs);
+  last_ = {};
   EXPECT_EQ(weights(result), weights(adapted(slower, 3)));
 }
 

@@ -29,6 +29,13 @@ std::optional<double> naive_tau(const std::vector<double>& a, const std::vector<
   return score / std::sqrt(untied_a * untied_b);
 }
 
+TEST(PredictionMetrics, AreFiniteWhateverIsPredicted) {
+  const PredictionMetrics metrics =
+      prediction_metrics(std::vector{0.0, -1.0, 2.0}, std::vector{1.0, 1e12, 2.0});
+  EXPECT_DOUBLE_EQ(metrics.largest_factor, 1e21);
+  EXPECT_TRUE(std::isfinite(metrics.mse));
+}
+
 TEST(KendallTau, KnownValues) {
   EXPECT_DOUBLE_EQ(kendall_tau(std::vector{1.0, 2.0, 3.0}, std::vector{2.0, 4.0, 9.0}).value(),
                    1.0);

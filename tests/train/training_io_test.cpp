@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 namespace neuroshard {
@@ -37,7 +38,10 @@ TEST(TrainingIo, TestedSamples) {
 
 /// The published network may predict 0, which no factor makes the measured cost.
 TEST(TrainingIo, WhatIsNotDefinedIsNull) {
-  const Json json = to_json(prediction_metrics(std::vector{0.0}, std::vector{2.0}));
+  PredictionMetrics metrics = prediction_metrics(std::vector{0.0}, std::vector{2.0});
+  EXPECT_DOUBLE_EQ(metrics.largest_factor, 2.0 / kLeastPredicted_ms);
+  metrics.largest_factor = std::numeric_limits<double>::infinity();
+  const Json json = to_json(metrics);
   EXPECT_EQ(*json.find("largest_factor"), Json());
   EXPECT_EQ(*json.find("kendall_tau"), Json());
   EXPECT_EQ(*json.find("mape"), Json(1.0));

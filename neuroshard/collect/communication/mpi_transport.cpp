@@ -11,8 +11,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <string>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 
 namespace neuroshard {
 
@@ -35,6 +37,12 @@ void make_room(std::vector<char>& buffer, std::span<const std::int64_t> bytes) {
   const auto total =
       static_cast<std::size_t>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
   if (buffer.size() < total) buffer.resize(total, 1);
+}
+
+/// As one line on stderr; what cannot be written is lost without another error.
+void print_error(const std::exception& error) {
+  const std::string line = "neuroshard: " + printable(error.what()) + "\n";
+  (void)std::fputs(line.c_str(), stderr);
 }
 
 }  // namespace
@@ -185,13 +193,13 @@ void MpiTransport::end_run_with(const std::exception& error) const {
   if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
     // The first process to exit with an error makes mpirun end the others, so it prints the error
     // before.
-    if (rank_ == 0) fmt::print(stderr, "neuroshard: {}\n", error.what());
+    if (rank_ == 0) print_error(error);
     (void)std::fflush(stderr);
     MPI_Barrier(MPI_COMM_WORLD);
     (void)std::freopen("/dev/null", "w", stderr);
     return;
   }
-  fmt::print(stderr, "neuroshard: {}\n", error.what());
+  print_error(error);
   const auto* own = dynamic_cast<const Error*>(&error);
   abort(own != nullptr ? own->exit_code() : MachineError("").exit_code());
 }

@@ -8,15 +8,21 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <exception>
+#include <optional>
 #include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
 #include <string_view>
 
 #include "neuroshard/collect/communication/platform.h"
+#include "neuroshard/collect/compute/cpu/memory_arena.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/task.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/io/file.h"
 
 namespace neuroshard {
@@ -64,11 +70,66 @@ bool has_attribute(std::string_view text, std::string_view name) {
   return false;
 }
 
+/// Memory of a simulation, measured at 32 and 64 devices: of each pair its route, its mailbox
+/// and its messages, and of each device its process.
+constexpr double kBytesPerPair = 2500.0;
+constexpr double kBytesPerDevice = 256.0 * 1024.0;
+
+/// The number at the start of the text, which is taken off it.
+std::optional<std::int64_t> take_number(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc{} || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+/// Hosts of a cluster by its attribute "0-3,8,12-15". What is no such list is SimGrid's to refuse.
+double hosts_of_radical(std::string_view list) {
+  double hosts = 0.0;
+  while (const std::optional<std::int64_t> first = take_number(list)) {
+    hosts += 1.0;
+    if (list.starts_with('-')) {
+      list.remove_prefix(1);
+      const std::int64_t last = take_number(list).value_or(*first);
+      hosts += std::max(static_cast<double>(last) - static_cast<double>(*first), 0.0);
+    }
+    if (!list.starts_with(',')) break;
+    list.remove_prefix(1);
+  }
+  return hosts;
+}
+
+/// A line of a platform file may stand for any number of hosts, which SimGrid makes one by one.
+void require_few_hosts(std::string_view text, const std::string& platform) {
+  constexpr std::string_view kRadical = "radical";
+  constexpr std::string_view kSpaces = " \t\r\n";
+  double hosts = 0.0;
+  for (std::size_t at = 0; (at = text.find(kRadical, at)) != std::string_view::npos;) {
+    at += kRadical.size();
+    const std::size_t equals = text.find_first_not_of(kSpaces, at);
+    if (equals == std::string_view::npos || text[equals] != '=') continue;
+    const std::size_t quote = text.find_first_not_of(kSpaces, equals + 1);
+    if (quote == std::string_view::npos) break;
+    hosts += hosts_of_radical(text.substr(quote + 1));
+  }
+  for (const std::string_view element : {"<host ", "<host\t", "<host\n", "<peer "}) {
+    for (std::size_t at = 0; (at = text.find(element, at)) != std::string_view::npos; ++at) {
+      hosts += 1.0;
+    }
+  }
+  if (hosts > kMaxWorldSize) {
+    throw InputError(platform, fmt::format("at most {} hosts", kMaxWorldSize),
+                     fmt::format("{:.0f}", hosts));
+  }
+}
+
 /// Profiles make SimGrid's platforms change at times of a simulation, over which the samples of a
 /// collection are spread as it happens to go on; and some of their values end the process when
 /// their time comes. SimGrid does not tell which platforms have profiles, its files do.
 void require_constant(const std::string& platform) {
   const std::string text = without_comments(read_file(platform));
+  require_few_hosts(text, platform);
   const auto refuse = [&](const char* what) {
     throw InputError(platform, "links and hosts that do not change over time", what);
   };
@@ -108,6 +169,11 @@ void require_routes(const std::vector<s4u::Host*>& hosts, const std::string& pla
 /// it.
 void require_links(const s4u::Engine& engine, const std::string& platform) {
   for (const s4u::Link* link : engine.get_all_links()) {
+    // Hosts must be attached to it, which files cannot say; SimGrid looks for them past its memory.
+    if (link->get_sharing_policy() == s4u::Link::SharingPolicy::WIFI) {
+      throw InputError(fmt::format("{}: link {}", platform, link->get_name()),
+                       "a link between two ends", "sharing policy WIFI");
+    }
     const double bytes_per_s = link->get_bandwidth();
     if (!is_link_rate(bytes_per_s / kBytesPerGb)) {
       throw InputError(fmt::format("{}: link {}", platform, link->get_name()),
@@ -193,6 +259,15 @@ void require_survival(const std::string& platform, const std::function<void()>& 
     throw InputError(text.substr(mark + 1));
   }
   throw InputError(platform, "a platform that SimGrid can simulate", last_words(text));
+}
+
+void require_memory(int world_size) {
+  const auto devices = static_cast<double>(world_size);
+  const double bytes = devices * (devices * kBytesPerPair + kBytesPerDevice);
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (available <= 0.0 || bytes <= available) return;  // 0: not known
+  throw OutOfMemory(fmt::format("memory: expected {} free to simulate {} devices, got {}",
+                                format_bytes(bytes), world_size, format_bytes(available)));
 }
 
 std::vector<s4u::Host*> build_platform(const Interconnect& interconnect, int world_size,

@@ -16,14 +16,18 @@ class Host;
 
 namespace neuroshard {
 
+/// Throws OutOfMemory, with figures, if a simulation of so many devices, which all send to each
+/// other at once, would take more memory than there is.
+void require_memory(int world_size);
+
 /// One host of SimGrid's per device, with the links of the preset.
 [[nodiscard]] std::vector<simgrid::s4u::Host*> build_platform(const Interconnect& interconnect,
                                                               int world_size, int local_world_size);
 
 /// The first `world_size` hosts of a platform file (.xml) by name, 2 before 10. Throws InputError
-/// if the file is malformed, has fewer hosts, links beyond the limits of core/interconnect.h, hosts
-/// without speed, profiles of times at which any of these change, or no route between two of the
-/// hosts.
+/// if the file is malformed, has fewer hosts or more than kMaxWorldSize, links beyond the limits of
+/// core/interconnect.h, hosts without speed, profiles of times at which any of these change, or no
+/// route between two of the hosts.
 [[nodiscard]] std::vector<simgrid::s4u::Host*> load_platform(simgrid::s4u::Engine& engine,
                                                              const std::string& platform,
                                                              int world_size);

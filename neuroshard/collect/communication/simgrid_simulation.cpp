@@ -281,6 +281,7 @@ void with_platform(const SimulationOptions& options,
   const bool from_file = is_platform_file(options.platform);
   // Before SimGrid starts: errors in the options do not depend on it.
   const Interconnect* interconnect = from_file ? nullptr : &platform_interconnect(options.platform);
+  require_memory(options.world_size);
   used = true;
   std::string arguments[] = {
     "neuroshard",

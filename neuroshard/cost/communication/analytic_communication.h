@@ -33,6 +33,7 @@ class AnalyticCommunicationModel : public CommunicationCostModel {
   /// Twice the time that the device's own messages take on its links.
   [[nodiscard]] double floor_ms(const Topology& topology, std::int64_t batch_size,
                                 double columns) const override;
+  [[nodiscard]] const Interconnect* links() const override { return &interconnect_; }
   /// A line if the hosts have more devices than the interconnect's.
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
 

@@ -10,6 +10,8 @@
 
 namespace neuroshard {
 
+struct Interconnect;
+
 /// All spans have one element per device, `topology.world_size` in all; times in milliseconds.
 /// `columns[d]` is the sum of columns on device d: it sends its share of columns[d] for every
 /// sample of the other devices, as fp32, and receives the other devices' columns for its own
@@ -63,6 +65,10 @@ class CommunicationCostModel {
   [[nodiscard]] virtual double least_cost_ms(const Topology& topology, std::int64_t batch_size,
                                              std::span<const double> compute_ms,
                                              std::span<const double> columns) const;
+
+  /// The links that the model is of, if it knows them: for the time of messages that are no part of
+  /// an iteration. nullptr: unknown.
+  [[nodiscard]] virtual const Interconnect* links() const { return nullptr; }
 
   /// Why predictions for this task are extrapolations; empty if they are not.
   [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;

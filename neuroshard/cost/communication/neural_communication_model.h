@@ -78,10 +78,14 @@ class NeuralCommunicationModel : public CommunicationCostModel {
   [[nodiscard]] double least_cost_ms(const Topology& topology, std::int64_t batch_size,
                                      std::span<const double> compute_ms,
                                      std::span<const double> columns) const override;
+  [[nodiscard]] const Interconnect* links() const override { return &cluster().interconnect; }
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
 
   [[nodiscard]] const CommunicationModelInfo& info() const { return info_; }
   [[nodiscard]] const CommunicationNetwork& network() const { return *network_; }
+  [[nodiscard]] const std::shared_ptr<const CommunicationNetwork>& shared_network() const {
+    return network_;
+  }
   [[nodiscard]] const TrainedCluster& cluster() const { return info_.clusters[cluster_]; }
 
  private:

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <unordered_map>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/utf8.h"
@@ -193,16 +194,28 @@ bool equal_objects(const Json::Object& a, const Json::Object& b) {
                             });
 }
 
-std::vector<JsonDifference> object_difference(const Json& expected, const Json& actual,
+/// Values by key: an object may have a million fields.
+std::unordered_map<std::string_view, const Json*> by_key(const Json::Object& object) {
+  std::unordered_map<std::string_view, const Json*> values;
+  for (const Json::Member& member : object) values.emplace(member.key, &member.value);
+  return values;
+}
+
+std::vector<JsonDifference> object_difference(const Json::Object& expected,
+                                              const Json::Object& actual,
                                               const std::string& place) {
-  for (const Json::Member& member : *expected.object()) {
-    const Json* other = actual.find(member.key);
+  const auto others = by_key(actual);
+  for (const Json::Member& member : expected) {
+    const auto other = others.find(member.key);
     const std::string where = field_place(place, member.key);
-    if (!other) return {{where, describe(member.value), "nothing"}};
-    if (auto found = first_difference(member.value, *other, where); !found.empty()) return found;
+    if (other == others.end()) return {{where, describe(member.value), "nothing"}};
+    if (auto found = first_difference(member.value, *other->second, where); !found.empty()) {
+      return found;
+    }
   }
-  for (const Json::Member& member : *actual.object()) {
-    if (!expected.find(member.key)) {
+  const auto known = by_key(expected);
+  for (const Json::Member& member : actual) {
+    if (!known.contains(member.key)) {
       return {{field_place(place, member.key), "nothing", describe(member.value)}};
     }
   }
@@ -315,7 +328,9 @@ std::string field_place(std::string_view place, std::string_view key) {
 
 std::vector<JsonDifference> first_difference(const Json& expected, const Json& actual,
                                              const std::string& place) {
-  if (expected.object() && actual.object()) return object_difference(expected, actual, place);
+  if (expected.object() && actual.object()) {
+    return object_difference(*expected.object(), *actual.object(), place);
+  }
   if (expected.array() && actual.array()) {
     return array_difference(*expected.array(), *actual.array(), place);
   }

@@ -71,7 +71,8 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 
 /// Parses one JSON text. Throws InputError "<location>: line L, column C: expected ..., got ..."
 /// for everything that is not JSON (RFC 8259) in UTF-8, and also for a field given twice, a number
-/// beyond a double's range, and nesting deeper than kMaxJsonDepth. `location` is the file's name;
+/// beyond a double's range, nesting deeper than kMaxJsonDepth, and more values than
+/// `max_json_values()` (input_limit.h). `location` is the file's name;
 /// with `one_line` it is "file: line 17" and only the column is added.
 [[nodiscard]] Json parse_json(std::string_view text, std::string_view location,
                               bool one_line = false);

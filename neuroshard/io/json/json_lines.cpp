@@ -71,20 +71,22 @@ const std::string& appendable(const std::string& path) {
 }  // namespace
 
 JsonLinesWriter::JsonLinesWriter(const std::string& path, const Json& header,
-                                 const std::function<Json(const JsonReader&)>& canonical_header)
+                                 const std::function<Json(const JsonReader&)>& canonical_header,
+                                 const LineReader& read_sample)
     : file_(appendable(path)) {
   const std::string first_line = to_line(header);
   const std::string text = is_regular_file(path) ? read_file(path) : std::string();
   // Interrupted while the very first line was being written: nothing is lost by starting again.
   const bool is_new = text.find('\n') == std::string::npos && first_line.starts_with(text);
-  if (!is_new) continue_file(text, path, header, canonical_header);
+  if (!is_new) continue_file(text, path, header, canonical_header, read_sample);
   (void)file_.cut_truncated_line();
   if (is_new) file_.append_line(first_line);
 }
 
-void JsonLinesWriter::continue_file(
-    std::string_view text, const std::string& path, const Json& header,
-    const std::function<Json(const JsonReader&)>& canonical_header) {
+void JsonLinesWriter::continue_file(std::string_view text, const std::string& path,
+                                    const Json& header,
+                                    const std::function<Json(const JsonReader&)>& canonical_header,
+                                    const LineReader& read_sample) {
   const auto check_header = [&](const JsonReader& reader) {
     const auto difference = first_difference(header, canonical_header(reader));
     if (difference.empty()) return;
@@ -94,6 +96,7 @@ void JsonLinesWriter::continue_file(
         difference.front().actual);
   };
   const auto note_index = [&](const JsonReader& sample) {
+    if (read_sample) read_sample(sample);
     if (const auto index = sample.optional_field("index")) done_.insert(index->integer());
   };
   // What follows the last newline will be cut off, so it does not count.

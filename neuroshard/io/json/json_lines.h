@@ -27,10 +27,12 @@ using LineReader = std::function<void(const JsonReader& line)>;
 class JsonLinesWriter {
  public:
   /// A missing or empty file gets the header. In another one the first line, through
-  /// `canonical_header`, must equal `header`; InputError names the first field that differs. The
-  /// file is not touched if it is refused; a truncated last line is cut off if it is accepted.
+  /// `canonical_header`, must equal `header`; InputError names the first field that differs. Then
+  /// every other whole line goes to `read_sample`, if it is given, which may refuse it. The file is
+  /// not touched if it is refused; a truncated last line is cut off if it is accepted.
   JsonLinesWriter(const std::string& path, const Json& header,
-                  const std::function<Json(const JsonReader&)>& canonical_header);
+                  const std::function<Json(const JsonReader&)>& canonical_header,
+                  const LineReader& read_sample = {});
 
   /// The "index" of the samples that the file already had.
   [[nodiscard]] const std::set<std::int64_t>& done() const noexcept { return done_; }
@@ -40,7 +42,8 @@ class JsonLinesWriter {
 
  private:
   void continue_file(std::string_view text, const std::string& path, const Json& header,
-                     const std::function<Json(const JsonReader&)>& canonical_header);
+                     const std::function<Json(const JsonReader&)>& canonical_header,
+                     const LineReader& read_sample);
 
   AppendFile file_;
   std::set<std::int64_t> done_;

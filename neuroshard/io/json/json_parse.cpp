@@ -2,10 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/io/input_limit.h"
 #include "neuroshard/io/json/json.h"
 
 namespace neuroshard {
@@ -68,6 +70,7 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 
  private:
   bool add(Json value) {
+    if (!is_one_more()) return false;
     next_slot() = std::move(value);
     return true;
   }
@@ -78,10 +81,20 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
                           fmt::format("at most {} levels of nesting", kMaxJsonDepth), "more");
       return false;
     }
+    if (!is_one_more()) return false;
     Json& slot = next_slot();
     slot = std::move(container);
     open_.push_back(&slot);
     return true;
+  }
+
+  /// Counts a value; false if there may be no other.
+  bool is_one_more() {
+    if (++num_values_ <= most_values_) return true;
+    error_ =
+        InputError(std::string(location_),
+                   fmt::format("at most {} values (NEUROSHARD_MAX_INPUT)", most_values_), "more");
+    return false;
   }
 
   /// Where the next value goes. A container does not grow while one of its elements is open, so
@@ -151,6 +164,8 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
   std::string_view text_;
   std::string_view location_;
   bool one_line_;
+  std::int64_t num_values_ = 0;
+  std::int64_t most_values_ = max_json_values();
   Json root_;
   std::vector<Json*> open_;  ///< containers not yet closed, outermost first
   std::vector<const std::string*> keys_;

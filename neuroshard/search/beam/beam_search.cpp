@@ -409,6 +409,9 @@ class Search {
     stats_.states_expanded += level.states_tried;
     stats_.pieces_encoded = level.pieces_encoded;
     stats_.levels.push_back(level);
+    tell(options_.observer,
+         {PlanningStage::first_plan, static_cast<std::int64_t>(stats_.levels.size()), 0,
+          level.best_cost_ms});
   }
 
   /// The best state's plan, or the plan that is known to fit where the greedy algorithm found none
@@ -455,7 +458,9 @@ PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
     PlanningResult result = plan_bundled(
         simulator,
         [&](const Simulator& bundled) {
-          return beam_search(bundled, options_, options.num_threads, clock);
+          BeamSearchOptions observed = options_;
+          observed.observer = options.observer;
+          return beam_search(bundled, observed, options.num_threads, clock);
         },
         clock);
     result.stats.wall_ms =

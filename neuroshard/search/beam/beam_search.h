@@ -28,6 +28,7 @@ struct BeamSearchOptions {
   /// where they have more.
   std::int64_t max_first_pieces = std::numeric_limits<std::int64_t>::max();
   GreedyGridSearchOptions greedy;
+  const PlanningObserver* observer = nullptr;  ///< is told after every level
 };
 
 /// A plan of a task whose tables stay with none (bundled_task.h); `num_threads` as in

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 
 #include "neuroshard/search/improve/improvement_chain.h"
@@ -15,6 +16,10 @@ constexpr std::int64_t kStepsBetweenLooks = 64;
 
 /// Pieces that are tried to make room on a device.
 constexpr int kRoomAttempts = 4;
+
+/// Of the steps with a limit on what may move: they begin with columns that go back to where they
+/// were, which makes room for others to move.
+constexpr double kShareHome = 0.2;
 
 /// Up to two transfers: a move, or the two halves of an exchange.
 class Neighbour {
@@ -35,7 +40,8 @@ class Annealing final : public ImprovementChain {
             std::uint64_t stream)
       : ImprovementChain({ChainKind::annealing, settings.options.first_temperature,
                           settings.options.last_temperature, kStepsBetweenLooks},
-                         simulator, plan, settings, stream) {}
+                         simulator, plan, settings, stream),
+        is_limited_(settings.move_limit != nullptr) {}
 
  private:
   void prepare_step() override { neighbour_ = draw(); }
@@ -85,6 +91,7 @@ class Annealing final : public ImprovementChain {
   }
 
   Neighbour draw() {
+    if (is_limited_ && random_.uniform() < kShareHome) return draw_way_home();
     Neighbour neighbour;
     const int from = source();
     int to = target();
@@ -103,6 +110,26 @@ class Annealing final : public ImprovementChain {
       const Piece taken = random_holding(to);
       if (taken.table != given.table && permits(taken, from)) {
         neighbour.add({taken.table, random_columns(taken, 0.9), to, from});
+      }
+    }
+    return neighbour;
+  }
+
+  /// Columns that go home, alone or in exchange.
+  Neighbour draw_way_home() {
+    Neighbour neighbour;
+    const std::optional<Transfer> home = random_way_home();
+    if (!home) return neighbour;
+    neighbour.add(*home);
+    const std::int64_t lacking =
+        assignment_.memory_change(home->table, home->num_columns, home->to) -
+        assignment_.free_bytes(home->to);
+    if (lacking > 0) {
+      add_making_room(neighbour, lacking);
+    } else if (!assignment_.holdings(home->to).empty() && random_.uniform() < 0.5) {
+      const Piece taken = random_holding(home->to);
+      if (taken.table != home->table && permits(taken, home->from)) {
+        neighbour.add({taken.table, random_columns(taken, 0.9), home->to, home->from});
       }
     }
     return neighbour;
@@ -139,6 +166,7 @@ class Annealing final : public ImprovementChain {
            to_change <= assignment_.free_bytes(first.to);
   }
 
+  bool is_limited_;
   Neighbour neighbour_;  ///< of this step
 };
 

@@ -18,6 +18,13 @@ constexpr double kMeanShare = 0.1;
 /// device that starts it last delays the plan.
 double start_of(const DeviceCost& device) { return device.compute_ms + device.backward_comm_ms; }
 
+/// With a limit on what plans move: what a plan that moves all of it adds to the objective, as a
+/// share of the first cost. Of two plans that cost the same, the one that moves less is better.
+constexpr double kMovingShare = 0.02;
+
+/// Pieces that are looked at for one that lies where it did not lie before.
+constexpr int kWayHomeAttempts = 4;
+
 double all_to_alls_ns(int devices) {
   return NominalStepTime::kAllToAlls_ns + NominalStepTime::kAllToAllsPerDevice_ns * devices;
 }
@@ -34,12 +41,16 @@ ImprovementChain::ImprovementChain(const Traits& traits, const Simulator& simula
       simulator_(simulator),
       settings_(settings) {
   stats_.kind = traits.kind;
+  if (settings.move_limit != nullptr) {
+    ledger_.emplace(*settings.move_limit, plan);
+    moved_bytes_ = ledger_->moved_bytes();
+  }
 }
 
 void ImprovementChain::run() {
   const double scale = assignment_.cost().cost_ms;
   stats_.best_cost_ms = scale;
-  double energy = current_energy();
+  double energy = current_energy() + moving_energy(scale, moved_bytes_);
   arrived();
   for (double progress = share_done(); progress < 1.0; progress = share_done()) {
     if (is_too_late()) break;
@@ -47,8 +58,15 @@ void ImprovementChain::run() {
     prepare_step();
     const double allowed = energy + random_rise(scale, progress);
     if (!step()) continue;
-    if (const std::optional<double> next = energy_within(allowed)) {
-      energy = *next;
+    if (!may_move()) {
+      step_back();
+      changes_.clear();
+      continue;
+    }
+    const double of_moving = moving_energy(scale, moved_bytes_);
+    if (const std::optional<double> next = energy_within(allowed - of_moving)) {
+      energy = *next + of_moving;
+      if (ledger_) ledger_->commit();
       arrived();
       keep_if_best();
     } else {
@@ -76,6 +94,45 @@ void ImprovementChain::undo(std::vector<Change>& changes) {
     const Change& last = changes.back();
     assignment_.add(last.table, -last.num_columns, last.device);
   }
+}
+
+bool ImprovementChain::may_move() {
+  if (!ledger_) return true;
+  moved_bytes_ = ledger_->moved_with(changes_);
+  return moved_bytes_ <= std::max(ledger_->limit().limit_bytes(), ledger_->moved_bytes());
+}
+
+double ImprovementChain::moving_energy(double scale, std::int64_t moved_bytes) const {
+  if (!ledger_) return 0.0;
+  const auto limit = static_cast<double>(std::max<std::int64_t>(ledger_->limit().limit_bytes(), 1));
+  return kMovingShare * scale * static_cast<double>(moved_bytes) / limit;
+}
+
+std::optional<Transfer> ImprovementChain::random_way_home() {
+  if (!ledger_) return std::nullopt;
+  for (int attempt = 0; attempt < kWayHomeAttempts; ++attempt) {
+    const int from = random_device();
+    if (assignment_.holdings(from).empty()) continue;
+    const Piece holding = random_holding(from);
+    if (ledger_->moved_bytes(holding.table) == 0) continue;
+    std::vector<TablePart> homes = ledger_->limit().held(holding.table);
+    std::erase_if(homes, [&](const TablePart& home) {
+      return home.device >= assignment_.num_devices() || home.device == from ||
+             !permits(holding, home.device);
+    });
+    if (homes.empty()) continue;
+    const TablePart& home = homes[random_.below(homes.size())];
+    std::int64_t columns = holding.num_columns;
+    const std::int64_t lacking =
+        home.num_columns - assignment_.columns_of(holding.table, home.device);
+    const std::int64_t least = narrowest_cut(table_of(holding));
+    const bool can_part = is_cuttable(holding) && lacking >= least &&
+                          holding.num_columns - lacking >= least &&
+                          lacking % kColumnGranularity == 0;
+    if (can_part) columns = lacking;
+    return Transfer{holding.table, columns, from, home.device};
+  }
+  return std::nullopt;
 }
 
 bool ImprovementChain::is_too_late() const {

@@ -11,6 +11,7 @@
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/improve/local_search.h"
 #include "neuroshard/search/improve/slicings.h"
+#include "neuroshard/search/replan/move_limit.h"
 
 namespace neuroshard {
 
@@ -22,6 +23,7 @@ struct ChainSettings {
   std::uint64_t seed;
   std::optional<std::chrono::steady_clock::time_point> deadline;
   const Slicings& slicings;
+  const MoveLimit* move_limit = nullptr;  ///< on what its plans may move; nullptr: none
 };
 
 /// One chain of a round. Its length is counted in nominal work, not by the clock, so that where it
@@ -92,19 +94,22 @@ class ImprovementChain {
   /// Some columns of a piece that can be cut.
   [[nodiscard]] std::int64_t random_part(const Piece& holding);
 
+  /// Some columns that lie where the older plan did not have them, and where it had them; nothing
+  /// if none was met, or there is no limit on what may move.
+  [[nodiscard]] std::optional<Transfer> random_way_home();
+
   Random random_;
   PieceCatalog catalog_;
   ColumnAssignment assignment_;
 
  private:
-  /// Columns that went to a device, or left it if negative.
-  struct Change {
-    int table = 0;
-    std::int64_t num_columns = 0;
-    int device = 0;
-  };
+  using Change = ColumnChange;
 
   void undo(std::vector<Change>& changes);
+  /// Whether the changes of this step leave what the plan moves within the limit or lower it.
+  [[nodiscard]] bool may_move();
+  /// What the bytes that the plan moves add to its energy, of one whose first cost was `scale`.
+  [[nodiscard]] double moving_energy(double scale, std::int64_t moved_bytes) const;
   [[nodiscard]] bool is_too_late() const;
   /// Share of the chain's length that is done.
   [[nodiscard]] double share_done() const;
@@ -123,9 +128,11 @@ class ImprovementChain {
   const Traits traits_;
   const Simulator& simulator_;
   const ChainSettings& settings_;
-  ChainStats stats_;                ///< without what catalog and assignment count
-  std::vector<Change> changes_;     ///< of this step
-  std::vector<Change> since_best_;  ///< of all steps since the best plan
+  std::optional<MoveLedger> ledger_;  ///< if there is a limit
+  std::int64_t moved_bytes_ = 0;      ///< by the neighbour of this step
+  ChainStats stats_;                  ///< without what catalog and assignment count
+  std::vector<Change> changes_;       ///< of this step
+  std::vector<Change> since_best_;    ///< of all steps since the best plan
 };
 
 }  // namespace neuroshard

@@ -98,20 +98,27 @@ Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& bud
 
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                             const LocalSearchOptions& options, const LocalSearchBudget& budget,
-                            ThreadPool& pool, const Slicings& slicings) {
+                            ThreadPool& pool, const Slicings& slicings,
+                            const MoveLimit* move_limit) {
   PlanningResult result;
   result.plan = plan;
   result.predicted = simulator.cost(plan);
   const int world_size = simulator.task().topology.world_size;
   if (world_size == 1) return result;  // nowhere to take anything
   const Rounds rounds = rounds_of(options, budget, world_size);
-  const ChainSettings settings{options,     rounds.steps,    rounds.nominal_ms,
-                               budget.seed, budget.deadline, slicings};
+  const ChainSettings settings{options,         rounds.steps, rounds.nominal_ms, budget.seed,
+                               budget.deadline, slicings,     move_limit};
+  const auto tell_of = [&](std::int64_t done) {
+    tell(budget.observer,
+         {PlanningStage::improvement, done, rounds.count, result.predicted.cost_ms});
+  };
   std::int64_t rounds_without_gain = 0;
+  tell_of(0);
   for (std::int64_t round = 0; round < rounds.count; ++round) {
     if (budget.deadline && Clock::now() >= *budget.deadline) break;
     const double before = result.predicted.cost_ms;
     run_round(simulator, settings, round, pool, result);
+    tell_of(round + 1);
     const bool gained = result.predicted.cost_ms < before * (1.0 - options.least_round_gain);
     rounds_without_gain = gained ? 0 : rounds_without_gain + 1;
     if (rounds_without_gain >= rounds.patience) break;

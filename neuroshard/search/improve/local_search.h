@@ -10,6 +10,7 @@
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/search/improve/slicings.h"
 #include "neuroshard/search/planner.h"
+#include "neuroshard/search/replan/move_limit.h"
 
 namespace neuroshard {
 
@@ -50,6 +51,7 @@ struct LocalSearchBudget {
   std::uint64_t seed = 0;
   /// The search ends here even with work left; then the result depends on the machine's speed.
   std::optional<std::chrono::steady_clock::time_point> deadline;
+  const PlanningObserver* observer = nullptr;  ///< is told after every round
 };
 
 /// The rounds that a budget allows.
@@ -75,11 +77,13 @@ struct Rounds {
 /// which the plan must have one for each group of `slicings`. Pieces go where their tables may lie;
 /// the task's tables stay with none (bundled_task.h). The given plan must be valid but for the
 /// other ways; the result is likewise and predicted to cost at most as much. It depends on the
-/// plan, the options and the budget alone unless the deadline comes first. Throws TimeIsOver if it
-/// comes before a round's chains have begun.
+/// plan, the options and the budget alone unless the deadline comes first. With a limit on what it
+/// moves, the result moves no more than that or, if the given plan does, no more than that plan.
+/// Throws TimeIsOver if it comes before a round's chains have begun.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
                                           const LocalSearchBudget& budget, ThreadPool& pool,
-                                          const Slicings& slicings = {});
+                                          const Slicings& slicings = {},
+                                          const MoveLimit* move_limit = nullptr);
 
 }  // namespace neuroshard

@@ -57,6 +57,33 @@ PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
   return batch;
 }
 
+/// Counts the epochs of everything that is trained, on several threads, and reports them.
+class EpochReport {
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  explicit EpochReport(const std::function<void(const EpochStats&)>& on_epoch)
+      : on_epoch_(on_epoch), start_(Clock::now()) {}
+
+  /// The epochs that are still to come, at the most.
+  void expect(int epochs) { most_epochs_ = epochs_ + epochs; }
+
+  void add(EpochStats stats) {
+    const std::scoped_lock lock(mutex_);
+    stats.epoch = ++epochs_;
+    stats.most_epochs = most_epochs_;
+    stats.seconds = std::chrono::duration<double>(Clock::now() - start_).count();
+    if (on_epoch_) on_epoch_(stats);
+  }
+
+ private:
+  const std::function<void(const EpochStats&)>& on_epoch_;
+  const Clock::time_point start_;
+  std::mutex mutex_;
+  int epochs_ = 0;
+  int most_epochs_ = 0;
+};
+
 class Trainer {
   using Clock = std::chrono::steady_clock;
 
@@ -83,9 +110,10 @@ class Trainer {
     standard_ = standardise(features_, dataset.first_piece, split_.training);
   }
 
-  ComputeTrainingResult run(const std::function<void(const EpochStats&)>& on_epoch) {
+  ComputeTrainingResult run(EpochReport& report) {
+    report.expect(num_epochs());
     ComputeTrainingResult result;
-    std::vector<TrainableNetwork> members = train_members(result, on_epoch);
+    std::vector<TrainableNetwork> members = train_members(result, report);
     result.seconds = seconds();
     result.training = metrics(members, split_.training, pool_);
     result.validation = metrics(members, split_.validation, pool_);
@@ -96,10 +124,14 @@ class Trainer {
     return result;
   }
 
+  /// Of all members, at the most.
+  [[nodiscard]] int num_epochs() const { return options_.members * options_.loop.epochs; }
+
   /// Trains, and returns the mean of |ln(predicted / measured)| over `samples`.
-  double error_on(const std::vector<int>& samples) {
+  double error_on(const std::vector<int>& samples, EpochReport& report) {
     ComputeTrainingResult result;
-    const std::vector<double> predicted = predictions(train_members(result, {}), samples, pool_);
+    const std::vector<double> predicted =
+        predictions(train_members(result, report), samples, pool_);
     double sum = 0.0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       sum += std::abs(std::log(predicted[i] / dataset_.cost_ms[samples[i]]));
@@ -181,8 +213,7 @@ class Trainer {
 
   /// Members are trained in parallel, one per thread: a step of a single member has serial parts,
   /// and at its end threads wait for the last one. Further threads share a member's steps.
-  std::vector<TrainableNetwork> train_members(
-      ComputeTrainingResult& result, const std::function<void(const EpochStats&)>& on_epoch) {
+  std::vector<TrainableNetwork> train_members(ComputeTrainingResult& result, EpochReport& report) {
     const int at_once = std::max(1, std::min(options_.members, pool_.num_threads()));
     std::vector<std::unique_ptr<ThreadPool>> pools;
     for (int worker = 0; worker < at_once; ++worker) {
@@ -190,18 +221,10 @@ class Trainer {
     }
     std::vector<std::optional<TrainableNetwork>> networks(options_.members);
     std::vector<TrainingLoopResult> loops(options_.members);
-    std::mutex mutex;
-    int epochs_done = 0;
     ThreadPool workers(at_once);
     workers.for_each(options_.members, [&](std::size_t member, int worker) {
-      const auto on_member_epoch = [&](EpochStats stats) {
-        const std::scoped_lock lock(mutex);
-        stats.epoch = ++epochs_done;
-        stats.seconds = seconds();
-        if (on_epoch) on_epoch(stats);
-      };
-      networks[member] =
-          train_member(static_cast<int>(member), *pools[worker], loops[member], on_member_epoch);
+      networks[member] = train_member(static_cast<int>(member), *pools[worker], loops[member],
+                                      [&](const EpochStats& stats) { report.add(stats); });
     });
     std::vector<TrainableNetwork> members;
     for (int member = 0; member < options_.members; ++member) {
@@ -316,8 +339,15 @@ constexpr std::size_t kManySamples = 600;
 
 /// The one of `adaptations` that predicts best what it was not trained on.
 Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
-                           const DatasetSplit& split) {
+                           const DatasetSplit& split, EpochReport& report) {
   const std::size_t folds = split.training.size() > kManySamples ? 1 : kFolds;
+  int epochs = 0;
+  int most_epochs = 0;
+  for (const Adaptation& adaptation : adaptations()) {
+    epochs += static_cast<int>(folds) * adaptation.loop.epochs;
+    most_epochs = std::max(most_epochs, adaptation.loop.epochs);
+  }
+  report.expect(options.members * (epochs + most_epochs));
   double least_error = std::numeric_limits<double>::infinity();
   Adaptation best = adaptations().front();
   for (const Adaptation& adaptation : adaptations()) {
@@ -330,7 +360,7 @@ Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions
       for (std::size_t i = 0; i < split.training.size(); ++i) {
         (i % kFolds == fold ? left_out : part.training).push_back(split.training[i]);
       }
-      error += Trainer(dataset, options, std::move(part)).error_on(left_out);
+      error += Trainer(dataset, options, std::move(part)).error_on(left_out, report);
     }
     if (error < least_error) {
       least_error = error;
@@ -381,11 +411,14 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
                           split.unseen_combinations.end());
     split.unseen_combinations.clear();
   }
-  if (!options.initial) return Trainer(dataset, options, std::move(split)).run(on_epoch);
+  EpochReport report(on_epoch);
+  if (!options.initial) return Trainer(dataset, options, std::move(split)).run(report);
   ComputeTrainingOptions adapting = options;
   adapting.members = options.initial->num_members();
-  if (!adapting.adaptation) adapting.adaptation = best_adaptation(dataset, adapting, split);
-  return Trainer(dataset, adapting, std::move(split)).run(on_epoch);
+  if (!adapting.adaptation) {
+    adapting.adaptation = best_adaptation(dataset, adapting, split, report);
+  }
+  return Trainer(dataset, adapting, std::move(split)).run(report);
 }
 
 }  // namespace neuroshard

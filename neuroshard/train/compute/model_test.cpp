@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/cost_value.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/train/compute/compute_dataset.h"
 
@@ -70,7 +71,7 @@ void evaluate(ModelTest& test) {
   for (const TestedSample& sample : test.samples) {
     predicted.push_back(sample.predicted_ms);
     measured.push_back(sample.measured_ms);
-    ratios.push_back(sample.measured_ms / std::max(sample.predicted_ms, 1e-9));
+    ratios.push_back(sample.measured_ms / std::max(sample.predicted_ms, kLeastPredicted_ms));
   }
   test.metrics = prediction_metrics(predicted, measured);
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
@@ -108,8 +109,12 @@ ModelTest test_compute_model(const ComputeCostModel& model, const std::string& p
                    piece.num_columns, {header.batch_size, header.optimizer}, contribution);
       for (std::size_t k = 0; k < state.size(); ++k) state[k] += contribution[k];
     }
-    test.samples.push_back(
-        {sample.info.id.value_or(static_cast<std::int64_t>(i) + 2), model.cost(state), *measured});
+    const std::int64_t id = sample.info.id.value_or(static_cast<std::int64_t>(i) + 2);
+    const double predicted = model.cost(state);
+    if (!is_cost(predicted)) {
+      throw not_a_cost(model.name(), fmt::format("sample {} of {}", id, path), predicted);
+    }
+    test.samples.push_back({id, predicted, *measured});
   }
   if (test.samples.empty()) throw InputError(path, "measured samples", "none");
   evaluate(test);

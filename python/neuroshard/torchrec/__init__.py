@@ -13,6 +13,16 @@ from ..torch_versions import check_versions
 
 check_versions("neuroshard.torchrec")
 
+from .estimator import NeuroShardPerfEstimator  # noqa: E402
 from .planner import NeuroShardPlanner  # noqa: E402
+from .plans.checkpoint import check_resumable  # noqa: E402
+from .plans.plan_files import SavedPlan, load_plan, save_plan  # noqa: E402
 
-__all__ = ["NeuroShardPlanner"]
+__all__ = [
+    "NeuroShardPerfEstimator",
+    "NeuroShardPlanner",
+    "SavedPlan",
+    "check_resumable",
+    "load_plan",
+    "save_plan",
+]

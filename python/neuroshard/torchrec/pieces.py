@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..types import Plan, Table
-from ..types import Shard as ShardOfPlan
+from ..plans import Plan
+from ..plans import Shard as ShardOfPlan
+from ..types import Table
 
 
 def as_whole(table: Table | Mapping[str, Any]) -> Table:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch.distributed as dist
 from torch import nn
-from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner, to_sharding_plan
-from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
 from torchrec.distributed.planner.stats import EmbeddingStats
 from torchrec.distributed.planner.types import (
     Enumerator,
@@ -27,68 +24,74 @@ from torchrec.distributed.planner.types import (
 )
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
-from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
-from .. import catalog, planning
-from ..errors import ExtrapolationWarning, InfeasibleError, InputError
+from ..errors import InfeasibleError, InputError
+from ..moves import PlanMoves
+from ..plans import Plan
 from ..statistics import TableStatistics
-from ..types import Plan, Table, Task
-from ..types import Shard as ShardOfPlan
-from ..types import Topology as Devices
+from .advice import what_would_do
+from .checks import check_constraints, check_options, require_measured
+from .choice import Choice, OptionSearch
 from .collective import transferable
-from .enumeration import GivenOptions, GivenReservation, OptionEnumerator, sharded_modules
-from .options import bytes_on, free_storage, optimizer_of, unite_groups
-from .pieces import as_whole, cost_ms, joined
-from .tables import (
-    COLUMN_WISE,
-    TABLE_WISE,
-    PlannedTable,
-    check_constraints,
-    feature_counts,
-    reason_to_leave,
-    to_table,
-)
+from .enumeration import CutsEnumerator, OptionEnumerator
+from .estimates import rating_ms
+from .figures import Estimates, Seconds, figures
+from .garbage import paused_collector
+from .inputs import PlanningInputs
+from .measured import MeasuredSearch, MeasuredSettings, divided
+from .pieces import cost_ms
+from .plans.context import context_hash
+from .plans.loading import check_loader, loaded_options
+from .plans.previous import previous_plan_of
+from .prediction import plan_by_models
+from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
+from .statistics_table import log_stats
+from .tables import counted
 
 logger = logging.getLogger(__name__)
 
-#: Cost models by compute device; those of GPUs are estimates from data sheets.
-DEFAULT_MODELS = {
-    "cpu": ("fbgemm-cpu-xeon",),
-    "cuda": ("analytic-a100-80gb", "a100-nvswitch"),
-}
-
-#: Neighbours that the improvement tries: a number, not a time, so that no clock can make plans
-#: of the same inputs differ.
-_STEPS = 30_000
-
-#: Cut tables must be predicted to be cheaper than whole ones by this share. The cost of a cut
-#: beyond the operator is in no model: the outputs' columns are put in order again, forward and
-#: backward.
-_LEAST_GAIN_OF_CUTS = 0.02
+#: TorchRec's planner is also asked for up to this number of tables, where the user does not say.
+_MOST_TABLES_TO_COMPARE = 100
 
 
 class NeuroShardPlanner(EmbeddingShardingPlanner):
     """Takes the place of TorchRec's `EmbeddingShardingPlanner`, with its constructor arguments.
 
-    Places the tables of every `EmbeddingBagCollection` (weighted ones too) table-wise and
-    column-wise, by predicted cost. Tables that may be sharded in neither way, other modules, and
-    kernels other than `fused` are left to TorchRec's own planner, for which `proposer`,
-    `partitioner` and `performance_model` are. They come first, and their memory is not available to
-    ours. After `plan`, `left_to_torchrec` and the log say which they are and why.
+    With `objective="torchrec"`, TorchRec's own estimators price every option that its enumerator
+    lists, of all sharding types, kernels and modules, and our search chooses one for each table and
+    devices for its shards, so that the slowest device's estimate is least. Tables whose place
+    depends on others' (embedding towers) are left to TorchRec's planner.
 
-    Constraints, the topology's memory and the storage reservation are checked with TorchRec's own
-    storage estimator, by which every returned plan fits. `timeout_seconds` is for TorchRec's
-    planner; ours runs a number of steps, not a time.
+    With `objective="measured"`, our models price. Places the tables of every
+    `EmbeddingBagCollection` (weighted ones too) table-wise and column-wise. Tables that may be
+    sharded in neither way, other modules, and kernels other than `fused` are left to TorchRec's
+    planner. They come first, and their memory is not available to ours.
+
+    After `plan`, `left_to_torchrec` and the log say which tables those are and why, `estimates`
+    what the plan costs by TorchRec's estimate, and `seconds` where the time went. `proposer`,
+    `partitioner`, `performance_model` and `timeout_seconds` are for TorchRec's planner; ours runs a
+    number of steps, not a time. Constraints, the topology's memory and the storage reservation are
+    checked with TorchRec's own storage estimator, by which every returned plan fits. A
+    `plan_loader` gives the plan in the place of a search (`SavedPlan`).
 
     Beyond TorchRec's arguments:
+        objective: "torchrec" or "measured"; default: "measured" where `models` are given and on
+            CPUs, whose operator is measured, "torchrec" elsewhere.
+        compare_with_torchrec: whether TorchRec's planner plans the same options, as a candidate for
+            the objective "torchrec": "auto" (with up to 100 tables), "always" or "never". It is
+            asked in any case where our search finds no plan.
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
             model of FBGEMM's operator, on GPUs an estimate from data sheets; measure your own
             (`python -m neuroshard.collect`).
-        statistics: how tables are used, by table name (`neuroshard.statistics`); default: the
-            constraints' pooling factors, and every row equally likely.
-        optimizer: "sgd" or "rowwise_adagrad"; default: what the sharders' fused parameters or the
-            tables say.
+        statistics: how tables are used, by table name (`neuroshard.statistics`), for our models;
+            default: the constraints' pooling factors, and every row equally likely.
+        optimizer: "sgd" or "rowwise_adagrad", for our models; default: what the sharders' fused
+            parameters or the tables say.
         interconnect: one that the communication model knows.
+        devices: ranks that tables may lie on, by table name; for the objective "measured".
+        same_device_as: tables that stay, whole, on the rank of another, by table name; likewise.
+        previous_plan, max_move: a ShardingPlan, or the path of a saved one, of whose bytes at most
+            this share may move; likewise. `moves` then says what is sent where.
         seed, num_threads: of the search; the plan does not depend on the threads.
     """
 
@@ -108,19 +111,33 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         timeout_seconds: int | None = None,
         plan_loader: Any = None,
         *,
+        objective: str | None = None,
+        compare_with_torchrec: str = "auto",
         models: Sequence[str] | None = None,
         statistics: Mapping[str, TableStatistics] | None = None,
         optimizer: str | None = None,
         interconnect: str = "",
+        devices: Mapping[str, Sequence[int]] | None = None,
+        same_device_as: Mapping[str, str] | None = None,
+        previous_plan: ShardingPlan | str | os.PathLike[str] | None = None,
+        max_move: float | str = 0.1,
         seed: int = 0,
         num_threads: int = 0,
     ) -> None:
-        if plan_loader is not None:
-            raise InputError(
-                "plan_loader: expected None, as plans are made here, not loaded, "
-                f"got {type(plan_loader).__name__}"
-            )
+        check_loader(plan_loader)
         check_constraints(constraints or {})
+        check_options(
+            {
+                "objective": objective,
+                "compare_with_torchrec": compare_with_torchrec,
+                "optimizer": optimizer,
+                "statistics": statistics,
+                "devices": devices,
+                "same_device_as": same_device_as,
+                "seed": seed,
+                "num_threads": num_threads,
+            }
+        )
         super().__init__(
             topology=topology,
             batch_size=batch_size,
@@ -135,20 +152,59 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             callbacks=callbacks,
             timeout_seconds=timeout_seconds,
         )
+        is_measured = models is not None or self._topology.compute_device == "cpu"
+        #: "torchrec" or "measured".
+        self.objective = objective or ("measured" if is_measured else "torchrec")
         if enumerator is None:
-            self._enumerator = OptionEnumerator(
+            kind = CutsEnumerator if self.objective == "measured" else OptionEnumerator
+            self._enumerator = kind(
                 topology=self._topology, batch_size=self._batch_size, constraints=constraints
             )
-        self._models = models
-        self._statistics = dict(statistics or {})
-        self._optimizer = optimizer
-        self._interconnect = interconnect
+        require_measured(
+            self.objective,
+            devices=devices,
+            same_device_as=same_device_as,
+            previous_plan=previous_plan,
+        )
+        self.plan_loader = plan_loader
+        self._compare = compare_with_torchrec
+        self._measured = MeasuredSettings(
+            models,
+            dict(statistics or {}),
+            optimizer,
+            interconnect,
+            dict(devices or {}),
+            dict(same_device_as or {}),
+            previous_plan_of(previous_plan, max_move),
+        )
         self._seed = seed
         self._num_threads = num_threads
-        #: Of the last `plan`: our part as a plan of the library, with its predicted cost.
+        #: Of the last `plan`: our part as a plan of the library, with its cost by our models; with
+        #: the objective "torchrec" only where models are given or measured.
         self.neuroshard_plan: Plan | None = None
         #: Of the last `plan`: tables that TorchRec's planner placed, and why.
         self.left_to_torchrec: dict[str, str] = {}
+        #: Of the last `plan`: its cost by TorchRec's estimate, next to others'.
+        self.estimates: Estimates | None = None
+        #: Of the last `plan`: where the time went.
+        self.seconds = Seconds()
+        #: Of the last `plan`: SHA-256 of all that plans depend on, the same in every process.
+        self.context_hash: str | None = None
+
+    @property
+    def moves(self) -> PlanMoves | None:
+        """Of the last `plan`, if it was made from a previous one: what moves."""
+        return None if self.neuroshard_plan is None else self.neuroshard_plan.moves
+
+    def hash_planner_context_inputs_str(self) -> str:
+        """`context_hash` under the name that TorchRec's planner has for its own."""
+        if self.context_hash is None:
+            raise InputError("context_hash: expected a planner that has planned, got another")
+        return self.context_hash
+
+    def hash_planner_context_inputs(self) -> int:
+        """The same as a number."""
+        return int(self.hash_planner_context_inputs_str(), 16)
 
     def collective_plan(
         self,
@@ -201,294 +257,243 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     ) -> ShardingPlan:
         start = time.perf_counter()
         self.neuroshard_plan = None
-        reserved = self._storage_reservation.reserve(
+        self.left_to_torchrec = {}
+        self.estimates = None
+        self.seconds = Seconds()
+        self._num_proposals = 0
+        self._num_plans = 0
+        inputs = PlanningInputs(
             topology=self._topology,
+            reserved=self._storage_reservation.reserve(
+                topology=self._topology,
+                batch_size=self._batch_size,
+                module=module,
+                sharders=sharders,
+                constraints=self._constraints,
+            ),
             batch_size=self._batch_size,
-            module=module,
-            sharders=sharders,
-            constraints=self._constraints,
+            constraints=self._constraints or {},
+            enumerator=self._enumerator,
+            seed=self._seed,
+            num_threads=self._num_threads,
         )
-        ours, others = self._divided(module, sharders)
-        self._check_statistics(ours)
-        options = self._placed_by_torchrec(module, sharders, others, reserved)
-        if ours:
-            options += self._placed_by_us(ours, options, sharders, reserved)
+        with paused_collector():
+            listed = self._enumerated(module, sharders)
+            self.context_hash = context_hash(
+                self._topology,
+                inputs.reserved,
+                self._batch_size,
+                listed,
+                inputs.constraints,
+                self._storage_reservation,
+            )
+            loaded = loaded_options(
+                self.plan_loader, self.context_hash, module, sharders, listed, inputs
+            )
+            if loaded is not None:
+                options = loaded
+                self.estimates = Estimates(chosen_ms=rating_ms(self._perf_model, options))
+                self._price_by_models(options, sharders, inputs)
+            elif self.objective == "measured":
+                options = self._planned_by_models(module, sharders, listed, inputs)
+            else:
+                options = self._planned_by_estimates(module, sharders, listed, inputs)
         if not options:
             return ShardingPlan({})
+        self._say_figures()
         for callback in self._callbacks:
             options = callback(options)
         self._best_plan = options
         result = to_sharding_plan(options, self._topology)
-        for stats in self._stats:
-            stats.log(
-                sharding_plan=result,
-                topology=self._topology,
-                batch_size=self._batch_size,
-                storage_reservation=self._storage_reservation,
-                num_proposals=self._num_proposals,
-                num_plans=self._num_plans,
-                run_time=time.perf_counter() - start,
-                best_plan=options,
-                constraints=self._constraints,
-                sharders=sharders,
-                debug=self._debug,
-            )
+        self._log_stats(result, options, sharders, time.perf_counter() - start)
         return result
 
-    def _divided(
+    def _price_by_models(
+        self,
+        options: list[ShardingOption],
+        sharders: list[ModuleSharder[nn.Module]],
+        inputs: PlanningInputs,
+    ) -> None:
+        assert self.estimates is not None
+        self.neuroshard_plan = plan_by_models(options, sharders, inputs, self._measured)
+        if self.neuroshard_plan is not None:
+            self.estimates.by_models_ms = cost_ms(self.neuroshard_plan)
+
+    def _enumerated(
         self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
-    ) -> tuple[list[PlannedTable], list[ShardingOption]]:
-        """Tables that we place, and the options of those that TorchRec's planner places."""
-        tables_of_others = {
-            name
-            for child, sharder in sharded_modules(module, sharders)
-            if not isinstance(child, EmbeddingBagCollection)
-            for name in sharder.shardable_parameters(child)
-        }
-        if isinstance(self._enumerator, OptionEnumerator):
-            self._enumerator.tables_of_others = tables_of_others
+    ) -> list[ShardingOption]:
+        start = time.perf_counter()
         try:
-            options = self._enumerator.enumerate(module=module, sharders=sharders)
+            return self._enumerator.enumerate(module=module, sharders=sharders)
         except RuntimeError as error:  # sharding types and kernels of which nothing is left
             raise InputError(f"constraints: {error}") from error
-        by_table: dict[str, list[ShardingOption]] = defaultdict(list)
-        for option in options:
-            by_table[option.fqn].append(option)
-        ours = []
-        others = []
-        self.left_to_torchrec = {}
-        counts: dict[int, dict[str, int]] = {}  # by collection
-        for fqn, choices in by_table.items():
-            column_like = [
-                option
-                for option in choices
-                if option.sharding_type in (TABLE_WISE, COLUMN_WISE)
-                and option.compute_kernel == EmbeddingComputeKernel.FUSED.value
-            ]
-            reason = (
-                reason_to_leave(
-                    column_like[0], isinstance(choices[0].module[1], EmbeddingBagCollection)
-                )
-                if column_like
-                else "may be neither table-wise nor column-wise with the fused kernel"
-            )
-            if reason:
-                others += choices
-                self.left_to_torchrec[fqn] = reason
-            else:
-                types = {option.sharding_type for option in column_like}
-                option = column_like[0]
-                collection = option.module[1]
-                if id(collection) not in counts:
-                    counts[id(collection)] = feature_counts(collection)
-                num_features = counts[id(collection)].get(option.name, 1)
-                ours.append(PlannedTable(option, sorted(types), num_features))
+        finally:
+            self.seconds.enumeration += time.perf_counter() - start
+
+    def _planned_by_models(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        listed: list[ShardingOption],
+        inputs: PlanningInputs,
+    ) -> list[ShardingOption]:
+        ours, others, self.left_to_torchrec = divided(listed)
         self._say_what_is_left()
-        return ours, others
+        search = MeasuredSearch(inputs, self._measured)
+        search.check_names(ours, self.left_to_torchrec)
+        options = self._placed_by_torchrec(module, others, inputs)
+        if ours:
+            start = time.perf_counter()
+            found = search.place(ours, options, sharders, self.left_to_torchrec)
+            self.seconds.search += time.perf_counter() - start
+            self.neuroshard_plan = found.plan
+            self._num_proposals += found.plans_priced
+            self._num_plans += found.plans_priced
+            options = options + found.options
+        if options:
+            rating = rating_ms(self._perf_model, options)
+            self.estimates = Estimates(chosen_ms=rating, neuroshard_ms=rating)
+            if self.neuroshard_plan is not None:
+                self.estimates.by_models_ms = cost_ms(self.neuroshard_plan)
+        return options
+
+    def _planned_by_estimates(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        listed: list[ShardingOption],
+        inputs: PlanningInputs,
+    ) -> list[ShardingOption]:
+        others = [option for option in listed if option.dependency is not None]
+        self.left_to_torchrec = {
+            option.fqn: "its place depends on that of others" for option in others
+        }
+        self._say_what_is_left()
+        taken = self._placed_by_torchrec(module, others, inputs)
+        ours = [option for option in listed if option.dependency is None]
+        if not ours:
+            return taken
+        prices_known = not isinstance(self._enumerator, OptionEnumerator)
+        found: Choice | None = None
+        failure: InfeasibleError | None = None
+        try:
+            found = OptionSearch(inputs, prices_known=prices_known).choose(ours, taken)
+        except InfeasibleError as error:
+            failure = error
+        else:
+            self.seconds.estimates += found.estimate_seconds
+            self.seconds.search += found.search_seconds
+            self._num_proposals += found.statistics["steps"]
+            self._num_plans += found.statistics["accepted"]
+        theirs = self._candidate_of_torchrec(module, listed, inputs, prices_known, found)
+        if found is None and theirs is None:
+            assert failure is not None
+            ways = what_would_do(module, sharders, ours, inputs)
+            raise PlannerError(
+                error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
+                message=str(failure) + ("; what would do: " + ", or ".join(ways) if ways else ""),
+            ) from failure
+        candidates = []
+        if found is not None:
+            candidates.append(taken + found.options)
+        if theirs is not None:
+            candidates.append(theirs.options)
+        ratings = [rating_ms(self._perf_model, options) for options in candidates]
+        best = ratings.index(min(ratings))
+        self.estimates = Estimates(
+            chosen_ms=ratings[best],
+            neuroshard_ms=ratings[0] if found is not None else None,
+            torchrec_ms=ratings[-1] if theirs is not None else None,
+            lower_bound_ms=found.lower_bound_ms if found is not None else None,
+        )
+        self._price_by_models(candidates[best], sharders, inputs)
+        if self.neuroshard_plan is not None and theirs is not None:
+            priced = plan_by_models(theirs.options, sharders, inputs, self._measured)
+            if priced is not None:
+                self.estimates.torchrec_by_models_ms = cost_ms(priced)
+        return candidates[best]
+
+    def _candidate_of_torchrec(
+        self,
+        module: nn.Module,
+        listed: list[ShardingOption],
+        inputs: PlanningInputs,
+        prices_known: bool,
+        found: Choice | None,
+    ) -> ReferencePlan | None:
+        """The plan of TorchRec's planner, if it is asked and finds one."""
+        tables = len({option.fqn for option in listed})
+        is_asked = self._compare == "always" or (
+            self._compare == "auto" and tables <= _MOST_TABLES_TO_COMPARE
+        )
+        if found is not None and not is_asked:
+            return None
+        start = time.perf_counter()
+        try:
+            if not prices_known:
+                self._enumerator.populate_estimates(listed)
+            return plan_of_torchrec(module, listed, inputs, self._reference())
+        except PlannerError:
+            return None
+        finally:
+            self.seconds.torchrec += time.perf_counter() - start
+
+    def _placed_by_torchrec(
+        self, module: nn.Module, others: list[ShardingOption], inputs: PlanningInputs
+    ) -> list[ShardingOption]:
+        if not others:
+            return []
+        start = time.perf_counter()
+        self._enumerator.populate_estimates(others)
+        plan = plan_of_torchrec(module, others, inputs, self._reference())
+        self.seconds.torchrec += time.perf_counter() - start
+        self._num_proposals += plan.num_proposals
+        self._num_plans += plan.num_plans
+        return plan.options
+
+    def _reference(self) -> ReferenceSettings:
+        return ReferenceSettings(
+            proposers=self._proposers,
+            partitioner=self._partitioner,
+            performance_model=self._perf_model,
+            timeout_seconds=self._timeout_seconds,
+        )
 
     def _say_what_is_left(self) -> None:
         by_reason: dict[str, list[str]] = defaultdict(list)
         for fqn, reason in self.left_to_torchrec.items():
             by_reason[reason].append(fqn)
         for reason, tables in by_reason.items():
-            shown = ", ".join(tables[:3]) + (", ..." if len(tables) > 3 else "")
-            count = f"{len(tables)} table{'' if len(tables) == 1 else 's'}"
-            logger.warning("left to TorchRec's planner: %s (%s): %s", count, shown, reason)
+            logger.warning("left to TorchRec's planner: %s: %s", counted(tables), reason)
 
-    def _check_statistics(self, ours: Sequence[PlannedTable]) -> None:
-        known = {planned.option.name for planned in ours}
-        known |= {fqn.rsplit(".", 1)[-1] for fqn in self.left_to_torchrec}
-        for name in self._statistics:
-            if name not in known:
-                raise InputError(f"statistics: expected tables of the module, got {name!r}")
-        samples = self._batch_size * self._topology.world_size
-        for name, of_table in self._statistics.items():
-            if of_table.batch_size != samples:
-                raise InputError(
-                    f"statistics[{name!r}].batch_size: expected {samples} "
-                    f"({self._batch_size} x {self._topology.world_size} ranks), "
-                    f"got {of_table.batch_size}"
-                )
+    def _say_figures(self) -> None:
+        if self.estimates is not None:
+            logger.info("%s", figures(self.estimates))
 
-    def _placed_by_torchrec(
+    def _log_stats(
         self,
-        module: nn.Module,
+        plan: ShardingPlan,
+        options: list[ShardingOption],
         sharders: list[ModuleSharder[nn.Module]],
-        others: list[ShardingOption],
-        reserved: Topology,
-    ) -> list[ShardingOption]:
-        self._num_proposals = 0
-        self._num_plans = 0
-        if not others:
-            return []
-        self._enumerator.populate_estimates(others)
-        planner = EmbeddingShardingPlanner(
-            topology=self._topology,
-            batch_size=self._batch_size,
-            enumerator=GivenOptions(others, self._enumerator),
-            storage_reservation=GivenReservation(reserved),
-            proposer=self._proposers,
-            partitioner=self._partitioner,
-            performance_model=self._perf_model,
-            stats=[],
-            constraints=self._constraints,
-            debug=False,
+        seconds: float,
+    ) -> None:
+        facts: dict[str, Any] = {
+            "sharding_plan": plan,
+            "topology": self._topology,
+            "batch_size": self._batch_size,
+            "storage_reservation": self._storage_reservation,
+            "num_proposals": self._num_proposals,
+            "num_plans": self._num_plans,
+            "run_time": seconds,
+            "best_plan": options,
+            "constraints": self._constraints,
+            "sharders": sharders,
+            "debug": self._debug,
+        }
+        log_stats(
+            self._stats,
+            facts,
+            enumerator=self._enumerator,
+            planner_type=type(self).__name__,
             timeout_seconds=self._timeout_seconds,
         )
-        planner.plan(module, [])  # without sharders it does not ask for the tables that are ours
-        self._num_proposals = planner._num_proposals
-        self._num_plans = planner._num_plans
-        return list(planner._best_plan)
-
-    def _placed_by_us(
-        self,
-        ours: Sequence[PlannedTable],
-        taken_by: Sequence[ShardingOption],
-        sharders: Sequence[ModuleSharder[nn.Module]],
-        reserved: Topology,
-    ) -> list[ShardingOption]:
-        self._say_what_is_estimated()
-        found = self._found(self._task(ours, taken_by, sharders, reserved))
-        self.neuroshard_plan = found
-        pieces = defaultdict(list)
-        for shard in found.shards:
-            pieces[shard.table].append((shard.column_offset, shard.num_columns, shard.device))
-        options = [planned.with_shards(pieces[planned.fqn]) for planned in ours]
-        unite_groups(ours, options)
-        self._enumerator.populate_estimates(options)
-        room = free_storage([*taken_by, *options], reserved)
-        for rank, bytes_ in enumerate(room):
-            if bytes_ < 0:
-                raise PlannerError(
-                    error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
-                    message=f"device {rank}: its tables exceed its memory by {-bytes_} bytes",
-                )
-        return options
-
-    def _say_what_is_estimated(self) -> None:
-        names = set(self._model_names())
-        for model in catalog.list_models():
-            if model.name in names and model.kind == "compute" and model.is_estimate:
-                logger.warning(
-                    "costs are an estimate from data sheets (%s), not measured: "
-                    "python -m neuroshard.collect measures your hardware",
-                    model.name,
-                )
-
-    def _found(self, task: Task) -> Plan:
-        """The plan, whose warnings are given once, however often the search ran."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExtrapolationWarning)
-            found = self._cheapest(task)
-        for reason in found.warnings:
-            warnings.warn(reason, ExtrapolationWarning, stacklevel=2)
-        return found
-
-    def _cheapest(self, task: Task) -> Plan:
-        """The plan of the search; whole tables are preferred where cuts promise almost no gain."""
-        try:
-            found = self._search(task)
-        except InfeasibleError as error:
-            raise PlannerError(
-                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(error)
-            ) from error
-        if len(found.shards) > len(task.tables):
-            whole = replace(task, tables=[as_whole(table) for table in task.tables])
-            try:
-                uncut = self._search(whole)
-            except InfeasibleError:
-                return self._with_pieces_joined(found)
-            if cost_ms(uncut) <= (1.0 + _LEAST_GAIN_OF_CUTS) * cost_ms(found):
-                return replace(uncut, task=task)
-        return self._with_pieces_joined(found)
-
-    def _search(self, task: Task) -> Plan:
-        found = planning.plan(
-            task,
-            models=self._model_names(),
-            seed=self._seed,
-            num_threads=self._num_threads,
-            steps=_STEPS,
-            improvement="brief",
-            cuts="columns",
-            lower_bound=False,
-        )
-        self._num_proposals += found.search["plans_priced"]
-        self._num_plans += found.search["plans_priced"]
-        return found
-
-    def _with_pieces_joined(self, found: Plan) -> Plan:
-        """The plan, one piece of a table per device at most: FBGEMM looks up every piece anew."""
-        shards = joined(found.shards)
-        if len(shards) == len(found.shards):
-            return found
-        priced = planning.price(
-            replace(found, shards=shards), models=self._model_names(), lower_bound=False
-        )
-        return replace(
-            found, shards=shards, predicted=priced.predicted, warnings=priced.warnings
-        )
-
-    def _task(
-        self,
-        ours: Sequence[PlannedTable],
-        taken_by: Sequence[ShardingOption],
-        sharders: Sequence[ModuleSharder[nn.Module]],
-        reserved: Topology,
-    ) -> Task:
-        room = free_storage(taken_by, reserved)
-        for rank, bytes_ in enumerate(room):
-            if bytes_ < 1:
-                raise PlannerError(
-                    error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
-                    message=f"device {rank}: the reservation and what is left to TorchRec's "
-                    f"planner leave no memory: {bytes_} bytes",
-                )
-        optimizer = self._optimizer or optimizer_of(ours, sharders)
-        constraints = self._constraints or {}
-        tables = [
-            to_table(
-                planned,
-                constraints.get(planned.option.name),
-                self._statistics.get(planned.option.name),
-                self._batch_size,
-                self._storage_bytes,
-                optimizer == "rowwise_adagrad",
-            )
-            for planned in ours
-        ]
-        world_size = self._topology.world_size
-        return Task(
-            tables=tables,
-            topology=Devices(
-                world_size=world_size,
-                local_world_size=self._topology.local_world_size,
-                memory_bytes=room,
-                interconnect=self._interconnect,
-            ),
-            batch_size=self._batch_size * world_size,
-            optimizer=optimizer,
-        )
-
-    def _storage_bytes(self, option: ShardingOption) -> list[int]:
-        """Bytes of each shard by TorchRec's storage estimator."""
-        estimators = [
-            estimator
-            for estimator in getattr(self._enumerator, "_estimators", [])
-            if isinstance(estimator, EmbeddingStorageEstimator)
-        ]
-        if estimators:
-            estimators[-1].estimate([option], self._sharder_data())
-        else:
-            self._enumerator.populate_estimates([option])
-        device = self._topology.compute_device
-        return [bytes_on(shard.storage, device) for shard in option.shards]
-
-    def _sharder_data(self) -> Any:
-        enumerator = self._enumerator
-        return getattr(enumerator, "_sharder_data_map", None) or enumerator._sharder_map
-
-    def _model_names(self) -> Sequence[str]:
-        if self._models is not None:
-            return self._models
-        return DEFAULT_MODELS.get(self._topology.compute_device, ())

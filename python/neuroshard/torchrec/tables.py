@@ -12,7 +12,6 @@ from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
 from torchrec.distributed.types import ShardingType
 
-from ..errors import InputError
 from ..statistics import TableStatistics
 from ..types import Table
 
@@ -51,12 +50,17 @@ class PlannedTable:
         return option
 
 
-def copy_of(option: ShardingOption) -> ShardingOption:
-    """The option with shards of its own; its tensor and module are shared, as in TorchRec."""
+def with_shards(option: ShardingOption, shards: list[Shard]) -> ShardingOption:
+    """The option with these shards; its tensor and module are shared, as in TorchRec."""
     other = object.__new__(type(option))
     other.__dict__.update(option.__dict__)
-    other.shards = [replace(shard) for shard in option.shards]
+    other.shards = shards
     return other
+
+
+def copy_of(option: ShardingOption) -> ShardingOption:
+    """The option with shards of its own."""
+    return with_shards(option, [replace(shard) for shard in option.shards])
 
 
 def reason_to_leave(option: ShardingOption, is_pooled_collection: bool) -> str:
@@ -70,37 +74,14 @@ def reason_to_leave(option: ShardingOption, is_pooled_collection: bool) -> str:
     return ""
 
 
-def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
-    """Raises InputError for constraints that make no sense."""
-    known = {sharding_type.value for sharding_type in ShardingType}
-    kernels = {kernel.value for kernel in EmbeddingComputeKernel}
-    for name, constraint in constraints.items():
-        place = f"constraints[{name!r}]"
-        least = constraint.min_partition
-        if least is not None and least < 1:
-            raise InputError(f"{place}.min_partition: expected at least 1 column, got {least}")
-        for given, all_names, field in (
-            (constraint.sharding_types, known, "sharding_types"),
-            (constraint.compute_kernels, kernels, "compute_kernels"),
-        ):
-            for value in given or []:
-                if value not in all_names:
-                    raise InputError(
-                        f"{place}.{field}: expected some of {', '.join(sorted(all_names))}, "
-                        f"got {value!r}"
-                    )
-        factors = constraint.pooling_factors
-        if any(not math.isfinite(factor) or factor < 0 for factor in factors):
-            raise InputError(
-                f"{place}.pooling_factors: expected numbers of at least 0, got {factors}"
-            )
-        for field in ("num_poolings", "batch_sizes"):
-            values = getattr(constraint, field)
-            if values and len(values) != len(factors):
-                raise InputError(
-                    f"{place}.{field}: expected {len(factors)} of them, as many as "
-                    f"pooling_factors, got {len(values)}"
-                )
+def some(names: Sequence[str]) -> str:
+    """ "a, b, c, ..." of more than three names."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def counted(names: Sequence[str]) -> str:
+    """ "4 tables (a, b, c, ...)"."""
+    return f"{len(names)} table{'' if len(names) == 1 else 's'} ({some(names)})"
 
 
 def feature_counts(collection: Any) -> dict[str, int]:
@@ -139,12 +120,14 @@ def to_table(
     batch_size: int,
     storage_bytes: Any,
     rowwise_state: bool,
+    least_columns: int = 0,
 ) -> Table:
     """The table of the task. `batch_size` is one rank's; `storage_bytes(option)` gives the bytes of
-    each shard of an option by TorchRec's estimator."""
+    each shard of an option by TorchRec's estimator. Pieces have at least `least_columns` columns
+    where the constraint does not say."""
     rows, columns = planned.option.tensor.shape
     element_bytes = planned.option.tensor.element_size()
-    least = (constraint and constraint.min_partition) or 0
+    least = (constraint and constraint.min_partition) or least_columns
     if COLUMN_WISE not in planned.sharding_types:
         least = columns
     if statistics is None:

@@ -1,6 +1,8 @@
 // Sets placed in the arena, their batches drawn, their passes timed.
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -8,6 +10,7 @@
 #include "neuroshard/collect/compute/cpu/embedding_kernels.h"
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
@@ -64,6 +67,26 @@ std::int64_t bytes_of_pass(const Table& table, std::int64_t rows, std::int64_t r
   const double row_lines = std::min(distinct * static_cast<double>(lines * kAlignment),
                                     static_cast<double>(rows) * static_cast<double>(row_bytes));
   return static_cast<std::int64_t>(row_lines + reuse.num_indices * sizeof(std::int64_t));
+}
+
+/// Of a lookup: its index, and the key by which it is sorted, twice.
+constexpr double kBytesPerLookup = 3.0 * sizeof(std::int64_t);
+
+/// Asking for the memory that is available takes longer than small batches do.
+constexpr double kBytesWorthALook = 0x1p28;
+
+/// Memory that a set's batch, its outputs and their gradients take, about. In doubles: it may be
+/// more than 2^63.
+double bytes_of_batch(const PieceSet& set) {
+  const auto samples = static_cast<double>(set.batch_size);
+  double bytes = 0.0;
+  for (const Piece& piece : set.pieces) {
+    const double bytes_per_sample = kBytesPerLookup * set.table_of(piece).pooling_factor +
+                                    sizeof(std::int64_t) +
+                                    2.0 * sizeof(float) * static_cast<double>(piece.num_columns);
+    bytes += samples * bytes_per_sample;
+  }
+  return bytes;
 }
 
 /// Rows of the set's i-th piece.
@@ -207,7 +230,18 @@ void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) {
   spare_batches_.push_back(std::move(batches));
 }
 
+void ComputeBenchmark::require_memory(const PieceSet& set) const {
+  const double kept = static_cast<double>(output_.size()) + static_cast<double>(gradient_.size());
+  const double more = bytes_of_batch(set) - kept;
+  if (more < kBytesWorthALook) return;
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (available <= 0.0 || more <= available) return;  // 0: not known
+  throw OutOfMemory(fmt::format("memory: expected {} free for a batch of {} samples, got {}",
+                                format_bytes(more), set.batch_size, format_bytes(available)));
+}
+
 std::unique_ptr<PreparedSet> ComputeBenchmark::prepare(const PieceSet& set) {
+  require_memory(set);
   Random random = set.random;
   Placement placement = place(set, random);
   std::vector<IndexBatch> batches = draw_batches(set, placement.tables, random);

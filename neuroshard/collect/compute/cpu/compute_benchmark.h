@@ -60,6 +60,8 @@ class ComputeBenchmark final : public MeasuringDevice {
     std::int64_t bytes_touched = 0;  ///< rows and indices, which each pass touches
   };
 
+  /// Throws OutOfMemory, before any is taken, if the batch would not fit.
+  void require_memory(const PieceSet& set) const;
   Placement place(const PieceSet& set, Random& random) const;
   std::vector<IndexBatch> draw_batches(const PieceSet& set, std::span<const OperatorTable> tables,
                                        Random& random);

@@ -36,12 +36,13 @@ std::int64_t machine_memory_bytes() {
 }  // namespace
 
 std::int64_t available_memory_bytes() {
-  const std::int64_t of_machine = machine_memory_bytes();
-  const std::optional<std::int64_t> of_group = control_group_room();
-  if (!of_group) return of_machine;
-  // 0 would be no answer.
-  const std::int64_t room = std::max<std::int64_t>(*of_group, 1);
-  return of_machine > 0 ? std::min(of_machine, room) : room;
+  std::int64_t available = machine_memory_bytes();
+  for (const std::optional<std::int64_t>& limit : {control_group_room(), address_space_room()}) {
+    if (!limit) continue;
+    const std::int64_t room = std::max<std::int64_t>(*limit, 1);  // 0 would be no answer
+    available = available > 0 ? std::min(available, room) : room;
+  }
+  return available;
 }
 
 HugeBuffer::HugeBuffer(std::size_t bytes) : bytes_(bytes) {

@@ -1,5 +1,8 @@
-// The files of both versions of control groups.
+// The files of both versions of control groups, and the process's own.
 #include "neuroshard/collect/compute/cpu/memory_limit.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -81,6 +84,17 @@ std::optional<std::int64_t> control_group_room(const std::string& groups, const 
     if (room) least = std::min(least.value_or(*room), *room);
   }
   return least;
+}
+
+std::int64_t address_space_bytes() {
+  return number_in("/proc/self/statm").value_or(0) * ::sysconf(_SC_PAGESIZE);
+}
+
+std::optional<std::int64_t> address_space_room() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const auto most = static_cast<std::int64_t>(limit.rlim_cur);
+  return std::max<std::int64_t>(most - address_space_bytes(), 0);
 }
 
 }  // namespace neuroshard

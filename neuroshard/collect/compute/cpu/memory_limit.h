@@ -1,4 +1,5 @@
-// The memory that a container leaves its processes: the limits of their control groups.
+// The memory that limits leave this process: those of control groups, which containers are, and of
+// address space.
 #pragma once
 
 #include <cstdint>
@@ -13,5 +14,12 @@ namespace neuroshard {
 /// mounted: a container sees its own group there.
 [[nodiscard]] std::optional<std::int64_t> control_group_room(
     const std::string& groups = "/proc/self/cgroup", const std::string& root = "/sys/fs/cgroup");
+
+/// Bytes of address space that this process has taken; 0 if the system does not say.
+[[nodiscard]] std::int64_t address_space_bytes();
+
+/// Bytes of address space that it may still take (RLIMIT_AS, `ulimit -v`); nothing where there is
+/// no limit.
+[[nodiscard]] std::optional<std::int64_t> address_space_room();
 
 }  // namespace neuroshard

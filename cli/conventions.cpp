@@ -1,0 +1,79 @@
+// A walk over the tree of subcommands.
+#include "cli/conventions.h"
+
+#include <functional>
+#include <string_view>
+
+#include "cli/console.h"
+#include "neuroshard/core/suggestion.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+/// The last command of those that the words name: "collect compute".
+const CLI::App& named_command(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  return *command;
+}
+
+/// What could stand where the word does: options for what looks like one, else subcommands.
+std::vector<std::string> words_instead_of(std::string_view word, const CLI::App& command) {
+  std::vector<std::string> words;
+  if (!word.starts_with("-")) {
+    for (const CLI::App* subcommand : subcommands_of(command)) {
+      words.push_back(subcommand->get_name());
+    }
+    return words;
+  }
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
+  }
+  return words;
+}
+
+}  // namespace
+
+std::vector<CLI::App*> subcommands_of(CLI::App& command) {
+  const std::function<bool(CLI::App*)> every = [](CLI::App* /*subcommand*/) { return true; };
+  return command.get_subcommands(every);
+}
+
+std::vector<const CLI::App*> subcommands_of(const CLI::App& command) {
+  const std::function<bool(const CLI::App*)> every = [](const CLI::App* /*subcommand*/) {
+    return true;
+  };
+  return command.get_subcommands(every);
+}
+
+void add_common_options(CLI::App& app) {
+  const std::vector<CLI::App*> subcommands = subcommands_of(app);
+  for (CLI::App* subcommand : subcommands) add_common_options(*subcommand);
+  if (!subcommands.empty()) return;
+  CLI::Option* quiet = app.add_flag_callback(
+      "-q,--quiet", [] { set_verbosity(Verbosity::quiet); },
+      "Nothing on stderr but errors: no progress, notes or warnings");
+  app.add_flag_callback(
+         "-v,--verbose", [] { set_verbosity(Verbosity::verbose); },
+         "Also say on stderr which models were used, and the time and memory taken")
+      ->excludes(quiet);
+}
+
+void add_examples(CLI::App& command, const std::vector<std::string>& examples) {
+  std::string text = "Examples:";
+  for (const std::string& example : examples) text += "\n  neuroshard " + example;
+  command.footer(text);
+}
+
+std::string suggestion_for(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App& command = named_command(app);
+  for (const std::string& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string found = suggestion(name, words_instead_of(name, command));
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace neuroshard::cli

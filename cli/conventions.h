@@ -1,0 +1,25 @@
+// What all subcommands have in common: --quiet and --verbose, and what is said to a wrong word.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace neuroshard::cli {
+
+/// The subcommands of a command, in the order of its help.
+[[nodiscard]] std::vector<CLI::App*> subcommands_of(CLI::App& command);
+[[nodiscard]] std::vector<const CLI::App*> subcommands_of(const CLI::App& command);
+
+/// Adds --quiet and --verbose to every command that does something.
+void add_common_options(CLI::App& app);
+
+/// Examples for the end of a command's --help, without "neuroshard" in front.
+void add_examples(CLI::App& command, const std::vector<std::string>& examples);
+
+/// "; did you mean --memory?" for the first of the words, of those that no command or option took,
+/// that is nearly one; else "".
+[[nodiscard]] std::string suggestion_for(const CLI::App& app,
+                                         const std::vector<std::string>& words);
+
+}  // namespace neuroshard::cli

@@ -1,0 +1,100 @@
+// `neuroshard explain`: what limits a plan, and what would help.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/conventions.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/warnings.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/io/plan_io.h"
+#include "neuroshard/report/explanation_report.h"
+
+namespace neuroshard::cli {
+
+namespace {
+
+struct ExplainOptions {
+  std::string plan;
+  std::string table;
+  std::string choice;
+  std::string time_limit = "5s";
+  ExplainRequest request;
+  bool json = false;
+};
+
+template <typename Answer>
+void print_reasons(const Answer& answer) {
+  print_notes(answer.notes);
+  print_warnings(answer.warnings);
+}
+
+void print_explanation(const Json& json, const std::string& text, bool as_json) {
+  fmt::print("{}", as_json ? to_document(json) : text);
+}
+
+Explanation explained(const PlanDocument& document, const ExplainOptions& options) {
+  ProgressLine line;
+  ExplainRequest request = options.request;
+  request.progress = [&](std::size_t done, std::size_t all) { line.show_planned(done, all); };
+  return explain_plan(document, request, options.plan);
+}
+
+void run(ExplainOptions& options) {
+  if (!options.table.empty() && !options.choice.empty()) {
+    throw InputError("--table excludes --why-not, which is of a table too");
+  }
+  options.request.seconds_per_planning = parse_seconds(options.time_limit, "--time-limit");
+  const PlanDocument document = read_plan(options.plan);
+  if (!options.table.empty()) {
+    const TableExplanation answer =
+        explain_table(document, options.table, options.request, options.plan);
+    print_reasons(answer);
+    print_explanation(table_explanation_json(answer), table_explanation_text(answer), options.json);
+  } else if (!options.choice.empty()) {
+    const Choice choice = parse_choice(options.choice, "--why-not");
+    const WhyNot answer = why_not(document, choice, options.request, options.plan);
+    print_reasons(answer);
+    print_explanation(why_not_json(answer, document.task), why_not_text(answer, document.task),
+                      options.json);
+  } else {
+    const Explanation answer = explained(document, options);
+    print_reasons(answer);
+    print_explanation(explanation_json(answer), explanation_text(answer), options.json);
+  }
+}
+
+}  // namespace
+
+void add_explain_command(CLI::App& app) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command = app.add_subcommand(
+      "explain", "Say in words what limits a plan, and what would help or another choice cost");
+  add_input_option(*command, "plan", options->plan, "Plan file (.json)")->required();
+  command->add_option("--table", options->table, "Explain this table alone");
+  command->add_option("--why-not", options->choice,
+                      "Force a choice and plan the rest again: TABLE:rows=R, TABLE:columns=C, "
+                      "TABLE:replicated or TABLE:device=D");
+  add_models_option(*command, options->request.models,
+                    "Cost model by name or file; for a kind that is not given, the plan's own");
+  command
+      ->add_option("--time-limit", options->time_limit,
+                   "The most time for each plan that is made for comparison")
+      ->capture_default_str();
+  command
+      ->add_option("--threads", options->request.num_threads, "Number of threads; 0: one per core")
+      ->check(integer_between(0, kMaxThreads))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "Print the answer as JSON (docs/formats.md)");
+  add_examples(*command, {"explain plan.json", "explain plan.json --table user_id",
+                          "explain plan.json --why-not user_id:rows=4"});
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace neuroshard::cli

@@ -1,0 +1,65 @@
+// What a task costs on other numbers of devices, with other memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "neuroshard/core/task.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/search/planner.h"
+
+namespace neuroshard {
+
+struct CapacityRequest {
+  std::vector<int> devices{};                ///< numbers of devices, at least one
+  std::vector<std::int64_t> memory_bytes{};  ///< of each device, at least one size
+  std::vector<std::string> models{};         ///< by name or file; a kind not named: the default
+  /// `steps` and `improvement` are those of a short search, unless steps are given.
+  PlannerOptions options{};
+};
+
+/// One size of cluster.
+struct CapacityPoint {
+  int devices = 0;
+  std::int64_t memory_bytes = 0;  ///< of each device
+  bool found = false;
+  double cost_ms = 0.0;         ///< predicted, of the best plan found
+  std::int64_t used_bytes = 0;  ///< by that plan, on its fullest device
+  std::string reason{};         ///< why no plan, if not found
+};
+
+struct Capacity {
+  std::vector<int> devices{};                ///< rising
+  std::vector<std::int64_t> memory_bytes{};  ///< rising
+  std::vector<CapacityPoint> points{};       ///< by devices, then by memory
+  /// The point of fewest devices, and of these of least memory, for which there is a plan; and the
+  /// point of lowest cost, of equal ones the first.
+  std::optional<std::size_t> smallest{};
+  std::optional<std::size_t> cheapest{};
+  CostModels models{};  ///< those of the first number of devices
+  std::vector<std::string> warnings{};
+  std::vector<std::string> notes{};
+};
+
+/// Done so far, of all.
+using CapacityProgress = std::function<void(std::size_t done, std::size_t all)>;
+
+/// Plans the task for every number of devices with every memory. Hosts keep the task's devices per
+/// host; fewer devices are one host. A plan for a smaller memory is one for a larger, too, and one
+/// for a larger memory that needs less is one for the smaller: costs never rise with memory, and
+/// only as much is planned as has to be. Does not depend on the number of threads. Throws
+/// InputError for numbers of devices that no hosts of that size make, or that pins of tables rule
+/// out, and for sizes out of range. `progress` is called by one thread at a time.
+[[nodiscard]] Capacity plan_capacity(const Task& task, const CapacityRequest& request,
+                                     const CapacityProgress& progress = {});
+
+/// "4:64" -> 4, 8, 16, 32, 64; "4,12" -> 4, 12; both may be mixed: "1,4:16". Rising, none twice.
+/// Throws InputError naming `place`.
+[[nodiscard]] std::vector<int> parse_device_numbers(std::string_view text,
+                                                    const std::string& place);
+
+}  // namespace neuroshard

@@ -1,0 +1,293 @@
+// Pieces taken away, and other tasks planned again.
+#include "neuroshard/decide/explanation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/table_pins.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/cost/communication/faster_links.h"
+#include "neuroshard/cost/compute/remembering_compute_model.h"
+#include "neuroshard/decide/planning_again.h"
+#include "neuroshard/plan/plan_task.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Of a device's memory, of which less is free where it counts as full.
+constexpr double kFull = 0.95;
+constexpr std::int64_t kMostMemory = std::int64_t{1} << 60;
+
+/// A plan and its simulator, for which equal pieces are encoded once.
+class PricedPieces {
+ public:
+  explicit PricedPieces(const PricedPlan& priced)
+      : simulator_({priced.document.task, priced.models.compute, priced.models.communication},
+                   std::make_shared<RememberingComputeModel>(priced.models.compute)),
+        plan_(priced.document.plan),
+        cost_(*priced.document.predicted) {}
+
+  [[nodiscard]] const Simulator& simulator() const { return simulator_; }
+
+  /// The plan's cost without some shards, less than with them [ms].
+  template <typename Without>
+  [[nodiscard]] double less_without(const Without& is_without) const {
+    ShardingPlan plan = plan_;
+    std::erase_if(plan.shards, is_without);
+    return cost_.cost_ms - simulator_.cost(plan).cost_ms;
+  }
+  [[nodiscard]] double less_without_copies(int table) const {
+    ShardingPlan plan = plan_;
+    std::erase(plan.replicated_tables, table);
+    return cost_.cost_ms - simulator_.cost(plan).cost_ms;
+  }
+
+  [[nodiscard]] TableOnDevice part(int table, int device) const {
+    const Task& task = simulator_.task();
+    TableOnDevice part;
+    part.table = task.tables[table].name;
+    part.device = device;
+    const std::size_t size = simulator_.compute().state_size();
+    std::vector<double> rest(size, 0.0);
+    std::vector<double> own(size, 0.0);
+    std::vector<double> contribution(size);
+    for (const Shard& shard : plan_.shards) {
+      if (shard.device != device) continue;
+      const Piece piece = piece_of(task, shard);
+      simulator_.encode(piece, contribution);
+      std::vector<double>& state = shard.table == table ? own : rest;
+      for (std::size_t i = 0; i < size; ++i) state[i] += contribution[i];
+      if (shard.table != table) continue;
+      const Table& of = task.tables[table];
+      ++part.pieces;
+      part.num_columns += shard.num_columns;
+      part.bytes += shard_bytes(of, shard.num_columns, task.optimizer, shard.rows_of(of));
+      part.lookups += simulator_.statistics_of(piece).pooling_factor;
+    }
+    const double rest_ms = simulator_.compute().cost(rest);
+    part.alone_ms = simulator_.compute().cost(own);
+    std::vector<double> all = rest;
+    for (std::size_t i = 0; i < size; ++i) all[i] += own[i];
+    part.less_compute_ms = simulator_.compute().cost(all) - rest_ms;
+    part.less_plan_ms = less_without(
+        [&](const Shard& shard) { return shard.table == table && shard.device == device; });
+    return part;
+  }
+
+  /// Of every table that the device holds a piece of, the costliest there first.
+  [[nodiscard]] std::vector<TableOnDevice> parts_on(int device) const {
+    std::vector<int> tables;
+    for (const Shard& shard : plan_.shards) {
+      if (shard.device == device) tables.push_back(shard.table);
+    }
+    std::sort(tables.begin(), tables.end());
+    tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+    std::vector<TableOnDevice> parts;
+    for (const int table : tables) parts.push_back(part(table, device));
+    std::stable_sort(parts.begin(), parts.end(),
+                     [](const TableOnDevice& a, const TableOnDevice& b) {
+                       return a.less_compute_ms > b.less_compute_ms;
+                     });
+    return parts;
+  }
+
+ private:
+  Simulator simulator_;
+  const ShardingPlan& plan_;
+  const PlanCost& cost_;
+};
+
+/// What is planned again.
+struct Question {
+  std::string change;
+  Task task;
+  std::shared_ptr<const CommunicationCostModel> communication;
+  Cuts cuts;
+};
+
+Task with_more_devices(Task task) {
+  Topology& topology = task.topology;
+  const bool one_host = topology.local_world_size == topology.world_size;
+  topology.world_size += one_host ? 1 : topology.local_world_size;
+  if (one_host) topology.local_world_size = topology.world_size;
+  topology.memory_bytes.resize(topology.world_size, topology.memory_bytes.back());
+  return task;
+}
+
+std::string more_devices_text(const Task& task) {
+  const Topology& topology = task.topology;
+  if (topology.local_world_size == topology.world_size) return "one device more";
+  return fmt::format("one host more, of {}", format_count(topology.local_world_size, "device"));
+}
+
+std::vector<Question> questions(const PricedPlan& priced, const Explanation& explanation,
+                                const Cuts& cuts) {
+  const Task& task = priced.document.task;
+  const auto& communication = priced.models.communication;
+  std::vector<Question> result;
+  const auto ask = [&](std::string change, Task other) -> Question& {
+    return result.emplace_back(Question{std::move(change), std::move(other), communication, cuts});
+  };
+  ask("the same task planned again", task);
+  Task roomy = task;
+  for (std::int64_t& bytes : roomy.topology.memory_bytes) bytes = std::min(2 * bytes, kMostMemory);
+  ask("twice the memory on every device", std::move(roomy));
+  if (task.topology.world_size < kMaxWorldSize - task.topology.local_world_size) {
+    ask(more_devices_text(task), with_more_devices(task));
+  }
+  if (auto faster = with_faster_links(*communication, 2.0);
+      faster != nullptr && task.topology.world_size > 1) {
+    ask("links of twice the rate", task).communication = std::move(faster);
+  }
+  if (!explanation.tables.empty()) {
+    const std::string& name = explanation.tables.front().table;
+    const int number = find_table(task, name, "table");
+    const std::int64_t dim = task.tables[number].embedding_dim;
+    if (dim % (2 * kColumnGranularity) == 0) {
+      Task narrower = task;
+      narrower.tables[number].embedding_dim = dim / 2;
+      ask(fmt::format("table \"{}\" with {} columns instead of {}", name, dim / 2, dim),
+          std::move(narrower));
+    }
+  }
+  if (!(cuts == Cuts{})) ask("all cuts that the task allows", task).cuts = Cuts{};
+  return result;
+}
+
+Alternative answer(const Question& question, const PricedPlan& priced, PlannerOptions options) {
+  Alternative result;
+  result.change = question.change;
+  options.cuts = question.cuts;
+  try {
+    const Simulator simulator(question.task, priced.models.compute, question.communication);
+    result.cost_ms = planned_again(simulator, priced.document, options).predicted.cost_ms;
+    result.found = true;
+  } catch (const InfeasibleError& error) {
+    result.reason = error.what();
+  } catch (const InputError& error) {  // e.g. a table that may not be so narrow
+    result.reason = error.what();
+  }
+  return result;
+}
+
+Bottleneck bottleneck_of(const DeviceCost& device) {
+  const double communication_ms = device.forward_comm_ms + device.backward_comm_ms;
+  if (device.all_reduce_ms > std::max(device.compute_ms, communication_ms)) {
+    return Bottleneck::all_reduce;
+  }
+  return communication_ms > device.compute_ms ? Bottleneck::communication : Bottleneck::computation;
+}
+
+void describe_slowest(const PricedPlan& priced, Explanation& result) {
+  const PlanCost& cost = *priced.document.predicted;
+  result.slowest_device = last_to_enter(cost);
+  result.slowest = cost.devices[result.slowest_device];
+  result.bottleneck = bottleneck_of(result.slowest);
+  const auto start = [](const DeviceCost& device) {
+    return device.compute_ms + device.all_reduce_ms + device.backward_comm_ms;
+  };
+  for (const DeviceCost& device : cost.devices) {
+    result.mean_compute_ms += device.compute_ms / static_cast<double>(cost.devices.size());
+    result.waiting_ms = std::max(result.waiting_ms, start(result.slowest) - start(device));
+  }
+  const std::vector<std::int64_t>& capacity = priced.document.task.topology.memory_bytes;
+  for (std::size_t d = 0; d < cost.devices.size(); ++d) {
+    if (static_cast<double>(cost.devices[d].memory_bytes) >
+        kFull * static_cast<double>(capacity[d])) {
+      result.full_devices.push_back(static_cast<int>(d));
+    }
+  }
+}
+
+}  // namespace
+
+std::string to_string(Bottleneck bottleneck) {
+  switch (bottleneck) {
+    case Bottleneck::computation:
+      return "computation";
+    case Bottleneck::communication:
+      return "communication";
+    default:
+      return "all-reduce";
+  }
+}
+
+Explanation explain_plan(const PlanDocument& document, const ExplainRequest& request,
+                         const std::string& file) {
+  const PlannerOptions options = short_search(document, request.seconds_per_planning, file);
+  const PricedPlan priced = price_plan(document, {request.models}, file);
+  const PricedPieces pieces(priced);
+  Explanation result;
+  result.warnings = priced.warnings;
+  result.notes = priced.notes;
+  result.cost_ms = priced.document.predicted->cost_ms;
+  result.lower_bound_ms = priced.lower_bound_ms;
+  describe_slowest(priced, result);
+  result.replica_compute_ms =
+      pieces.simulator().replica_cost(document.plan.replicated_tables).compute_ms;
+  result.tables = pieces.parts_on(result.slowest_device);
+
+  const std::vector<Question> asked = questions(priced, result, options.cuts);
+  result.alternatives.resize(asked.size());
+  std::mutex mutex;
+  std::size_t num_done = 0;
+  ThreadPool pool(request.num_threads);
+  pool.for_each(asked.size(), [&](std::size_t i, int) {
+    result.alternatives[i] = answer(asked[i], priced, options);
+    const std::lock_guard lock(mutex);
+    ++num_done;
+    if (request.progress) request.progress(num_done, asked.size());
+  });
+  std::stable_sort(result.alternatives.begin() + 1, result.alternatives.end(),
+                   [](const Alternative& a, const Alternative& b) {
+                     return std::tuple(!a.found, a.cost_ms) < std::tuple(!b.found, b.cost_ms);
+                   });
+  return result;
+}
+
+TableExplanation explain_table(const PlanDocument& document, const std::string& table,
+                               const ExplainRequest& request, const std::string& file) {
+  const int number = find_table(document.task, table, file + ": --table");
+  const PricedPlan priced = price_plan(document, {request.models, false}, file);
+  const PricedPieces pieces(priced);
+  const Table& of = document.task.tables[number];
+  const std::vector<int>& copies = document.plan.replicated_tables;
+  TableExplanation result;
+  result.warnings = priced.warnings;
+  result.notes = priced.notes;
+  result.table = table;
+  result.num_embeddings = of.num_embeddings;
+  result.embedding_dim = of.embedding_dim;
+  result.pooling_factor = of.pooling_factor;
+  result.cost_ms = priced.document.predicted->cost_ms;
+  result.slowest_device = last_to_enter(*priced.document.predicted);
+  result.is_replicated = std::find(copies.begin(), copies.end(), number) != copies.end();
+  if (result.is_replicated) {
+    result.less_plan_ms = pieces.less_without_copies(number);
+    std::vector<int> others = copies;
+    std::erase(others, number);
+    result.all_reduce_ms = pieces.simulator().replica_cost(copies).all_reduce_ms -
+                           pieces.simulator().replica_cost(others).all_reduce_ms;
+    return result;
+  }
+  result.less_plan_ms =
+      pieces.less_without([&](const Shard& shard) { return shard.table == number; });
+  std::vector<int> devices;
+  for (const Shard& shard : document.plan.shards) {
+    if (shard.table == number) devices.push_back(shard.device);
+  }
+  std::sort(devices.begin(), devices.end());
+  devices.erase(std::unique(devices.begin(), devices.end()), devices.end());
+  for (const int device : devices) result.parts.push_back(pieces.part(number, device));
+  return result;
+}
+
+}  // namespace neuroshard

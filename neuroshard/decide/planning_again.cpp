@@ -1,0 +1,61 @@
+// Planning again from a plan that is there.
+#include "neuroshard/decide/planning_again.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/plan/replan_task.h"
+#include "neuroshard/search/replan/replanner.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Of each chain of the improvement.
+constexpr std::int64_t kSteps = 20'000;
+
+}  // namespace
+
+PlannerOptions short_search(const PlanDocument& document, double seconds, const std::string& file) {
+  PlannerOptions options = options_of_older(document, file);
+  options.steps = kSteps;
+  options.improvement = ImprovementSchedule::brief;
+  options.least_gain = 0.0;
+  options.num_threads = 1;
+  options.time_limit_seconds = seconds;
+  options.stop_by_clock = true;
+  options.deadline.reset();
+  return options;
+}
+
+PlanningResult planned_again(const Simulator& simulator, const PlanDocument& document,
+                             const PlannerOptions& options) {
+  const auto before =
+      std::make_shared<const PlacedBefore>(document.task, document.plan, simulator.task());
+  return Replanner(before, 1.0).plan(simulator, options);
+}
+
+int last_to_enter(const PlanCost& cost) {
+  const auto start = [](const DeviceCost& device) {
+    return device.compute_ms + device.all_reduce_ms + device.backward_comm_ms;
+  };
+  const auto last = std::max_element(
+      cost.devices.begin(), cost.devices.end(),
+      [&](const DeviceCost& a, const DeviceCost& b) { return start(a) < start(b); });
+  return static_cast<int>(std::distance(cost.devices.begin(), last));
+}
+
+int find_table(const Task& task, const std::string& name, const std::string& place) {
+  const auto found = std::find_if(task.tables.begin(), task.tables.end(),
+                                  [&](const Table& table) { return table.name == name; });
+  if (found == task.tables.end()) {
+    throw InputError(place, "the name of a table of the plan's task", fmt::format("\"{}\"", name));
+  }
+  return static_cast<int>(std::distance(task.tables.begin(), found));
+}
+
+}  // namespace neuroshard

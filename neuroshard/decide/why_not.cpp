@@ -1,0 +1,256 @@
+// Choices forced by pins, by tables cut beforehand, or by a start that the improvement keeps.
+#include "neuroshard/decide/why_not.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/table_pins.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/decide/planning_again.h"
+#include "neuroshard/plan/plan_task.h"
+#include "neuroshard/search/replan/replanner.h"
+
+namespace neuroshard {
+
+namespace {
+
+constexpr const char* kChoices =
+    "TABLE:rows=R, TABLE:columns=C, TABLE:replicated or TABLE:device=D";
+
+/// The number after `name`; nothing if the text is not that.
+std::optional<int> number_after(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name)) return std::nullopt;
+  text.remove_prefix(name.size());
+  int number = -1;
+  const auto [at, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc{} || at != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+/// The search for a plan with a choice.
+class ForcedPlanning {
+ public:
+  ForcedPlanning(const PricedPlan& priced, const Choice& choice, PlannerOptions options)
+      : priced_(priced),
+        document_(priced.document),
+        task_(priced.document.task),
+        choice_(choice),
+        options_(options),
+        number_(find_table(task_, choice.table, "--why-not")),
+        table_(task_.tables[number_]),
+        allowed_(allowed_cuts(task_)[number_]) {}
+
+  PlanningResult plan() const {
+    switch (choice_.kind) {
+      case Choice::Kind::device:
+        return on_device();
+      case Choice::Kind::columns:
+        return in_columns();
+      case Choice::Kind::rows:
+        return in_rows();
+      default:
+        return replicated();
+    }
+  }
+
+  [[nodiscard]] Simulator simulator() const { return simulator_of(task_); }
+
+ private:
+  [[nodiscard]] Simulator simulator_of(Task task) const {
+    return {std::move(task), priced_.models.compute, priced_.models.communication};
+  }
+
+  [[noreturn]] void refuse(const std::string& expected) const {
+    throw InputError("--why-not", fmt::format("{} of table \"{}\"", expected, choice_.table),
+                     fmt::format("{}", choice_.number));
+  }
+  void require_allowed(bool is_allowed, const char* cuts) const {
+    if (is_allowed) return;
+    throw InfeasibleError(
+        fmt::format("table \"{}\": the task does not allow {}", choice_.table, cuts));
+  }
+
+  PlanningResult on_device() const {
+    const int devices = task_.topology.world_size;
+    if (choice_.number >= devices) {
+      throw InputError("--why-not", fmt::format("a device from 0 to {}", devices - 1),
+                       fmt::format("{}", choice_.number));
+    }
+    const TablePins pins(task_);
+    if (!pins.permits(number_, choice_.number)) {
+      throw InfeasibleError(fmt::format("table \"{}\": the task does not allow it on device {}",
+                                        choice_.table, choice_.number));
+    }
+    Task pinned = task_;
+    pinned.tables[number_].devices = {choice_.number};
+    return planned_again(simulator_of(std::move(pinned)), document_, options_);
+  }
+
+  /// The table as several, of some of its columns each, which cannot be cut.
+  PlanningResult in_columns() const {
+    const std::int64_t dim = table_.embedding_dim;
+    const std::int64_t pieces = choice_.number;
+    const std::int64_t quanta = dim / kColumnGranularity;
+    if (pieces < 1) refuse("at least one piece of columns");
+    if (pieces > 1) require_allowed(allowed_.columns, "pieces of its columns");
+    const bool can_be =
+        pieces == 1 || (can_cut(dim) && pieces <= quanta &&
+                        quanta / pieces * kColumnGranularity >= narrowest_cut(table_));
+    if (!can_be) {
+      refuse(fmt::format("at most {} of columns",
+                         format_count(can_cut(dim) ? dim / narrowest_cut(table_) : 1, "piece")));
+    }
+    Task split = task_;
+    std::vector<Table> parts;
+    std::vector<std::int64_t> offsets{0};
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      Table part = table_;
+      part.embedding_dim =
+          pieces == 1 ? dim
+                      : (quanta / pieces + (i < quanta % pieces ? 1 : 0)) * kColumnGranularity;
+      part.allow = {false, false, false};
+      if (pieces > 1) part.name = unused_name(i);
+      offsets.push_back(offsets.back() + part.embedding_dim);
+      parts.push_back(std::move(part));
+    }
+    split.tables[number_] = parts.front();
+    split.tables.insert(split.tables.end(), parts.begin() + 1, parts.end());
+    PlanningResult result = planned_again(simulator_of(split), document_, options_);
+    const auto first_added = static_cast<int>(task_.tables.size());
+    for (Shard& shard : result.plan.shards) {
+      const int part = shard.table == number_       ? 0
+                       : shard.table >= first_added ? shard.table - first_added + 1
+                                                    : -1;
+      if (part < 0) continue;
+      shard.table = number_;
+      shard.column_offset = offsets[part];
+    }
+    sort_shards(result.plan);
+    return result;
+  }
+
+  [[nodiscard]] std::string unused_name(std::int64_t part) const {
+    std::string name = fmt::format("{}#{}", table_.name, part);
+    const auto is_used = [&] {
+      return std::any_of(task_.tables.begin(), task_.tables.end(),
+                         [&](const Table& other) { return other.name == name; });
+    };
+    while (is_used()) name += '#';
+    return name;
+  }
+
+  /// The plan without the table.
+  [[nodiscard]] ShardingPlan others() const {
+    ShardingPlan plan = document_.plan;
+    std::erase_if(plan.shards, [&](const Shard& shard) { return shard.table == number_; });
+    std::erase(plan.replicated_tables, number_);
+    return plan;
+  }
+
+  PlanningResult in_rows() const {
+    const std::int64_t least = std::max<std::int64_t>(table_.min_shard_rows, 1);
+    if (choice_.number < 1) refuse("at least one slice of rows");
+    if (choice_.number > 1) require_allowed(allowed_.rows, "slices of its rows");
+    const std::int64_t most =
+        std::min<std::int64_t>(task_.topology.world_size, table_.num_embeddings / least);
+    if (choice_.number > 1 && choice_.number > most) {
+      refuse(fmt::format("at most {} of rows, on as many devices", format_count(most, "slice")));
+    }
+    const Simulator all = simulator();
+    ShardingPlan parts = others();
+    const std::vector<std::int64_t> ends = all.slice_ends(number_, choice_.number);
+    for (int i = 0; i < choice_.number; ++i) {
+      Shard slice{number_, 0, table_.embedding_dim, -1};
+      if (choice_.number > 1) {
+        slice.row_offset = ends[i];
+        slice.num_rows = ends[i + 1] - ends[i];
+      }
+      parts.shards.push_back(slice);
+    }
+    return improved_from(all, parts, options_);
+  }
+
+  PlanningResult replicated() const {
+    require_allowed(allowed_.replicas, "copies of it on every device");
+    ShardingPlan parts = others();
+    parts.replicated_tables.push_back(number_);
+    sort_shards(parts);
+    return improved_from(simulator(), parts, options_);
+  }
+
+  const PricedPlan& priced_;
+  const PlanDocument& document_;
+  const Task& task_;
+  const Choice& choice_;
+  PlannerOptions options_;
+  int number_;
+  const Table& table_;
+  Cuts allowed_;
+};
+
+std::vector<Shard> shards_of(const ShardingPlan& plan, int table) {
+  std::vector<Shard> shards;
+  for (const Shard& shard : plan.shards) {
+    if (shard.table == table) shards.push_back(shard);
+  }
+  return shards;
+}
+
+}  // namespace
+
+Choice parse_choice(std::string_view text, const std::string& place) {
+  const std::size_t colon = text.rfind(':');
+  Choice choice;
+  if (colon != std::string_view::npos && colon > 0) {
+    choice.table = text.substr(0, colon);
+    const std::string_view what = text.substr(colon + 1);
+    const auto take = [&](std::string_view name, Choice::Kind kind) {
+      const std::optional<int> number = number_after(what, name);
+      if (!number) return false;
+      choice.kind = kind;
+      choice.number = *number;
+      return true;
+    };
+    if (what == "replicated") {
+      choice.kind = Choice::Kind::replicated;
+      return choice;
+    }
+    if (take("rows=", Choice::Kind::rows) || take("columns=", Choice::Kind::columns) ||
+        take("device=", Choice::Kind::device)) {
+      return choice;
+    }
+  }
+  throw InputError(place, kChoices, fmt::format("\"{}\"", text));
+}
+
+WhyNot why_not(const PlanDocument& document, const Choice& choice, const ExplainRequest& request,
+               const std::string& file) {
+  const PlannerOptions options = short_search(document, request.seconds_per_planning, file);
+  const PricedPlan priced = price_plan(document, {request.models, false}, file);
+  const ForcedPlanning forced(priced, choice, options);
+  const PlanningResult planned = forced.plan();
+  const PlanCost cost = forced.simulator().cost(planned.plan);
+  const int number = find_table(document.task, choice.table, "--why-not");
+  const std::vector<int>& copies = document.plan.replicated_tables;
+  WhyNot result;
+  result.choice = choice;
+  result.warnings = priced.warnings;
+  result.notes = priced.notes;
+  result.cost_ms = priced.document.predicted->cost_ms;
+  result.choice_ms = cost.cost_ms;
+  result.shards = shards_of(document.plan, number);
+  result.choice_shards = shards_of(planned.plan, number);
+  result.is_replicated = std::find(copies.begin(), copies.end(), number) != copies.end();
+  result.slowest_device = last_to_enter(*priced.document.predicted);
+  result.slowest = priced.document.predicted->devices[result.slowest_device];
+  result.choice_slowest_device = last_to_enter(cost);
+  result.choice_slowest = cost.devices[result.choice_slowest_device];
+  return result;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,270 @@
+// The older plan improved within the limit; the way home from a new plan where that is not enough.
+#include "neuroshard/search/replan/replanner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/table_pins.h"
+#include "neuroshard/core/units.h"
+#include "neuroshard/cost/compute/remembering_compute_model.h"
+#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/first_plan.h"
+#include "neuroshard/search/improved_plan.h"
+#include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/search/replan/plan_path.h"
+#include "neuroshard/search/replan/relabelled_plan.h"
+#include "neuroshard/search/replan/repaired_plan.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// The tables that the search knows: of tables that stay together, one.
+class TablesAtHand {
+ public:
+  /// Keeps a reference.
+  explicit TablesAtHand(const Simulator& simulator)
+      : bundled_(simulator.task()), given_(simulator) {
+    const Task& task = simulator.task();
+    int number = 0;
+    at_hand_of_.resize(task.tables.size(), -1);
+    for (const std::vector<int>& members : bundled_.members()) {
+      TableOrigin origin;
+      for (const int member : members) {
+        origin.push_back({member, 0, task.tables[member].embedding_dim, -1});
+      }
+      at_hand_of_[members.front()] = number++;
+      origins_.push_back(std::move(origin));
+    }
+    if (has_groups(task)) of_bundles_.emplace(simulator, bundled_.task(), bundled_.members());
+  }
+
+  [[nodiscard]] const Simulator& simulator() const { return of_bundles_ ? *of_bundles_ : given_; }
+  /// Of the tables at hand, those that they stand for.
+  [[nodiscard]] const std::vector<TableOrigin>& origins() const { return origins_; }
+
+  /// A plan of the given task, of the tables at hand.
+  [[nodiscard]] ShardingPlan at_hand(const ShardingPlan& plan) const {
+    ShardingPlan result;
+    for (Shard shard : plan.shards) {
+      shard.table = at_hand_of_[shard.table];
+      if (shard.table < 0) continue;  // a group is where its first table is
+      if (origins_[shard.table].size() > 1) shard.num_columns = 1;
+      result.shards.push_back(shard);
+    }
+    for (const int table : plan.replicated_tables) {
+      result.replicated_tables.push_back(at_hand_of_[table]);
+    }
+    sort_shards(result);
+    return result;
+  }
+  /// And back.
+  [[nodiscard]] ShardingPlan original(const ShardingPlan& plan) const {
+    return of_bundles_ ? bundled_.original(plan) : plan;
+  }
+
+ private:
+  BundledTask bundled_;
+  const Simulator& given_;
+  std::optional<Simulator> of_bundles_;
+  std::vector<TableOrigin> origins_;
+  std::vector<int>
+      at_hand_of_;  ///< by table of the given task; -1 for all of a group but the first
+};
+
+/// The search on a task whose tables stay with none.
+class LimitedSearch {
+ public:
+  /// Keeps references to all but the options. `allowed` allows no more cuts than the options.
+  LimitedSearch(const Simulator& allowed, const PlacedBefore& before,
+                const std::vector<TableOrigin>& origins, std::int64_t limit_bytes,
+                const PlannerOptions& options, const StopClock& clock)
+      : allowed_(allowed),
+        before_(before),
+        origins_(origins),
+        limit_bytes_(limit_bytes),
+        options_(options),
+        clock_(clock),
+        replica_limit_{
+            [this](int table, std::span<const Shard> shards) { return moved_by(table, shards); },
+            limit_bytes} {}
+
+  [[nodiscard]] std::int64_t moved_bytes(const ShardingPlan& plan) const {
+    std::int64_t moved = 0;
+    for (const Shard& shard : plan.shards) {
+      moved += neuroshard::moved_bytes(before_, origins_[shard.table], shard);
+    }
+    for (const int table : plan.replicated_tables) moved += moved_by(table, {});
+    return moved;
+  }
+  [[nodiscard]] bool is_within(const ShardingPlan& plan) const {
+    return moved_bytes(plan) <= limit_bytes_;
+  }
+
+  /// Whether one plan is to be taken rather than another: of two that exceed the limit, that which
+  /// moves less.
+  [[nodiscard]] bool is_better(const PlanningResult& one, const PlanningResult& other) const {
+    const std::int64_t moved = moved_bytes(one.plan);
+    const std::int64_t moved_by_other = moved_bytes(other.plan);
+    if (std::min(moved, moved_by_other) <= limit_bytes_ &&
+        std::max(moved, moved_by_other) > limit_bytes_) {
+      return moved <= limit_bytes_;
+    }
+    return moved > limit_bytes_ ? moved < moved_by_other
+                                : one.predicted.cost_ms < other.predicted.cost_ms;
+  }
+
+  /// The plan, with other tables on every device and improved, where that gains enough; the costs
+  /// are those of the models.
+  PlanningResult improved(const ShardingPlan& plan) {
+    PlanningResult result{plan, allowed_.cost(plan), {}};
+    try {
+      move_replicas(allowed_, options_, clock_, result, &replica_limit_);
+      improve(result);
+    } catch (const TimeIsOver&) {
+      result.stats.stopped_by_clock = true;
+    }
+    return result;
+  }
+
+ private:
+  /// In these shards or, without any, on every device.
+  [[nodiscard]] std::int64_t moved_by(int table, std::span<const Shard> shards) const {
+    const TableOrigin& origin = origins_[table];
+    if (shards.empty()) return before_.moved_bytes_of_copies(origin.front().table);
+    std::int64_t moved = 0;
+    for (const Shard& shard : shards) moved += neuroshard::moved_bytes(before_, origin, shard);
+    return moved;
+  }
+
+  void improve(PlanningResult& result) {
+    LocalSearchBudget budget = improvement_budget(options_, allowed_.task().topology.world_size, 0);
+    budget.deadline = clock_.end();
+    const MoveRules rules{before_, origins_, limit_bytes_};
+    ThreadPool pool(options_.num_threads);
+    PlanningResult better =
+        improved_plan(pessimist(allowed_, options_.pessimism), result.plan, options_.cuts,
+                      local_search_options(options_.improvement), budget, pool, &rules);
+    better.predicted = allowed_.cost(better.plan);
+    move_replicas(allowed_, options_, clock_, better, &replica_limit_);
+    result.stats.stopped_by_clock |= better.stats.stopped_by_clock || clock_.is_over();
+    const double least_gain_ms = options_.least_gain * longest_compute_ms(result.predicted);
+    const bool enters_limit = !is_within(result.plan) && is_within(better.plan);
+    if (enters_limit || better.predicted.cost_ms < result.predicted.cost_ms - least_gain_ms) {
+      result.plan = std::move(better.plan);
+      result.predicted = std::move(better.predicted);
+    }
+    add_work(better.stats, result.stats);
+    result.stats.rounds = std::move(better.stats.rounds);
+  }
+
+  const Simulator& allowed_;
+  const PlacedBefore& before_;
+  const std::vector<TableOrigin>& origins_;
+  std::int64_t limit_bytes_;
+  PlannerOptions options_;
+  StopClock clock_;
+  ReplicaMoveLimit replica_limit_;
+};
+
+double share_of(std::int64_t bytes, std::int64_t total) {
+  return total == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(total);
+}
+
+}  // namespace
+
+PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions& options) const {
+  validate(options);
+  const auto start = StopClock::Clock::now();
+  const StopClock clock = stop_clock_of(options);
+  const Simulator allowed = simulator.with_cuts(options.cuts);
+  const TablesAtHand tables(allowed);
+  const Simulator& at_hand = tables.simulator();
+  const std::vector<TableOrigin>& origins = tables.origins();
+  const auto limit_bytes = static_cast<std::int64_t>(
+      std::floor(max_move_ * static_cast<double>(before_->total_bytes())));
+  LimitedSearch search(at_hand, *before_, origins, limit_bytes, options, clock);
+
+  PlanningResult result;
+  const ShardingPlan settled = settled_parts(at_hand, *before_, origins);
+  std::optional<ShardingPlan> kept;
+  try {
+    kept = repaired_plan(at_hand, settled, clock);
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
+  }
+  if (kept) result = search.improved(*kept);
+  if (!kept || (max_move_ > 0.0 && !clock.is_over())) {
+    PlannerOptions timed = options;
+    timed.deadline = clock.end();
+    try {
+      // A new plan, and from there the way home, as far as need be and memory lets tables go.
+      PlanningResult anew = NeuroShardPlanner().plan(allowed, timed);
+      const ShardingPlan near =
+          tables.at_hand(relabelled_plan(allowed.task(), *before_, anew.plan));
+      PlanningResult other = search.improved(way_home(
+          at_hand, near, kept ? *kept : settled,
+          [&](const ShardingPlan& plan) { return search.moved_bytes(plan); }, limit_bytes));
+      add_work(anew.stats, other.stats);
+      other.stats.stopped_by_clock |= anew.stats.stopped_by_clock;
+      if (!kept || search.is_better(other, result)) std::swap(result, other);
+      add_work(other.stats, result.stats);
+      result.stats.stopped_by_clock |= other.stats.stopped_by_clock;
+    } catch (const InfeasibleError&) {
+      if (!kept) throw;  // the older plan fits where no new one was found, or the time is over
+      result.stats.stopped_by_clock |= clock.is_over();
+    }
+  }
+  const std::int64_t moved = search.moved_bytes(result.plan);
+  if (moved > limit_bytes) {
+    const double share = share_of(moved, before_->total_bytes());
+    throw InfeasibleError(fmt::format(
+        "no plan found that moves at most {:.4g}% of the {} that the older plan placed: the least "
+        "found moves {:.1f}%",
+        100.0 * max_move_, format_bytes(static_cast<double>(before_->total_bytes())),
+        std::ceil(1000.0 * share) / 10.0));
+  }
+  result.plan = tables.original(result.plan);
+  result.predicted = simulator.cost(result.plan);
+  result.stats.wall_ms =
+      std::chrono::duration<double, std::milli>(StopClock::Clock::now() - start).count();
+  return result;
+}
+
+PlanningResult improved_from(const Simulator& simulator, const ShardingPlan& parts,
+                             const PlannerOptions& options) {
+  validate(options);
+  const StopClock clock = stop_clock_of(options);
+  const TablesAtHand tables(simulator);
+  const Simulator& at_hand = tables.simulator();
+  PlanningResult result;
+  try {
+    const std::optional<ShardingPlan> start = repaired_plan(at_hand, tables.at_hand(parts), clock);
+    if (!start) throw InfeasibleError("no plan found that fits into memory with it");
+    LocalSearchBudget budget = improvement_budget(options, at_hand.task().topology.world_size, 0);
+    budget.deadline = clock.end();
+    ThreadPool pool(options.num_threads);
+    Cuts cuts = options.cuts;
+    cuts.rows = false;  // slices stay as they are
+    result = improved_plan(pessimist(at_hand, options.pessimism), *start, cuts,
+                           local_search_options(options.improvement), budget, pool);
+    if (at_hand.cost(*start).cost_ms < at_hand.cost(result.plan).cost_ms) result.plan = *start;
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
+  }
+  result.plan = tables.original(result.plan);
+  result.predicted = simulator.cost(result.plan);
+  return result;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,90 @@
+"""Plans as pages that people look at."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from . import _core
+from .arguments import to_text, type_of
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from .plans import Plan, PlanLike
+
+
+class Evaluated(Protocol):
+    """What `evaluate` returns, in any of its kinds."""
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """As `neuroshard evaluate --json` prints it."""
+
+
+#: The forms of an evaluation as an argument: what `evaluate` returned, or its file.
+EvaluationLike: TypeAlias = Evaluated | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def write_report(
+    plan: Plan,
+    path: str | os.PathLike[str],
+    others: PlanLike | Iterable[PlanLike] | Mapping[str, PlanLike],
+    evaluations: EvaluationLike | Iterable[EvaluationLike],
+) -> None:
+    """As `Plan.report`, which documents it."""
+    named_plans = [("this plan", to_text(plan, "plan")), *_named_plans(others)]
+    named_evaluations = _named_evaluations(evaluations)
+    files = [name for name, _ in [*named_plans[1:], *named_evaluations]]
+    _core.write_report(named_plans, named_evaluations, files, os.fsdecode(path))
+
+
+def _named_plans(
+    plans: PlanLike | Iterable[PlanLike] | Mapping[str, PlanLike],
+) -> list[tuple[str, str]]:
+    """Plans with the names that a report shows them by: those given, their files', or numbers."""
+    from .plans import Plan, plan_text
+
+    if isinstance(plans, (Plan, str, os.PathLike)):
+        plans = [plans]
+    if isinstance(plans, Mapping):
+        if "format" in plans:
+            return [("other plan", plan_text(plans))]
+        return [(str(name), plan_text(plan)) for name, plan in plans.items()]
+    return [
+        (
+            os.fsdecode(plan) if isinstance(plan, (str, os.PathLike)) else f"plan {number}",
+            plan_text(plan),
+        )
+        for number, plan in enumerate(plans, start=2)
+    ]
+
+
+def _named_evaluations(
+    evaluations: EvaluationLike | Iterable[EvaluationLike],
+) -> list[tuple[str, str]]:
+    is_one = isinstance(evaluations, (str, os.PathLike, Mapping)) or hasattr(
+        evaluations, "document"
+    )
+    given: Any = [evaluations] if is_one else evaluations
+    return [_named_evaluation(each, number) for number, each in enumerate(given, start=1)]
+
+
+def _named_evaluation(evaluation: Any, number: int) -> tuple[str, str]:
+    if isinstance(evaluation, (str, os.PathLike)):
+        path = os.fsdecode(evaluation)
+        try:
+            with open(evaluation, encoding="utf-8", errors="replace") as file:
+                return path, file.read()
+        except OSError as error:
+            raise InputError(
+                f"{path}: expected a readable file, got {error.strerror}"
+            ) from error
+    document = getattr(evaluation, "document", evaluation)
+    if not isinstance(document, Mapping):
+        raise InputError(
+            "evaluations: expected what evaluate returned, or the path of its file, got "
+            + type_of(evaluation)
+        )
+    return f"evaluation {number}", json.dumps(dict(document))

@@ -1,0 +1,289 @@
+#!/usr/bin/env bash
+# The whole first visit to a machine with a GPU, in three calls of at most ten minutes: what fails
+# teaches most at the beginning, so the steps come in that order, each keeps its result whatever
+# becomes of the others, and a call goes on where the one before it ended.
+#
+#   scripts/gpu/first_run.sh --state DIR [--build BUILD] [--minutes 9] [--name h200] [--backend cpu]
+#                            [--percent 100] [--fail STEP]
+#
+# BUILD (build/portable) has cli/neuroshard, tests/test_cuda and bench/cuda_throughput, as `make
+# portable CUDA=ON` links them for a host on which nothing can be installed. DIR gets STEP.log and
+# STEP.status of each step ("done", "failed, exit status 1", "out of time", "skipped: why"), the
+# measured costs, the models and the comparisons; DIR/results.tar.gz is all of it, so that another
+# machine can go on from it. A step that is done is not run again; one that has failed is tried again
+# by the next call, after all that have not been tried.
+#
+# For rehearsing without a GPU: --backend cpu, which checks the kernels block by block on the host,
+# --percent of the samples and tasks, and --fail, a step that is to fail. Exit status: 0 all steps
+# are done or skipped, 1 one has failed, 2 a wrong option, 3 the time is over: call it again.
+set -uo pipefail
+
+usage() {
+  echo "first_run.sh: $*" >&2
+  exit 2
+}
+
+minutes=9 state='' build=build/portable name=h200 backend=cuda percent=100 fail=''
+while [ $# -gt 0 ]; do
+  [ $# -ge 2 ] || usage "$1: expected a value, got none"
+  case $1 in
+    --minutes) minutes=$2 ;;
+    --state) state=$2 ;;
+    --build) build=$2 ;;
+    --name) name=$2 ;;
+    --backend) backend=$2 ;;
+    --percent) percent=$2 ;;
+    --fail) fail=$2 ;;
+    *) usage "expected --state, --build, --minutes, --name, --backend, --percent or --fail, got \"$1\"" ;;
+  esac
+  shift 2
+done
+[ -n "$state" ] || usage "--state: expected a folder, got none"
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || usage "--minutes: expected a whole number from 1, got \"$minutes\""
+[[ $percent =~ ^[1-9][0-9]?$|^100$ ]] || usage "--percent: expected 1 to 100, got \"$percent\""
+[[ $backend =~ ^(cuda|cpu)$ ]] || usage "--backend: expected cuda or cpu, got \"$backend\""
+[ -x "$build/cli/neuroshard" ] || usage "--build: expected a folder with cli/neuroshard, got \"$build\""
+build=$(cd "$build" && pwd)
+mkdir -p "$state" || usage "--state: cannot make the folder \"$state\""
+state=$(cd "$state" && pwd)
+cd "$(dirname "$0")/../.."
+neuroshard=$build/cli/neuroshard
+costs=$state/costs
+mkdir -p "$costs"
+
+# Somewhat less than what is given: for packing, and for a step that ends late.
+end=$((minutes * 60 - (minutes > 2 ? 20 : 5)))
+left() { echo $((end - SECONDS)); }
+
+if [ "$backend" = cuda ]; then
+  where=(--backend cuda --arena "${ARENA:-48GiB}")
+  self_check='Device*'
+  batches=256,1024,4096,16384,65536,131072
+  frontier_batches=700,3000,10000,50000
+  batch=65536
+else
+  where=(--backend cpu --arena 1GiB)
+  self_check='Emulated*:LaunchPlan*:BatchDraw*'
+  batches=128,512
+  frontier_batches=300
+  batch=512
+fi
+dims=($(seq 4 4 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
+share() { echo $((($1 * percent + 99) / 100)); }
+
+# --- The steps ------------------------------------------------------------------------------------
+
+machine() {  # what there is; fails where there is no device
+  uname -srm
+  grep -m 1 'model name' /proc/cpuinfo
+  [ "$backend" = cuda ] || return 0
+  nvidia-smi && nvidia-smi -q -d CLOCK,MEMORY,ECC
+}
+
+self_check() {  # the kernels against the reference
+  "$build/tests/test_cuda" --gtest_filter="$self_check" --gtest_brief=1
+}
+
+sanitizer() {  # of the kernels' accesses and races, on a short list
+  local short='DeviceOperator.AdversarialBatchesMatchTheReference'
+  for tool in memcheck racecheck; do
+    timeout 100 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$build/tests/test_cuda" --gtest_filter="$short" --gtest_brief=1 || return
+  done
+}
+
+throughput() {  # next to the copy bandwidth
+  "$build/bench/cuda_throughput"
+}
+
+embedding_bag() {  # PyTorch's operator on the same cases
+  local cases=$state/cases
+  mkdir -p "$cases"
+  "$build/bench/cuda_throughput" --dump "$cases" && python3 bench/cuda/embedding_bag.py "$cases"
+  local status=$?
+  rm -rf "$cases"
+  return "$status"
+}
+
+# collect SEED NAME SETS WORKLOAD WORKLOAD_SEED BATCHES SAMPLES HELD_OUT: of each file.
+collect() {
+  "$neuroshard" collect compute "${where[@]}" --seed "$1" --sets "$3" --workload "$4" \
+    --workload-seed "$5" --batch-size "$6" --optimizer rowwise_adagrad,sgd --samples "$(share "$7")" \
+    --held-out "$8" --tables 1:40 --in-flight 64 --dims "${dims[@]}" -o "$costs/$2-b{batch_size}-{optimizer}.jsonl"
+}
+# Sets of the whole space of tables, with slices of rows: a tenth first, so that there is a model.
+short_collection() { collect 1000 coverage coverage coverage 1000 "$batches" 150 0.1; }
+collection() { collect 1000 coverage coverage coverage 1000 "$batches" 1200 0.1; }
+frontier() { collect 3000 frontier coverage coverage 53000 "$frontier_batches" 100 0; }
+# And sets of the tables that plans are compared on.
+usual_collection() { collect 1 dlrm-2021 uniform dlrm-2021 0 "$batch" 2500 0.1; }
+
+# train NAME PREFIX...: on the files that have samples, whether or not they are complete.
+train() {
+  local model=$1 files=() file
+  shift
+  for prefix in "$@"; do
+    for file in "$costs/$prefix"-*.jsonl; do
+      [ -e "$file" ] && grep -q '"forward_ms"' "$file" && files+=("$file")
+    done
+  done
+  "$neuroshard" train compute "${files[@]}" --name "$model" --seed 1 -o "$state/$model.safetensors.new" &&
+    mv "$state/$model.safetensors.new" "$state/$model.safetensors"
+}
+short_training() { train "$name-short" coverage; }
+training() { train "$name" coverage dlrm-2021; }
+best_model() {
+  if [ -e "$state/$name.safetensors" ]; then
+    echo "$state/$name.safetensors"
+  else
+    echo "$state/$name-short.safetensors"
+  fi
+}
+frontier_test() { "$neuroshard" model test "$(best_model)" "$costs"/frontier-*.jsonl; }
+
+# compare DEVICES TABLES SEED: every plan's computation measured, all-to-alls as predicted.
+compare() {
+  local tasks=$state/tasks-$1
+  [ -d "$tasks" ] || "$neuroshard" workload tasks dlrm-2021 --count "$(share 30)" --tables "$2" \
+    --devices "$1" --memory 4GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
+    -o "$tasks" || return
+  "$neuroshard" compare "$tasks" --measure "${where[@]}" --model "$(best_model)" \
+    --model models/all-to-all.safetensors \
+    --algorithms all,neuroshard:columns --relative-to neuroshard:columns \
+    --journal "$state/journal-$1.jsonl" -o "$state/comparison-$1.json"
+}
+compare_4() { compare 4 10:60 1; }
+compare_8() { compare 8 20:120 2; }
+
+steps=(machine self_check sanitizer throughput embedding_bag short_collection short_training frontier
+  usual_collection collection training frontier_test compare_4 compare_8)
+
+# What a step cannot do without; printed where it is missing.
+why_not() {
+  case $1 in
+    sanitizer)
+      [ "$backend" = cuda ] || echo "no device"
+      [ "$backend" != cuda ] || command -v compute-sanitizer >/dev/null || echo "no compute-sanitizer"
+      ;;
+    throughput) [ "$backend" = cuda ] || echo "no device" ;;
+    embedding_bag)
+      if [ "$backend" != cuda ]; then
+        echo "no device"
+      elif ! python3 -c 'import torch' 2>/dev/null; then
+        echo "no PyTorch"
+      fi
+      ;;
+    short_training | training)
+      compgen -G "$costs/coverage-*.jsonl" >/dev/null || echo "no measured costs"
+      ;;
+    frontier_test | compare_*)
+      [ -e "$(best_model)" ] || echo "no model"
+      [ "$1" != frontier_test ] || compgen -G "$costs/frontier-*.jsonl" >/dev/null ||
+        echo "no frontier"
+      ;;
+  esac
+}
+
+# --- Running them ---------------------------------------------------------------------------------
+
+status_of() { cat "$state/$1.status" 2>/dev/null || true; }
+
+# Ends the process group $1, gently first.
+end_group() {
+  kill -TERM -- "-$1" 2>/dev/null
+  for _ in 1 2 3 4 5; do
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    sleep 1
+  done
+  kill -KILL -- "-$1" 2>/dev/null
+}
+
+# Runs a step in a process group of its own, so that all that it has started ends with the time.
+run_step() {
+  local step=$1 missing began=$SECONDS rc=0 is_late=''
+  missing=$(why_not "$step" | head -n 1)
+  if [ -n "$missing" ]; then
+    echo "skipped: $missing" >"$state/$step.status"
+    return
+  fi
+  if [ "$(left)" -le 0 ]; then
+    [ -n "$(status_of "$step")" ] || echo "out of time" >"$state/$step.status"
+    return
+  fi
+  echo "first_run.sh: $step, $(left) s left"
+  if [ "$step" = "$fail" ]; then
+    echo "fails, as --fail asks" >"$state/$step.log"
+    rc=1
+  else
+    set -m
+    "$step" </dev/null >"$state/$step.log" 2>&1 9>&- &
+    local pid=$!
+    set +m
+    while kill -0 "$pid" 2>/dev/null; do
+      if [ "$(left)" -le 0 ]; then
+        is_late=yes
+        end_group "$pid"
+      fi
+      sleep 0.2
+    done
+    wait "$pid" || rc=$?
+  fi
+  if [ "$rc" -eq 0 ]; then
+    echo "done in $((SECONDS - began)) s" >"$state/$step.status"
+  elif [ -n "$is_late" ]; then
+    echo "out of time" >"$state/$step.status"
+  else
+    echo "failed, exit status $rc" >"$state/$step.status"
+    tail -n 5 "$state/$step.log" | sed 's/^/  /'
+  fi
+}
+
+# Whether costs were measured after the model was trained, or the model trained after its test.
+is_stale() {
+  case $1 in
+    training) is_newer_than "$state/$name.safetensors" "$costs"/coverage-* "$costs"/dlrm-2021-* ;;
+    frontier_test) is_newer_than "$state/frontier_test.log" "$(best_model)" "$costs"/frontier-* ;;
+  esac
+}
+is_newer_than() {
+  local result=$1 file
+  shift
+  for file in "$@"; do [ "$file" -nt "$result" ] && return 0; done
+  return 1
+}
+
+exec 9>"$state/lock"
+flock -n 9 || usage "--state: another call is at work in \"$state\""
+
+failed_before=''
+for step in "${steps[@]}"; do
+  case $(status_of "$step") in
+    done*) ;;
+    failed*) failed_before="$failed_before $step" ;;
+    *) run_step "$step" ;;
+  esac
+done
+for step in $failed_before; do run_step "$step"; done
+for step in training frontier_test; do
+  case $(status_of "$step") in
+    done*) ! is_stale "$step" || run_step "$step" ;;
+  esac
+done
+
+status=0
+: >"$state/summary.txt"
+for step in "${steps[@]}"; do
+  result=$(status_of "$step")
+  printf '%-18s %s\n' "$step" "$result" | tee -a "$state/summary.txt"
+  case $result in
+    done* | skipped*) ;;
+    "out of time") [ "$status" -eq 1 ] || status=3 ;;
+    *) status=1 ;;
+  esac
+done
+
+# One file to take along, whole or not there: another machine goes on from what it unpacks.
+cd "$state"
+tar --exclude='results.tar.gz*' --exclude=lock -czf results.tar.gz.new -- * &&
+  mv results.tar.gz.new results.tar.gz
+exit "$status"

@@ -1,0 +1,118 @@
+// Costs over sizes of clusters: which are planned, which follow, and what is refused.
+#include "neuroshard/decide/capacity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/report/capacity_report.h"
+#include "tests/decide/decide_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_decide::kEstimates;
+using testing_decide::make_task;
+
+CapacityRequest make_request(std::vector<int> devices, std::vector<std::int64_t> memory) {
+  CapacityRequest request;
+  request.devices = std::move(devices);
+  request.memory_bytes = std::move(memory);
+  request.models = kEstimates;
+  request.options.steps = 500;
+  request.options.num_threads = 2;
+  return request;
+}
+
+constexpr std::int64_t kMiB = 1 << 20;
+
+TEST(ParseDeviceNumbers, DoublesAndLists) {
+  EXPECT_THAT(parse_device_numbers("4:64", "d"), ElementsAre(4, 8, 16, 32, 64));
+  EXPECT_THAT(parse_device_numbers("4:70", "d"), ElementsAre(4, 8, 16, 32, 64));
+  EXPECT_THAT(parse_device_numbers("12,4", "d"), ElementsAre(4, 12));
+  EXPECT_THAT(parse_device_numbers("1,4:16,8", "d"), ElementsAre(1, 4, 8, 16));
+  EXPECT_THAT(parse_device_numbers("65536:65536", "d"), ElementsAre(65536));
+  for (const char* text : {"", ",", "4,", "0", "-4", "8:4", "4:", ":4", "a", "4:8:16", "65537"}) {
+    EXPECT_THROW((void)parse_device_numbers(text, "--devices"), InputError) << text;
+  }
+}
+
+TEST(Capacity, CostsNeverRiseWithMemory) {
+  // The tables need some 320 MiB.
+  const Capacity capacity = plan_capacity(
+      make_task(), make_request({4, 1, 2}, {1024 * kMiB, 16 * kMiB, 100 * kMiB, 200 * kMiB}));
+  EXPECT_THAT(capacity.devices, ElementsAre(1, 2, 4));
+  ASSERT_EQ(capacity.points.size(), 12U);
+  for (std::size_t i = 0; i < capacity.points.size(); ++i) {
+    const CapacityPoint& point = capacity.points[i];
+    EXPECT_EQ(point.devices, capacity.devices[i / 4]);
+    EXPECT_EQ(point.memory_bytes, capacity.memory_bytes[i % 4]);
+    EXPECT_LE(point.used_bytes, point.memory_bytes);
+    EXPECT_NE(point.found, !point.reason.empty());
+    if (i % 4 == 0 || !capacity.points[i - 1].found) continue;
+    EXPECT_TRUE(point.found);
+    EXPECT_LE(point.cost_ms, capacity.points[i - 1].cost_ms);
+  }
+  EXPECT_FALSE(capacity.points[0].found);
+  EXPECT_FALSE(capacity.points[8].found);  // 4 of 16 MiB
+  ASSERT_TRUE(capacity.smallest && capacity.cheapest);
+  EXPECT_EQ(capacity.points[*capacity.smallest].devices, 1);
+  EXPECT_EQ(capacity.points[*capacity.smallest].memory_bytes, 1024 * kMiB);
+}
+
+TEST(Capacity, DoesNotDependOnTheNumberOfThreads) {
+  CapacityRequest request = make_request({1, 2, 4}, {100 * kMiB, 400 * kMiB});
+  const Capacity first = plan_capacity(make_task(), request);
+  request.options.num_threads = 1;
+  EXPECT_EQ(to_document(capacity_json(plan_capacity(make_task(), request))),
+            to_document(capacity_json(first)));
+}
+
+TEST(Capacity, TellsProgressOfEveryPoint) {
+  std::size_t calls = 0;
+  (void)plan_capacity(make_task(), make_request({1, 4}, {100 * kMiB, 400 * kMiB}),
+                      [&](std::size_t done, std::size_t all) {
+                        EXPECT_EQ(done, ++calls);
+                        EXPECT_EQ(all, 4U);
+                      });
+  EXPECT_EQ(calls, 4U);
+}
+
+TEST(Capacity, HostsKeepTheirSize) {
+  EXPECT_NO_THROW((void)plan_capacity(make_task(), make_request({2, 8}, {1024 * kMiB})));
+  try {
+    (void)plan_capacity(make_task(), make_request({6}, {1024 * kMiB}));
+    FAIL() << "expected an InputError";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "--devices: expected at most 4 devices, or a multiple of the task's 4 per host, got "
+              "6");
+  }
+}
+
+TEST(Capacity, RefusesWhatItCannotPlan) {
+  EXPECT_THROW((void)plan_capacity(make_task(), make_request({}, {kMiB})), InputError);
+  EXPECT_THROW((void)plan_capacity(make_task(), make_request({4}, {})), InputError);
+  EXPECT_THROW((void)plan_capacity(make_task(), make_request({4}, {0})), InputError);
+  Task pinned = make_task();
+  pinned.tables[0].devices = {3};
+  EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {kMiB})), InputError);
+}
+
+TEST(CapacityText, HasTableChartAndChoice) {
+  const std::string text =
+      capacity_text(plan_capacity(make_task(), make_request({1, 4}, {100 * kMiB, 1024 * kMiB})));
+  EXPECT_THAT(text, HasSubstr("devices  100.00 MiB  1.00 GiB\n"));
+  EXPECT_THAT(text, HasSubstr("with 1.00 GiB a device:\n"));
+  EXPECT_THAT(text, HasSubstr("####"));
+  EXPECT_THAT(text, HasSubstr("the smallest that fits: 1 device of 1.00 GiB ("));
+  EXPECT_THAT(capacity_text(plan_capacity(make_task(), make_request({4}, {kMiB}))),
+              HasSubstr("no plan fits; with the most devices: "));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,153 @@
+// Explanations agree with the simulator's prices, whatever the number of threads.
+#include "neuroshard/decide/explanation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/report/explanation_report.h"
+#include "tests/decide/decide_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_decide::kEstimates;
+using testing_decide::make_plan;
+using testing_decide::make_task;
+
+Explanation explained(const PlanDocument& document, int num_threads = 2) {
+  ExplainRequest request;
+  request.num_threads = num_threads;
+  return explain_plan(document, request, "plan.json");
+}
+
+const Alternative& alternative(const Explanation& explanation, const std::string& change) {
+  const auto found = std::find_if(
+      explanation.alternatives.begin(), explanation.alternatives.end(),
+      [&](const Alternative& other) { return other.change.find(change) != std::string::npos; });
+  EXPECT_NE(found, explanation.alternatives.end()) << change;
+  return *found;
+}
+
+TEST(ExplainPlan, IsOfThePlansOwnPrice) {
+  const PlanDocument document = make_plan();
+  const Explanation explanation = explained(document);
+  EXPECT_EQ(explanation.cost_ms, document.predicted->cost_ms);
+  EXPECT_EQ(explanation.slowest.compute_ms,
+            document.predicted->devices[explanation.slowest_device].compute_ms);
+  for (const DeviceCost& device : document.predicted->devices) {
+    EXPECT_LE(device.compute_ms + device.all_reduce_ms + device.backward_comm_ms,
+              explanation.slowest.compute_ms + explanation.slowest.all_reduce_ms +
+                  explanation.slowest.backward_comm_ms);
+  }
+  EXPECT_GT(explanation.lower_bound_ms, 0.0);
+  EXPECT_LE(explanation.lower_bound_ms, explanation.cost_ms);
+}
+
+TEST(ExplainPlan, TablesAreThoseOfTheSlowestDeviceWithTheirShare) {
+  const PlanDocument document = make_plan();
+  const Explanation explanation = explained(document);
+  const CostModels models = load_cost_models(kEstimates, document.task.topology);
+  const Simulator simulator(document.task, models.compute, models.communication);
+  std::int64_t pieces = 0;
+  double last_ms = std::numeric_limits<double>::infinity();
+  for (const TableOnDevice& part : explanation.tables) {
+    EXPECT_EQ(part.device, explanation.slowest_device);
+    EXPECT_LE(part.less_compute_ms, last_ms);
+    last_ms = part.less_compute_ms;
+    pieces += part.pieces;
+    ShardingPlan without = document.plan;
+    std::erase_if(without.shards, [&](const Shard& shard) {
+      return shard.device == part.device && document.task.tables[shard.table].name == part.table;
+    });
+    const PlanCost cost = simulator.cost(without);
+    EXPECT_DOUBLE_EQ(part.less_plan_ms, explanation.cost_ms - cost.cost_ms);
+    EXPECT_NEAR(part.less_compute_ms,
+                explanation.slowest.compute_ms - cost.devices[part.device].compute_ms, 1e-9);
+  }
+  EXPECT_EQ(pieces, std::count_if(document.plan.shards.begin(), document.plan.shards.end(),
+                                  [&](const Shard& shard) {
+                                    return shard.device == explanation.slowest_device;
+                                  }));
+}
+
+TEST(ExplainPlan, AlternativesAreNoWorseThanWhatThePlanAllows) {
+  const Explanation explanation = explained(make_plan());
+  EXPECT_EQ(explanation.alternatives.front().change, "the same task planned again");
+  for (const char* change : {"planned again", "twice the memory"}) {
+    EXPECT_LE(alternative(explanation, change).cost_ms, explanation.cost_ms) << change;
+  }
+  EXPECT_LT(alternative(explanation, "links of twice the rate").cost_ms, explanation.cost_ms);
+  EXPECT_LT(alternative(explanation, "one device more").cost_ms, explanation.cost_ms);
+  EXPECT_TRUE(alternative(explanation, "columns instead of").found);
+}
+
+TEST(ExplainPlan, DoesNotDependOnTheNumberOfThreads) {
+  const PlanDocument document = make_plan();
+  EXPECT_EQ(to_document(explanation_json(explained(document, 1))),
+            to_document(explanation_json(explained(document, 3))));
+}
+
+TEST(ExplainPlan, SaysItInWords) {
+  const std::string text = explanation_text(explained(make_plan()));
+  EXPECT_THAT(text, HasSubstr("What limits it is the "));
+  EXPECT_THAT(text, HasSubstr("The tables that make device "));
+  EXPECT_THAT(text, HasSubstr("No plan is predicted to cost less than "));
+  EXPECT_THAT(text, HasSubstr("What would help most"));
+}
+
+TEST(ExplainPlan, NamesCutsThatWereNotSearched) {
+  PlanRequest request;
+  request.models = kEstimates;
+  request.options.steps = 1'000;
+  request.options.cuts = kColumnsAlone;
+  const PlanDocument document = plan_task(make_task(), request).document;
+  EXPECT_TRUE(alternative(explained(document), "all cuts that the task allows").found);
+}
+
+TEST(ExplainPlan, RefusesPlansThatAreNotValid) {
+  PlanDocument document = make_plan();
+  document.plan = {};
+  EXPECT_THROW((void)explained(document), InfeasibleError);
+}
+
+TEST(ExplainTable, SaysWhereItLiesAndWhatItCosts) {
+  const PlanDocument document = make_plan();
+  const TableExplanation table = explain_table(document, "hot:one", {}, "plan.json");
+  std::int64_t bytes = 0;
+  double lookups = 0.0;
+  for (const TableOnDevice& part : table.parts) {
+    bytes += part.bytes;
+    lookups += part.lookups;
+  }
+  EXPECT_EQ(bytes, 60'000 * 96 * 4);
+  EXPECT_GE(lookups, 60.0 - 1e-9);
+  EXPECT_GT(table.less_plan_ms, 0.0);
+  EXPECT_THAT(table_explanation_text(table), HasSubstr("Table \"hot:one\" has 60000 rows"));
+  try {
+    (void)explain_table(document, "cold", {}, "plan.json");
+    FAIL() << "expected an InputError";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "plan.json: --table: expected the name of a table of the plan's task, got \"cold\"");
+  }
+}
+
+TEST(ExplainTable, SaysWhatCopiesCost) {
+  PlanDocument document = make_plan();
+  std::erase_if(document.plan.shards, [](const Shard& shard) { return shard.table == 3; });
+  document.plan.replicated_tables = {3};
+  const TableExplanation table = explain_table(document, "t3", {}, "plan.json");
+  EXPECT_TRUE(table.is_replicated);
+  EXPECT_THAT(table.parts, IsEmpty());
+  EXPECT_GT(table.all_reduce_ms, 0.0);
+  EXPECT_THAT(table_explanation_text(table), HasSubstr("whole on every device"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,137 @@
+// A forced choice is kept to, and what cannot be chosen is refused.
+#include "neuroshard/decide/why_not.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/report/explanation_report.h"
+#include "tests/decide/decide_tasks.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::Each;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing_decide::make_plan;
+using testing_decide::make_task;
+
+WhyNot answered(const PlanDocument& document, const std::string& choice) {
+  return why_not(document, parse_choice(choice, "--why-not"), {}, "plan.json");
+}
+
+TEST(ParseChoice, TakesTheTableBeforeTheLastColon) {
+  const Choice rows = parse_choice("hot:one:rows=4", "--why-not");
+  EXPECT_EQ(rows.table, "hot:one");
+  EXPECT_EQ(rows.kind, Choice::Kind::rows);
+  EXPECT_EQ(rows.number, 4);
+  EXPECT_EQ(parse_choice("a:columns=2", "p").kind, Choice::Kind::columns);
+  EXPECT_EQ(parse_choice("a:replicated", "p").kind, Choice::Kind::replicated);
+  EXPECT_EQ(parse_choice("a:device=0", "p").kind, Choice::Kind::device);
+  for (const char* text : {"", "a", ":rows=2", "a:", "a:rows", "a:rows=", "a:rows=x", "a:rows=-1",
+                           "a:rows=2x", "a:replicated=2", "a:devices=1", "a:rows=99999999999"}) {
+    EXPECT_THROW((void)parse_choice(text, "--why-not"), InputError) << text;
+  }
+}
+
+TEST(WhyNot, PutsATableOnADevice) {
+  const PlanDocument document = make_plan();
+  for (const int device : {0, 3}) {
+    const WhyNot answer = answered(document, "hot:one:device=" + std::to_string(device));
+    EXPECT_THAT(answer.choice_shards, Each(Field(&Shard::device, device)));
+    EXPECT_GE(answer.choice_ms, document.predicted->cost_ms * 0.9);
+    EXPECT_EQ(answer.cost_ms, document.predicted->cost_ms);
+  }
+}
+
+TEST(WhyNot, CutsColumns) {
+  const PlanDocument document = make_plan();
+  for (const int pieces : {1, 3, 5}) {
+    const WhyNot answer = answered(document, "t5:columns=" + std::to_string(pieces));
+    ASSERT_THAT(answer.choice_shards, SizeIs(pieces));
+    std::int64_t next = 0;
+    for (const Shard& shard : answer.choice_shards) {
+      EXPECT_EQ(shard.column_offset, next);
+      EXPECT_TRUE(shard.has_all_rows());
+      next += shard.num_columns;
+    }
+    EXPECT_EQ(next, 96);
+  }
+}
+
+TEST(WhyNot, CutsRows) {
+  const PlanDocument document = make_plan();
+  const WhyNot answer = answered(document, "hot:one:rows=3");
+  std::set<std::int64_t> first_rows;
+  for (const Shard& shard : answer.choice_shards) first_rows.insert(shard.row_offset);
+  EXPECT_THAT(first_rows, SizeIs(3));
+  EXPECT_THAT(answered(document, "hot:one:rows=1").choice_shards, Each(Field(&Shard::num_rows, 0)));
+}
+
+TEST(WhyNot, CopiesATable) {
+  const WhyNot answer = answered(make_plan(), "t5:replicated");
+  EXPECT_THAT(answer.choice_shards, IsEmpty());
+  EXPECT_GT(answer.choice_slowest.all_reduce_ms, 0.0);
+}
+
+template <typename Error>
+std::string message_of(const PlanDocument& document, const std::string& choice) {
+  try {
+    (void)answered(document, choice);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "expected an error: " << choice;
+  return "";
+}
+
+TEST(WhyNot, RefusesWhatCannotBe) {
+  const PlanDocument document = make_plan();
+  EXPECT_EQ(message_of<InputError>(document, "t5:device=4"),
+            "--why-not: expected a device from 0 to 3, got 4");
+  EXPECT_EQ(message_of<InputError>(document, "none:device=0"),
+            "--why-not: expected the name of a table of the plan's task, got \"none\"");
+  EXPECT_EQ(message_of<InputError>(document, "t5:columns=25"),
+            "--why-not: expected at most 24 pieces of columns of table \"t5\", got 25");
+  EXPECT_EQ(message_of<InputError>(document, "t5:rows=5"),
+            "--why-not: expected at most 4 slices of rows, on as many devices of table \"t5\", got "
+            "5");
+  EXPECT_THAT(message_of<InputError>(document, "t5:columns=0"), HasSubstr("at least one piece"));
+  EXPECT_THAT(message_of<InputError>(document, "t5:rows=0"), HasSubstr("at least one slice"));
+}
+
+TEST(WhyNot, KeepsToTheTask) {
+  Task task = make_task();
+  task.tables[5].allow = {false, false, false};
+  task.tables[6].devices = {1, 2};
+  task.tables[7].same_device_as = "t8";
+  const PlanDocument document = make_plan(task);
+  EXPECT_EQ(message_of<InfeasibleError>(document, "t5:rows=2"),
+            "table \"t5\": the task does not allow slices of its rows");
+  EXPECT_THAT(message_of<InfeasibleError>(document, "t5:columns=2"), HasSubstr("does not allow"));
+  EXPECT_THAT(message_of<InfeasibleError>(document, "t5:replicated"), HasSubstr("does not allow"));
+  EXPECT_THAT(message_of<InfeasibleError>(document, "t6:device=0"), HasSubstr("does not allow"));
+  EXPECT_THAT(message_of<InfeasibleError>(document, "t7:rows=2"), HasSubstr("does not allow"));
+  // Tables that stay together go there together; others may be forced around them.
+  EXPECT_THAT(answered(document, "t7:device=2").choice_shards, Each(Field(&Shard::device, 2)));
+  EXPECT_THAT(answered(document, "t9:rows=2").choice_shards, testing::Not(IsEmpty()));
+  EXPECT_THAT(answered(document, "t9:columns=2").choice_shards, SizeIs(2));
+}
+
+TEST(WhyNot, SaysItInWords) {
+  const PlanDocument document = make_plan();
+  const std::string text = why_not_text(answered(document, "t5:replicated"), document.task);
+  EXPECT_THAT(text, HasSubstr("With table \"t5\" whole on every device, the best plan that a short "
+                              "search found is predicted to cost "));
+  EXPECT_THAT(text, HasSubstr("    whole on every device\n"));
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,103 @@
+// A training's report: every sample in its part, metrics as training computes them, errors by
+// table.
+#include "neuroshard/report/page/training_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "neuroshard/report/page/training_page.h"
+#include "tests/io/io_test_util.h"
+#include "tests/train/synthetic_all_to_alls.h"
+#include "tests/train/synthetic_costs.h"
+
+namespace neuroshard {
+namespace {
+
+using testing::HasSubstr;
+
+std::size_t samples_in(const TrainingReportData& data, int part) {
+  return static_cast<std::size_t>(
+      std::count_if(data.samples.begin(), data.samples.end(),
+                    [&](const PredictedSample& sample) { return sample.part == part; }));
+}
+
+double mape_of(const TrainingReportData& data, int part) {
+  double sum = 0.0;
+  for (const PredictedSample& sample : data.samples) {
+    if (sample.part == part) sum += std::abs(sample.predicted_ms / sample.measured_ms - 1.0);
+  }
+  return sum / static_cast<double>(samples_in(data, part));
+}
+
+TEST(TrainingReportData, HasEverySampleOfEveryFileInItsPart) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths{folder.file("a.jsonl"), folder.file("b.jsonl")};
+  testing_costs::write_costs(paths[0], testing_costs::make_header(), 60, 1);
+  testing_costs::write_costs(paths[1], testing_costs::make_header(), 40, 2);
+  ComputeTrainingOptions options;
+  options.members = 2;
+  options.loop.epochs = 3;
+  options.seed = 5;
+  const ComputeDataset dataset = load_compute_dataset(paths, FeatureSchema::work);
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  const TrainingReportData data =
+      training_report_data(result, dataset, paths, options.seed, "model.safetensors");
+  EXPECT_EQ(data.num_samples, 100u);
+  EXPECT_EQ(data.samples.size(), 100u);
+  EXPECT_THAT(data.parts, testing::ElementsAre("training", "validation", "unseen combinations",
+                                               "unseen tables"));
+  const PredictionMetrics* metrics[] = {&result.training, &result.validation,
+                                        &result.unseen_combinations, &result.unseen_tables};
+  for (int part = 0; part < 4; ++part) {
+    EXPECT_EQ(samples_in(data, part), metrics[part]->count);
+    EXPECT_NEAR(mape_of(data, part), metrics[part]->mape, 1e-4);
+  }
+  EXPECT_THAT(data.samples, testing::Each(testing::Field(&PredictedSample::batch_size, 1024)));
+  EXPECT_EQ(data.epochs.size(), 6u);
+  EXPECT_THAT(data.best_epochs, testing::SizeIs(2));
+  EXPECT_THAT(data.groups, testing::SizeIs(testing::Le(20u)));  // tables
+  const std::string page = training_page(data);
+  EXPECT_THAT(page, testing::StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(page, HasSubstr("\"unseen combinations\""));
+}
+
+TEST(TrainingReportData, ShowsNotTooManySamples) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.jsonl");
+  testing_costs::write_costs(path, testing_costs::make_header(), 25'001);
+  ComputeTrainingOptions options;
+  options.members = 1;
+  options.loop.epochs = 1;
+  const ComputeDataset dataset = load_compute_dataset({path}, FeatureSchema::work);
+  const TrainingReportData data =
+      training_report_data(train_compute_model(dataset, options), dataset, {path}, 0, "m");
+  EXPECT_EQ(data.num_samples, 25'001u);
+  EXPECT_EQ(data.samples.size(), 12'501u);
+}
+
+TEST(TrainingReportData, CommunicationIsByDirectionAndCluster) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("four.jsonl");
+  const std::string other = folder.file("two.jsonl");
+  testing_costs::write_all_to_alls(path, {}, 60);
+  testing_costs::SyntheticCluster two;
+  two.world_size = 2;
+  testing_costs::write_all_to_alls(other, two, 10, 2);
+  const CommunicationDataset dataset = load_communication_dataset({path});
+  const CommunicationDataset held_out = load_communication_dataset({other}, &dataset);
+  CommunicationTrainingOptions options;
+  options.loop.epochs = 2;
+  const TrainingReportData data = training_report_data(
+      train_communication_model(dataset, held_out, options), {path}, {other}, "m");
+  EXPECT_THAT(data.parts, testing::UnorderedElementsAre("forward", "backward", "forward (held out)",
+                                                        "backward (held out)"));
+  EXPECT_EQ(data.num_samples, 2u * (60 * 4 + 10 * 2));
+  ASSERT_THAT(data.groups, testing::SizeIs(4));
+  EXPECT_EQ(data.groups[0].name, "test-net, 2 devices: backward");
+  EXPECT_EQ(data.groups[0].samples, 20u);
+}
+
+}  // namespace
+}  // namespace neuroshard

@@ -1,0 +1,165 @@
+// The search followed by improvement: valid, no worse than what it starts from, and other cuts than
+// columns for a sufficient gain alone.
+#include "neuroshard/search/neuroshard_planner.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/search/improved_plan.h"
+#include "neuroshard/search/memory/memory_fit.h"
+#include "tests/search/arbitrary_simulator.h"
+
+namespace neuroshard {
+namespace {
+
+using testing_tasks::arbitrary_compute;
+using testing_tasks::conditioned_task;
+using testing_tasks::make_simulator;
+using testing_tasks::make_table;
+using testing_tasks::one_host_task;
+
+bool has_other_cuts(const ShardingPlan& plan) {
+  return !plan.replicated_tables.empty() || plan.num_row_slices() > 0;
+}
+
+/// Whether nothing is cut or placed otherwise.
+bool same(const ShardingPlan& a, const ShardingPlan& b) {
+  return a.shards == b.shards && a.replicated_tables == b.replicated_tables;
+}
+
+RC_GTEST_PROP(NeuroShardPlannerProperty, IsValidAndNoWorseThanTheSearchItStartsFrom, ()) {
+  const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
+  RC_PRE(fit_memory(simulator.task()).feasible);
+  PlannerOptions options;
+  options.steps = 200;
+  options.improvement =
+      *rc::gen::element(ImprovementSchedule::thorough, ImprovementSchedule::brief);
+  options.least_gain = *rc::gen::element(0.0, 0.01);
+  options.pessimism = *rc::gen::element(0.0, 0.5);
+  const PlanningResult improved = NeuroShardPlanner().plan(simulator, options);
+  const PlanningResult searched = BeamSearchPlanner().plan(simulator, options);
+  RC_ASSERT(violations(simulator.task(), improved.plan).empty());
+  // Slices and copies that promise too little are left.
+  const double left_ms = 2.5 * options.least_gain * longest_compute_ms(improved.predicted);
+  RC_ASSERT(improved.predicted.cost_ms <= searched.predicted.cost_ms + left_ms);
+}
+
+TEST(NeuroShardPlanner, TellsAnObserverHowFarItIs) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 12; ++t) tables.push_back(make_table(fmt::format("t{}", t), 1000, 32, 4.0));
+  const Simulator simulator = make_simulator(one_host_task(tables, 4, 1 << 20));
+  PlannerOptions options;
+  options.steps = 120'000;
+  options.cuts = kColumnsAlone;
+  const PlanningResult unobserved = NeuroShardPlanner().plan(simulator, options);
+  std::vector<PlanningProgress> told;
+  const PlanningObserver observer = [&](const PlanningProgress& progress) {
+    told.push_back(progress);
+  };
+  options.observer = &observer;
+  options.num_threads = 1;
+  const PlanningResult observed = NeuroShardPlanner().plan(simulator, options);
+  EXPECT_TRUE(same(observed.plan, unobserved.plan));
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.front().stage, PlanningStage::first_plan);
+  EXPECT_EQ(told.front().done, 1);
+  const PlanningProgress& last = told.back();
+  EXPECT_EQ(last.stage, PlanningStage::improvement);
+  EXPECT_EQ(last.all, 2);  // rounds of 60,000 steps
+  EXPECT_EQ(last.done, 2);
+  EXPECT_GT(last.best_cost_ms.value(), 0.0);
+}
+
+RC_GTEST_PROP(NeuroShardPlannerProperty, TakesOtherCutsForASufficientGainAlone, ()) {
+  const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
+  RC_PRE(fit_memory(simulator.task(), false).feasible);
+  PlannerOptions options;
+  options.steps = 200;
+  options.least_gain = *rc::gen::element(0.0, 0.01, 0.05);
+  const PlanningResult all = NeuroShardPlanner().plan(simulator, options);
+  options.cuts = kColumnsAlone;
+  const PlanningResult columns = NeuroShardPlanner().plan(simulator, options);
+  const PlanningResult unimproved = BeamSearchPlanner().plan(simulator, options);
+  const double least_ms = 2.5 * options.least_gain * longest_compute_ms(columns.predicted);
+  RC_ASSERT(same(all.plan, columns.plan) ||
+            all.predicted.cost_ms < columns.predicted.cost_ms - least_ms ||
+            (!has_other_cuts(all.plan) && all.predicted.cost_ms < columns.predicted.cost_ms) ||
+            all.predicted.cost_ms < 0.75 * unimproved.predicted.cost_ms);
+  RC_CLASSIFY(same(all.plan, columns.plan), "columns");
+  RC_CLASSIFY(has_other_cuts(all.plan), "other cuts");
+}
+
+TEST(NeuroShardPlanner, RefusesOptionsThatMeanNothing) {
+  const Simulator simulator = make_simulator(one_host_task({make_table("a", 10, 64)}, 2, 1 << 30));
+  PlannerOptions options;
+  for (const double seconds : {0.0, -1.0, -1e300, std::numeric_limits<double>::quiet_NaN()}) {
+    options.time_limit_seconds = seconds;
+    EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError) << seconds;
+  }
+  options.time_limit_seconds = 1.0;
+  options.steps = -1;
+  EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError);
+  options.steps = 0;
+  for (const double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    options.pessimism = share;
+    EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError) << share;
+    options.pessimism = 0.5;
+    options.least_gain = share;
+    EXPECT_THROW((void)NeuroShardPlanner().plan(simulator, options), InputError) << share;
+    options.least_gain = 0.0;
+  }
+}
+
+TEST(NeuroShardPlanner, OneDeviceIsNotImproved) {
+  const Simulator simulator = make_simulator(one_host_task({make_table("a", 10, 64)}, 1, 1 << 30));
+  PlannerOptions options;
+  options.time_limit_seconds = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(NeuroShardPlanner().plan(simulator, options).plan.shards,
+            (std::vector<Shard>{{0, 0, 64, 0}}));
+}
+
+TEST(NeuroShardPlanner, IsNoWorseThanTheSearchItStartsFrom) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 12; ++t) {
+    tables.push_back(
+        make_table(fmt::format("t{}", t), 1000 * (t + 1) * (t + 1), 16 * (1 + t % 4), 1.0 + t));
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 3, 1 << 30));
+  const NeuroShardPlanner planner;
+  EXPECT_EQ(planner.name(), "neuroshard");
+  const PlanningResult improved = planner.plan(simulator, {});
+  const PlanningResult searched = BeamSearchPlanner().plan(simulator, {});
+  EXPECT_LE(improved.predicted.cost_ms, searched.predicted.cost_ms);
+  EXPECT_GE(improved.stats.head_evaluations, searched.stats.head_evaluations);
+  EXPECT_GE(improved.stats.plans_priced, searched.stats.plans_priced);
+}
+
+TEST(NeuroShardPlanner, KeepsTheSearchsPlanWhereLittleIsToGain) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 9; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 100'000 * (1 + t), 64, 3.0 + 2.0 * t));
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 4, 300'000'000));
+  const PlanningResult searched = BeamSearchPlanner().plan(simulator, {});
+  const double longest_ms = longest_compute_ms(searched.predicted);
+  PlannerOptions options;
+  options.steps = 60'000;
+  options.time_limit_seconds = 1e-9;  // does not count
+  const auto plan = [&](double least_gain) {
+    options.least_gain = least_gain;
+    return NeuroShardPlanner().plan(simulator, options);
+  };
+  const double gain_ms = searched.predicted.cost_ms - plan(0.0).predicted.cost_ms;
+  ASSERT_GT(gain_ms, 0.0);
+  EXPECT_EQ(plan(1.01 * gain_ms / longest_ms).plan.shards, searched.plan.shards);
+  EXPECT_EQ(plan(0.99 * gain_ms / longest_ms).predicted.cost_ms,
+            searched.predicted.cost_ms - gain_ms);
+}
+
+}  // namespace
+}  // namespace neuroshard

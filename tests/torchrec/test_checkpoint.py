@@ -1,0 +1,229 @@
+"""A model that was trained under one plan goes on under another, by torch.distributed.checkpoint, on
+two processes; and what TorchRec itself cannot bring along is refused before."""
+
+import subprocess
+import sys
+import os
+from pathlib import Path
+
+import pytest
+from conftest import make_collection
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.sharding_plan import (
+    column_wise,
+    construct_module_sharding_plan,
+    data_parallel,
+    row_wise,
+    table_wise,
+)
+from torchrec.distributed.types import ShardingPlan, ShardingType
+
+from neuroshard import InputError
+from neuroshard.torchrec import check_resumable
+
+SIZES = [(400, 16), (600, 32), (500, 64), (300, 8)]
+
+
+class AllTypes(EmbeddingBagCollectionSharder):
+    """TorchRec runs rows on CPUs, and does not offer them."""
+
+    def sharding_types(self, compute_device_type):
+        return [kind.value for kind in ShardingType]
+
+
+def on(rank):
+    return table_wise(rank, compute_kernel="fused")
+
+
+def rows():
+    return row_wise(compute_kernel="fused")
+
+
+def columns(*ranks):
+    return column_wise(ranks=list(ranks), compute_kernel="fused")
+
+
+def make_plan(**kinds):
+    """Of two CPUs."""
+    module = make_collection(SIZES)
+    chosen = {"t0": on(0), "t1": rows(), "t2": columns(0, 1), "t3": on(1)} | kinds
+    return ShardingPlan(
+        {
+            "": construct_module_sharding_plan(
+                module, chosen, AllTypes(), local_size=2, world_size=2, device_type="cpu"
+            )
+        }
+    )
+
+
+GOING_ON = """
+import gc
+import sys
+
+import torch
+import torch.distributed as dist
+import torch.distributed.checkpoint as checkpoint
+from conftest import make_collection
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from torch.distributed._shard.sharded_tensor import ShardedTensor
+from torchrec.distributed.model_parallel import DistributedModelParallel
+from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
+
+from neuroshard.torchrec import check_resumable
+from test_checkpoint import SIZES, AllTypes, columns, make_plan, on, rows
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+ROWWISE = EmbOptimType.EXACT_ROWWISE_ADAGRAD
+
+
+def make_model(plan):
+    sharder = AllTypes({"optimizer": ROWWISE, "learning_rate": 0.1})
+    return DistributedModelParallel(
+        module=make_collection(SIZES),
+        device=torch.device("cpu"),
+        plan=plan,
+        sharders=[sharder],
+    )
+
+
+def train(model, steps, seed):
+    losses = []
+    draw = torch.Generator().manual_seed(seed + rank)
+    for _ in range(steps):
+        lengths = torch.randint(0, 5, (4 * 8,), generator=draw)
+        values = []
+        for i, (rows, _) in enumerate(SIZES):
+            count = int(lengths[8 * i : 8 * i + 8].sum())
+            values.append(torch.randint(0, rows, (count,), generator=draw))
+        features = KeyedJaggedTensor(
+            keys=[f"f{i}" for i in range(4)], values=torch.cat(values), lengths=lengths
+        )
+        loss = model(features).to_dict()
+        loss = sum(((pooled - 0.5) ** 2).sum() for pooled in loss.values())
+        loss.backward()
+        losses.append(float(loss))
+    return losses
+
+
+def tensors_of(model):
+    state = {f"model {name}": value for name, value in model.state_dict().items()}
+    for parameter, of_parameter in model.fused_optimizer.state_dict()["state"].items():
+        for name, value in of_parameter.items():
+            state[f"optimizer {parameter} {name}"] = value
+    return state
+
+
+def whole(model):
+    # Every tensor, put together of both ranks' parts: a rank has the states of its tables alone.
+    local = {}
+    for name, value in tensors_of(model).items():
+        parts = [([0] * value.dim(), value)]
+        if isinstance(value, ShardedTensor):
+            parts = [(s.metadata.shard_offsets, s.tensor) for s in value.local_shards()]
+        local[name] = tuple(value.size()), [(at, part.detach().clone()) for at, part in parts]
+    of_ranks = [None, None]
+    dist.all_gather_object(of_ranks, local)
+    found = {}
+    for of_rank in of_ranks:
+        for name, (size, parts) in of_rank.items():
+            full = found.setdefault(name, torch.zeros(size))
+            for offsets, part in parts:
+                full[tuple(slice(o, o + n) for o, n in zip(offsets, part.shape))] = part
+    return found
+
+
+old_plan = make_plan()
+new_plan = make_plan(t0=rows(), t1=on(1), t2=columns(1, 0), t3=on(0))
+check_resumable(old_plan, new_plan, optimizer=ROWWISE)
+old = make_model(old_plan)
+train(old, 5, seed=1)
+checkpoint.save(tensors_of(old), checkpoint_id=sys.argv[1])
+before = whole(old)
+goes_on = train(old, 3, seed=2)
+
+new = make_model(new_plan)
+state = tensors_of(new)
+checkpoint.load(state, checkpoint_id=sys.argv[1])
+new.load_state_dict(
+    {name[len("model "):]: value for name, value in state.items() if name.startswith("model ")}
+)
+after = whole(new)
+assert before.keys() == after.keys() and len(before) >= 8, sorted(before)
+for name, value in before.items():
+    assert value.abs().sum() > 0, name
+    assert torch.equal(value, after[name]), name
+torch.testing.assert_close(train(new, 3, seed=2), goes_on, rtol=1e-5, atol=1e-6)
+
+# A table whose columns are cut otherwise: weights can be loaded, TorchRec's state cannot.
+other = make_model(make_plan(t2=on(0)))
+state = tensors_of(other)
+weights = {name: value for name, value in state.items() if name.startswith("model ")}
+checkpoint.load(weights, checkpoint_id=sys.argv[1])
+loaded = whole(other)
+for name, value in before.items():
+    assert not name.startswith("model ") or torch.equal(value, loaded[name]), name
+try:
+    checkpoint.load(state, checkpoint_id=sys.argv[1])
+except BaseException as error:  # PyTorch's CheckpointException is no Exception
+    print(f"rank {rank}: refused: {type(error).__name__}", flush=True)
+dist.barrier()
+del old, new, other, state, weights
+gc.collect()
+dist.destroy_process_group()
+print(f"rank {rank}: done", flush=True)
+"""
+
+
+def test_training_goes_on_under_another_plan(tmp_path):
+    script = tmp_path / "going_on.py"
+    folder = str(Path(__file__).parent)
+    script.write_text(f"import sys\nsys.path.insert(0, {folder!r})\n" + GOING_ON)
+    run = subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", "2", script, tmp_path / "checkpoint"),
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-1000:] + run.stderr[-5000:]
+    for rank in (0, 1):
+        assert f"rank {rank}: refused" in run.stdout, run.stdout
+        assert f"rank {rank}: done" in run.stdout, run.stdout
+
+
+@pytest.mark.parametrize(
+    ("kinds", "optimizer", "reason"),
+    [
+        ({"t0": rows(), "t3": on(0)}, "EXACT_ROWWISE_ADAGRAD", ""),
+        ({"t2": columns(1, 0)}, "EXACT_ROWWISE_ADAGRAD", ""),
+        (
+            {"t2": on(0)},
+            "EXACT_ROWWISE_ADAGRAD",
+            r"t2: columns cut into 64, before 32 \+ 32",
+        ),
+        (
+            {"t1": columns(1, 0)},
+            "exact_rowwise_adagrad",
+            r"t1: columns cut into 16 \+ 16, before 32",
+        ),
+        ({"t2": on(0)}, "ADAM", ""),
+        ({"t2": on(0), "t1": data_parallel()}, "EXACT_SGD", ""),
+        (
+            {"t1": data_parallel(), "t2": data_parallel()},
+            "ADAM",
+            "t1: data_parallel, before row_wise; t2: data_parallel, before column_wise",
+        ),
+    ],
+)
+def test_what_cannot_be_brought_along_is_refused(kinds, optimizer, reason):
+    if not reason:
+        check_resumable(make_plan(), make_plan(**kinds), optimizer=optimizer)
+        return
+    with pytest.raises(InputError, match=reason) as caught:
+        check_resumable(make_plan(), make_plan(**kinds), optimizer=optimizer)
+    assert f"new_plan: expected one under which {optimizer.upper()}'s state" in str(caught.value)

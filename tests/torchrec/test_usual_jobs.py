@@ -1,0 +1,89 @@
+"""Usual jobs by our models: batch sizes, optimizers and data types without a warning; what no model
+knows is refused or said, with the model's name."""
+
+import warnings
+
+import pytest
+import torch
+from conftest import make_collection, make_topology
+from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.modules.embedding_configs import DataType
+from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
+
+from neuroshard import ExtrapolationWarning, InputError
+from neuroshard.torchrec import NeuroShardPlanner
+
+SIZES = [(2_000 * 3**i, (16, 32, 64, 128)[i % 4]) for i in range(6)]
+
+
+def plan(collection, sharder=None, *, world=2, batch_size=2048, device="cpu", **options):
+    """A planner that has planned, and what it warned of, but for how sure the networks are."""
+    constraints = {f"t{i}": ParameterConstraints(pooling_factors=[1.0 + 9 * i]) for i in range(6)}
+    planner = NeuroShardPlanner(
+        topology=make_topology(world, 8 << 30, device, min(world, 4)),
+        batch_size=batch_size,
+        constraints=constraints,
+        storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
+        objective="measured",
+        debug=False,
+        stats=[],
+        **options,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        planner.plan(collection, [sharder or EmbeddingBagCollectionSharder()])
+    said = [str(w.message) for w in caught if issubclass(w.category, ExtrapolationWarning)]
+    return planner, [text for text in said if "networks disagree" not in text]
+
+
+@pytest.mark.parametrize("data_type", [DataType.FP32, DataType.FP16, DataType.BF16])
+@pytest.mark.parametrize(
+    ("optimizer", "ours"),
+    [
+        (EmbOptimType.EXACT_SGD, "sgd"),
+        (EmbOptimType.EXACT_ROWWISE_ADAGRAD, "rowwise_adagrad"),
+        (EmbOptimType.EXACT_ADAGRAD, "rowwise_adagrad"),
+        (EmbOptimType.ADAM, "rowwise_adagrad"),
+        (EmbOptimType.PARTIAL_ROWWISE_ADAM, "rowwise_adagrad"),
+    ],
+)
+def test_data_types_and_optimizers(data_type, optimizer, ours):
+    sharder = EmbeddingBagCollectionSharder({"optimizer": optimizer})
+    planner, said = plan(make_collection(SIZES, data_type=data_type), sharder)
+    assert said == []
+    task = planner.neuroshard_plan.task
+    assert task.optimizer == ours
+    assert {t.data_type for t in task.tables} == {"fp32" if data_type == DataType.FP32 else "fp16"}
+
+
+@pytest.mark.parametrize(
+    ("world", "batch_size"), [(2, 1024), (2, 8192), (4, 512), (8, 512), (8, 2048)]
+)
+def test_batch_sizes(world, batch_size):
+    _, said = plan(make_collection(SIZES), world=world, batch_size=batch_size)
+    assert said == []
+
+
+def test_an_optimizer_of_the_parameters():
+    collection = make_collection(SIZES)
+    apply_optimizer_in_backward(torch.optim.Adagrad, collection.parameters(), {"lr": 0.1})
+    planner, said = plan(collection)
+    assert said == [] and planner.neuroshard_plan.task.optimizer == "rowwise_adagrad"
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_an_unknown_interconnect_is_refused(device):
+    with pytest.raises(InputError, match=r"interconnect.*expected .*, got \"carrier-pigeon\"") as caught:
+        plan(make_collection(SIZES), device=device, interconnect="carrier-pigeon")
+    assert "\n" not in str(caught.value)
+
+
+def test_warnings_begin_with_the_models_name():
+    _, said = plan(make_collection(SIZES), batch_size=8)
+    assert any(text.startswith("fbgemm-cpu-epyc: batch_size: trained on 128 to ") for text in said)
+    assert any(text.startswith("pcie4: batch_size: trained on 2048 to ") for text in said)
+    _, said = plan(make_collection(SIZES), models=["fbgemm-cpu-xeon"])
+    assert said and all(text.startswith("fbgemm-cpu-xeon: ") for text in said)
