@@ -9,8 +9,9 @@ nothing moved (`--max-move 0`; the new tables alone are placed), `limited`, from
 `--max-move`, and `anew`, from nothing. Where grown tables have no room, `kept` moves the least of 1,
 2, 5 and 10 % that makes a plan. Prints per task, and over all, which share of the gain of
 planning anew the limited plan has, and the bytes that each moves. With `--measure` each plan's
-computation is measured on this machine too. Everything is kept in FOLDER, so that a run that was
-stopped goes on where it was.
+computation is measured on this machine too, `--rounds` times: in each round the three plans one
+after another, every round in another order, and the median counts. Everything is kept in FOLDER, so
+that a run that was stopped goes on where it was.
 """
 
 import argparse
@@ -40,7 +41,8 @@ def make_tasks(options: argparse.Namespace) -> list[Path]:
         run(
             options.neuroshard, "workload", "tasks", options.workload,
             "--count", options.tasks // 2, "--tables", "60:120", "--max-dim", 128,
-            "--devices", devices, "--memory", "64GiB", "--seed", options.seed + devices, "-o", folder,
+            "--batch-size", options.batch_size, "--devices", devices, "--memory", "64GiB",
+            "--seed", options.seed + devices, "-o", folder,
         )  # fmt: skip
     return [
         file
@@ -152,15 +154,29 @@ def moved_weights(old: dict, new: dict) -> float:
     return 1.0 - kept / placed if placed else 0.0
 
 
+def evaluation_file(folder: Path, name: str, round_: int) -> Path:
+    return folder / f"{name}.evaluation-{round_}.json"
+
+
 def measure(folder: Path, options: argparse.Namespace) -> None:
-    for name in PLANS:
-        output = folder / f"{name}.evaluation.json"
-        if output.exists():
-            continue
-        text = run(options.neuroshard, "evaluate", folder / f"{name}.json", "--json")
-        partial = output.with_suffix(".tmp")
-        partial.write_text(text)
-        partial.rename(output)
+    for round_ in range(options.rounds):
+        first = round_ % len(PLANS)
+        for name in PLANS[first:] + PLANS[:first]:
+            output = evaluation_file(folder, name, round_)
+            if output.exists():
+                continue
+            text = run(
+                options.neuroshard, "evaluate", folder / f"{name}.json", "--json",
+                "--seed", options.seed + round_,
+            )  # fmt: skip
+            partial = output.with_suffix(".tmp")
+            partial.write_text(text)
+            partial.rename(output)
+
+
+def measured_ms(folder: Path, name: str, options: argparse.Namespace) -> float:
+    files = [evaluation_file(folder, name, round_) for round_ in range(options.rounds)]
+    return statistics.median(json.loads(file.read_text())["measured_ms"] for file in files)
 
 
 def result_of(folder: Path, options: argparse.Namespace) -> dict:
@@ -174,8 +190,7 @@ def result_of(folder: Path, options: argparse.Namespace) -> dict:
     }
     if options.measure:
         result["measured"] = {
-            name: json.loads((folder / f"{name}.evaluation.json").read_text())["measured_ms"]
-            for name in PLANS
+            name: measured_ms(folder, name, options) for name in PLANS
         }
     return result
 
@@ -210,7 +225,9 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=50)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--batch-size", type=int, default=65536)
     parser.add_argument("--measure", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     options.model = options.model or ["cpu-epyc-2core", "ethernet-25g"]
     options.folder.mkdir(parents=True, exist_ok=True)
