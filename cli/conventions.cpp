@@ -70,7 +70,7 @@ std::string suggestion_for(const CLI::App& app, const std::vector<std::string>& 
   const CLI::App& command = named_command(app);
   for (const std::string& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    const std::string found = suggestion(name, words_instead_of(name, command));
+    std::string found = suggestion(name, words_instead_of(name, command));
     if (!found.empty()) return found;
   }
   return "";
