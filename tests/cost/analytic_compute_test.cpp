@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <set>
+#include <string_view>
 
 #include "neuroshard/core/error.h"
 
@@ -137,6 +139,39 @@ TEST(AnalyticCompute, RefusesImpossibleHardware) {
     EXPECT_STREQ(error.what(), "hardware small.cache_gb_per_s: expected a number above 0, got 0");
   }
   EXPECT_THROW(AnalyticComputeModel(small_device(), 1.5), InputError);
+}
+
+/// What was measured of a preset's device, as docs/experiments/gpu_estimates.md cites it [1e9
+/// bytes/s]; 0: not known.
+struct MeasuredRates {
+  std::string_view name;
+  double memory_gb_per_s = 0.0;
+  double cache_gb_per_s = 0.0;
+};
+constexpr std::array<MeasuredRates, 6> kMeasured{{
+    {.name = "v100", .memory_gb_per_s = 809.0, .cache_gb_per_s = 2426.0},
+    {.name = "a100-40gb", .memory_gb_per_s = 1382.0},
+    {.name = "a100-80gb", .memory_gb_per_s = 1737.0, .cache_gb_per_s = 5392.0},
+    {.name = "h100-sxm", .memory_gb_per_s = 2536.0},
+    {.name = "h200", .memory_gb_per_s = 3888.0, .cache_gb_per_s = 9769.0},
+    {.name = "mi300x", .memory_gb_per_s = 3997.0},
+}};
+
+TEST(AnalyticCompute, MeasuredRatesAreBelowTheStatedOnes) {
+  for (const MeasuredRates& measured : kMeasured) {
+    SCOPED_TRACE(measured.name);
+    const ComputeHardware& stated = find_compute_hardware(measured.name);
+    EXPECT_LE(measured.memory_gb_per_s, stated.memory_gb_per_s);
+    EXPECT_LE(measured.cache_gb_per_s, stated.cache_gb_per_s);
+  }
+}
+
+TEST(AnalyticCompute, MemoryIsTakenToBeNoFasterThanItWasMeasured) {
+  for (const MeasuredRates& measured : kMeasured) {
+    SCOPED_TRACE(measured.name);
+    EXPECT_LE(kEffectiveMemoryShare * find_compute_hardware(measured.name).memory_gb_per_s,
+              measured.memory_gb_per_s);
+  }
 }
 
 TEST(AnalyticCompute, PresetsAreUsableAndNamedOnce) {

@@ -17,8 +17,10 @@ namespace neuroshard {
 namespace {
 
 // L2 bandwidths are bytes per clock (V100 2,048; A100 5,120: NVIDIA A100 whitepaper) times boost
-// clock; for Hopper NVIDIA states none, so A100's bytes per clock at 1,755 MHz are assumed. A GPU
-// moves sectors of 32 bytes, CDNA 3 lines of 128, a CPU lines of 64.
+// clock; for Hopper NVIDIA states none, so A100's bytes per clock are assumed, at the 1,980 MHz of
+// SXM modules (PCI Express cards: 1,755): of these 10,138 GB/s an H200 was measured to reach 9,769
+// (docs/experiments/gpu_estimates.md). A GPU moves sectors of 32 bytes, CDNA 3 lines of 128, a CPU
+// lines of 64.
 constexpr double kGpuOperatorMs = 0.05;  // about ten kernel launches of 5 us
 constexpr double kGpuTableMs = 0.001;    // per-table part of set-up and tail
 constexpr double kCpuOperatorMs = 0.02;  // starting and joining the threads
@@ -50,7 +52,7 @@ constexpr std::array<ComputeHardware, 7> kHardware{{
      .source = "NVIDIA A100 SXM4 80 GB data sheet; L2: A100 architecture whitepaper"},
     {.name = "h100-sxm",
      .memory_gb_per_s = 3350.0,
-     .cache_gb_per_s = 8986.0,  // assumed: 5,120 bytes/clock * 1.755 GHz
+     .cache_gb_per_s = 10138.0,  // assumed: 5,120 bytes/clock * 1.98 GHz
      .cache_bytes = 50e6,
      .access_bytes = 32.0,
      .operator_overhead_ms = kGpuOperatorMs,
@@ -59,7 +61,7 @@ constexpr std::array<ComputeHardware, 7> kHardware{{
          "NVIDIA H100 SXM5 data sheet and H100 architecture whitepaper; L2 bandwidth assumed"},
     {.name = "h200",
      .memory_gb_per_s = 4800.0,
-     .cache_gb_per_s = 8986.0,  // the same chip as H100
+     .cache_gb_per_s = 10138.0,  // the same chip as H100, measured to reach 0.96 of it
      .cache_bytes = 50e6,
      .access_bytes = 32.0,
      .operator_overhead_ms = kGpuOperatorMs,
