@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from . import _core
-from .arguments import names_of, share_of, to_text
+from .arguments import flag_of, names_of, share_of, to_text
 from .messages import tell
 from .search_options import SearchOptions, options_json
 from .plans import Plan, PlanLike, plan_text
@@ -116,6 +116,8 @@ def price(
     >>> price(halves, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
     <PlanCost: ... ms, device ... of 2 is the slowest>
     """
-    text, reasons, notes = _core.price(plan_text(plan), names_of(models, "models"), lower_bound)
+    text, reasons, notes = _core.price(
+        plan_text(plan), names_of(models, "models"), flag_of(lower_bound, "lower_bound")
+    )
     tell(reasons, notes)
     return Plan.from_text(text)
