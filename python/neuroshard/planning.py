@@ -112,8 +112,8 @@ def price(
 
     >>> from neuroshard import Plan, Shard, Table, Task, Topology, price
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
-    >>> halves = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 32, device=1)])
-    >>> price(halves, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
+    >>> uneven = Plan(task, [Shard("user", 0, 48, device=0), Shard("user", 48, 16, device=1)])
+    >>> price(uneven, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
     <PlanCost: ... ms, device ... of 2 is the slowest>
     """
     text, reasons, notes = _core.price(
