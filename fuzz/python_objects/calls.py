@@ -176,8 +176,10 @@ def _counter(batch_size: Any, batches: Any) -> Any:
 
 
 def _usable(found: Any) -> None:
-    """Statistics that a task may have."""
+    """Statistics that a task may have, as far as it may have tables and batches as large."""
     for used in found.values() if isinstance(found, dict) else [found]:
+        if used.max_index >= 1 << 42 or used.batch_size > 1 << 30:
+            continue
         table = Table(
             "t", used.max_index + 1, 16, used.pooling_factor, reuse_histogram=used.reuse_histogram
         )

@@ -82,6 +82,8 @@ def _became_of(try_it: Callable[[], bool]) -> str:
             last = traceback.extract_tb(violation.__cause__.__traceback__)[-1]
             where = f" at {Path(last.filename).name}:{last.lineno}"
         return "failed " + ascii(str(violation) + where)
+    except Exception as error:  # of what is looked at in an answer
+        return "failed " + ascii(f"{type(error).__name__}: {error}")
 
 
 @functools.cache

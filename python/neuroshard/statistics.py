@@ -263,7 +263,7 @@ def _integers(value: Any, place: str) -> Integers:
     except MemoryError:
         raise MachineError(f"{place}: not enough memory for {type_of(value)}") from None
     if array.size == 0 and array.ndim == 1:
-        return array.astype(np.int64)  # NumPy takes [] for floating-point numbers
+        return _NO_INDICES  # NumPy takes [] for floating-point numbers
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
             f"{place}: expected integers in 1 dimension, got {array.dtype} in {array.ndim}"

@@ -295,6 +295,7 @@ def test_row_indices_that_are_none():
         assert refusal(ReuseCounter(4).add, rows).startswith(text)
     assert refusal(ReuseCounter(4).statistics) == "statistics: expected at least one batch, got none"
     counter = ReuseCounter(4)
+    counter.add(np.empty(0, dtype=complex))
     counter.add(np.array([2**63 - 2, 5], dtype=">i8"))
     assert counter.statistics().max_index == 2**63 - 2
     assert refusal(from_batches, [], {}, batch_size=1).startswith("features: expected those of")

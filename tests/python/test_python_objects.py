@@ -40,8 +40,8 @@ def test_the_promise_is_kept(call):
 def test_arguments_follow_from_seed_and_number(tmp_path):
     calls.write_inputs(tmp_path)
     call = calls.find_call("Task.from_dict")
-    made = [promise.snapshot(calls.arguments_of(call, 1, 5)) for _ in range(2)]
-    assert str(made[0]) == str(made[1])
+    made = [str(calls.arguments_of(call, 1, 5)) for _ in range(2)]
+    assert made[0] == made[1]
     assert len({str(calls.arguments_of(call, 1, number)) for number in range(50)}) > 40
 
 
@@ -63,10 +63,10 @@ def raise_in(error):
 
 def test_errors_that_are_not_the_packages():
     for error, text in (
-        (AttributeError("'int' object has no attribute 'x'"), "AttributeError: 'int' object"),
-        (SystemError("bad"), "SystemError: bad"),
+        (AttributeError("no attribute"), "AttributeError: 'no attribute'"),
+        (SystemError("bad"), "SystemError: 'bad'"),
         (MemoryError(), "MemoryError: "),
-        (TypeError("plan(): incompatible function arguments."), "TypeError: plan(): incompatible"),
+        (TypeError("plan(): incompatible function arguments."), "TypeError: 'plan(): incompatible"),
         (promise.NeuroShardError(""), "NeuroShardError: no text"),
         (promise.NeuroShardError("got <object object at 0x7f>"), "of its insides"),
     ):
