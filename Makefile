@@ -7,6 +7,8 @@ PREFIX = /usr/local
 FUZZ_SECONDS = 60
 # Inputs for each reader in `make torture`; a hundredth of them where each takes a process.
 RUNS = 500000
+# Generated calls of each function of the Python package there; fewer of those that take long.
+CALLS = 5000
 FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
@@ -58,9 +60,11 @@ fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
 	    -artifact_prefix=build/fuzz/found/ build/fuzz/found/$$f fuzz/corpus/$$f || exit 1; \
 	done
 
-torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs on each reader (docs/reliability.md)
+torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs on each reader, and CALLS (5000) on each function of the Python package (docs/reliability.md)
 	@cmake --build build/release --target torture
 	@build/release/fuzz/torture --runs $(RUNS)
+	@scripts/python_env.sh release
+	@PYTHONPATH=fuzz build/python/bin/python -m python_objects --runs $(CALLS)
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i

@@ -4,77 +4,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cli/conventions.h"
+#include "cli/completion_tree.h"
 
 namespace neuroshard::cli {
 
 namespace {
-
-struct CompletedOption {
-  std::vector<std::string> names;  ///< with their dashes
-  std::string help;
-  bool takes_value = false;
-  std::vector<std::string> values;  ///< all that it takes; empty: any, such as a file
-};
-
-struct CompletedCommand {
-  std::string path;  ///< "collect compute"; "" for the whole
-  std::string name;
-  std::string help;
-  std::vector<CompletedCommand> subcommands;
-  std::vector<CompletedOption> options;
-};
-
-/// A description up to its first semicolon.
-std::string beginning_of_help(const std::string& help) { return help.substr(0, help.find(';')); }
-
-/// Those of "TEXT:{cpu,cuda}".
-std::vector<std::string> values_of(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const std::size_t begin = type.find(":{");
-  const std::size_t end = type.find('}', begin == std::string::npos ? 0 : begin);
-  if (begin == std::string::npos || end == std::string::npos) return {};
-  return CLI::detail::split(type.substr(begin + 2, end - begin - 2), ',');
-}
-
-CompletedOption completed(const CLI::Option& option) {
-  CompletedOption result;
-  for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
-  for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
-  result.help = beginning_of_help(option.get_description());
-  result.takes_value = option.get_items_expected_max() > 0;
-  result.values = values_of(option);
-  return result;
-}
-
-CompletedCommand completed(const CLI::App& command, const std::string& path) {
-  CompletedCommand result{
-      path, command.get_name(), beginning_of_help(command.get_description()), {}, {}};
-  for (const CLI::App* subcommand : subcommands_of(command)) {
-    const std::string& name = subcommand->get_name();
-    result.subcommands.push_back(completed(*subcommand, path.empty() ? name : path + " " + name));
-  }
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->nonpositional()) result.options.push_back(completed(*option));
-  }
-  return result;
-}
-
-/// All commands, each before its subcommands.
-void append_all(const CompletedCommand& command, std::vector<const CompletedCommand*>& all) {
-  all.push_back(&command);
-  for (const CompletedCommand& subcommand : command.subcommands) append_all(subcommand, all);
-}
-
-std::vector<const CompletedCommand*> all_of(const CompletedCommand& root) {
-  std::vector<const CompletedCommand*> all;
-  append_all(root, all);
-  return all;
-}
 
 /// In single quotes, for bash and zsh; fish escapes a quote otherwise.
 std::string quoted(std::string_view text, std::string_view escaped_quote) {
@@ -112,26 +51,26 @@ std::vector<std::string> places_of(const CompletedCommand& command, const Comple
   return places;
 }
 
-/// Lines of `case` for options with a value: `of_values` is what completes one of a list.
+/// Lines of `case` for options with a value; `completes` is what completes it.
 template <typename F>
-std::string value_cases(const std::vector<const CompletedCommand*>& commands,
-                        std::string_view of_files, const F& of_values) {
-  std::string text;
-  std::vector<std::string> with_files;
+std::string value_cases(const std::vector<const CompletedCommand*>& commands, const F& completes) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> cases;  // in order of appearance
   for (const CompletedCommand* command : commands) {
     for (const CompletedOption& option : command->options) {
       if (!option.takes_value) continue;
+      const std::string how = completes(option.value);
+      auto same = std::find_if(cases.begin(), cases.end(),
+                               [&](const auto& known) { return known.first == how; });
+      if (same == cases.end()) same = cases.emplace(cases.end(), how, std::vector<std::string>());
       const std::vector<std::string> places = places_of(*command, option);
-      if (option.values.empty()) {
-        with_files.insert(with_files.end(), places.begin(), places.end());
-      } else {
-        text += fmt::format("    {}) {}; return ;;\n", fmt::join(places, "|"),
-                            of_values(option.values));
-      }
+      same->second.insert(same->second.end(), places.begin(), places.end());
     }
   }
-  if (with_files.empty()) return text;
-  return text + fmt::format("    {}) {}; return ;;\n", fmt::join(with_files, "|"), of_files);
+  std::string text;
+  for (const auto& [how, places] : cases) {
+    text += fmt::format("    {}) {}; return ;;\n", fmt::join(places, "|"), how);
+  }
+  return text;
 }
 
 std::vector<std::string> names_of_options(const CompletedCommand& command) {
@@ -148,7 +87,25 @@ std::vector<std::string> names_of_subcommands(const CompletedCommand& command) {
   return names;
 }
 
-constexpr const char* kBash = R"(# Completion for bash. Made by: neuroshard completion bash
+/// "COMPREPLY" are the words that begin as the last one. What a folder of models contains is never
+/// expanded, as `compgen -W` would.
+constexpr const char* kBash = R"sh(# Completion for bash. Made by: neuroshard completion bash
+_neuroshard_words() {{
+  COMPREPLY=($(compgen -W "$*" -- "$current"))
+}}
+_neuroshard_models() {{
+  local name
+  while IFS= read -r name; do
+    [[ $name == "$current"* ]] && COMPREPLY+=("$name")
+  done < <("${{COMP_WORDS[0]/#\~/$HOME}}" model list --names 2>/dev/null)
+}}
+_neuroshard_files() {{
+  local name
+  while IFS= read -r name; do
+    COMPREPLY+=("$name")
+  done < <(compgen -f -- "$current")
+  compopt -o filenames 2>/dev/null
+}}
 _neuroshard() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" previous="${{COMP_WORDS[COMP_CWORD-1]}}"
   local command="" word i
@@ -167,20 +124,24 @@ _neuroshard() {{
   done
   case "$command $previous" in
 {1}  esac
-  local options="" subcommands=""
-  case "$command" in
-{2}  esac
   if [[ $current == -* ]]; then
-    COMPREPLY=($(compgen -W "$options" -- "$current"))
+    case "$command" in
+{2}    esac
   else
-    COMPREPLY=($(compgen -W "$subcommands" -- "$current"))
+    case "$command" in
+{3}    esac
   fi
 }}
 complete -o default -F _neuroshard neuroshard
-)";
+)sh";
 
-constexpr const char* kZsh = R"(#compdef neuroshard
+constexpr const char* kZsh = R"sh(#compdef neuroshard
 # Completion for zsh. Made by: neuroshard completion zsh
+_neuroshard_models() {{
+  local -a names
+  names=(${{(f)"$("${{words[1]/#\~/$HOME}}" model list --names 2>/dev/null)"}})
+  compadd -a names
+}}
 _neuroshard() {{
   local command="" word i
   local -a found
@@ -190,7 +151,12 @@ _neuroshard() {{
     {0}) command="${{command:+$command }}$word" ;;
     esac
   done
-  case "$command ${{words[CURRENT-1]}}" in
+  local previous="${{words[CURRENT-1]}}"
+  if [[ "${{words[CURRENT]}}" == --*=* ]]; then
+    previous="${{words[CURRENT]%%=*}}"
+    compset -P '*='
+  fi
+  case "$command $previous" in
 {1}  esac
   if [[ "${{words[CURRENT]}}" == -* ]]; then
     case "$command" in
@@ -199,18 +165,17 @@ _neuroshard() {{
     return
   fi
   case "$command" in
-{3}    *) _files; return ;;
+{3}    *) _files ;;
   esac
-  _describe command found
 }}
 if [[ "${{funcstack[1]}}" == _neuroshard ]]; then
   _neuroshard "$@"
 else
   compdef _neuroshard neuroshard
 fi
-)";
+)sh";
 
-constexpr const char* kFish = R"(# Completion for fish. Made by: neuroshard completion fish
+constexpr const char* kFish = R"sh(# Completion for fish. Made by: neuroshard completion fish
 function __neuroshard_command
     set -l command ''
     for word in (commandline -opc)[2..-1]
@@ -225,74 +190,111 @@ function __neuroshard_at
     set -l command (__neuroshard_command)
     test "$command" = "$argv[1]"
 end
-{1})";
+function __neuroshard_models
+    set -l program (string replace -r '^~' $HOME -- (commandline -opc)[1])
+    type -q $program; and $program model list --names 2>/dev/null
+end
+{1})sh";
+
+/// Commands for bash that complete a value; ":" leaves it to bash, which completes files.
+std::string in_bash(const CompletedValue& value) {
+  std::vector<std::string> commands;
+  if (!value.words.empty()) {
+    commands.push_back(fmt::format("_neuroshard_words {}", fmt::join(value.words, " ")));
+  }
+  if (value.models) commands.emplace_back("_neuroshard_models");
+  if (value.files && !commands.empty()) commands.emplace_back("_neuroshard_files");
+  return commands.empty() ? ":" : fmt::format("{}", fmt::join(commands, "; "));
+}
+
+std::string in_zsh(const CompletedValue& value) {
+  std::vector<std::string> commands;
+  if (!value.words.empty()) {
+    commands.push_back(fmt::format("compadd -- {}", fmt::join(value.words, " ")));
+  }
+  if (value.models) commands.emplace_back("_neuroshard_models");
+  if (value.files) commands.emplace_back("_files");
+  return fmt::format("{}", fmt::join(commands, "; "));
+}
+
+/// Options of fish's `complete`: -x is a value that is no file, -r one that may be.
+std::string of_fish(const CompletedValue& value) {
+  std::string text = fmt::format("{}", fmt::join(value.words, " "));
+  if (value.models) text += text.empty() ? "(__neuroshard_models)" : " (__neuroshard_models)";
+  return text.empty() ? "" : fmt::format(" -a {}", quoted(text, R"(\')"));
+}
 
 }  // namespace
 
 std::string bash_completion(const CLI::App& root) {
-  const CompletedCommand tree = completed(root, "");
+  const CompletedCommand tree = completion_tree(root);
   const std::vector<const CompletedCommand*> commands = all_of(tree);
-  const std::string values = value_cases(commands, ":", [](const std::vector<std::string>& words) {
-    return fmt::format(R"(COMPREPLY=($(compgen -W "{}" -- "$current")))", fmt::join(words, " "));
-  });
+  std::string options;
   std::string words;
   for (const CompletedCommand* command : commands) {
-    words += fmt::format("    {}) options=\"{}\" subcommands=\"{}\" ;;\n", in_shell(command->path),
-                         fmt::join(names_of_options(*command), " "),
-                         fmt::join(names_of_subcommands(*command), " "));
+    const std::string path = in_shell(command->path);
+    options += fmt::format("    {}) _neuroshard_words {} ;;\n", path,
+                           fmt::join(names_of_options(*command), " "));
+    CompletedValue value = command->positional;
+    if (!command->subcommands.empty()) value = {names_of_subcommands(*command), false, false};
+    words += fmt::format("    {}) {} ;;\n", path, in_bash(value));
   }
-  return fmt::format(kBash, fmt::join(steps_of(commands), "|"), values, words);
+  return fmt::format(kBash, fmt::join(steps_of(commands), "|"), value_cases(commands, in_bash),
+                     options, words);
 }
 
 std::string zsh_completion(const CLI::App& root) {
-  const CompletedCommand tree = completed(root, "");
+  const CompletedCommand tree = completion_tree(root);
   const std::vector<const CompletedCommand*> commands = all_of(tree);
-  const std::string values =
-      value_cases(commands, "_files", [](const std::vector<std::string>& words) {
-        return fmt::format("compadd -- {}", fmt::join(words, " "));
-      });
   std::string options;
-  std::string subcommands;
+  std::string words;
   for (const CompletedCommand* command : commands) {
+    const std::string path = in_shell(command->path);
     std::vector<std::string> described;
     for (const CompletedOption& option : command->options) {
       for (const std::string& name : option.names) {
         described.push_back(in_shell(name + ":" + option.help));
       }
     }
-    options +=
-        fmt::format("    {}) found=({}) ;;\n", in_shell(command->path), fmt::join(described, " "));
-    if (command->subcommands.empty()) continue;
+    options += fmt::format("    {}) found=({}) ;;\n", path, fmt::join(described, " "));
+    if (command->subcommands.empty()) {
+      words += fmt::format("    {}) {} ;;\n", path, in_zsh(command->positional));
+      continue;
+    }
     described.clear();
     for (const CompletedCommand& subcommand : command->subcommands) {
       described.push_back(in_shell(subcommand.name + ":" + subcommand.help));
     }
-    subcommands +=
-        fmt::format("    {}) found=({}) ;;\n", in_shell(command->path), fmt::join(described, " "));
+    words += fmt::format("    {}) found=({}); _describe command found ;;\n", path,
+                         fmt::join(described, " "));
   }
-  return fmt::format(kZsh, fmt::join(steps_of(commands), "|"), values, options, subcommands);
+  return fmt::format(kZsh, fmt::join(steps_of(commands), "|"), value_cases(commands, in_zsh),
+                     options, words);
 }
 
 std::string fish_completion(const CLI::App& root) {
-  const CompletedCommand tree = completed(root, "");
+  const CompletedCommand tree = completion_tree(root);
   const std::vector<const CompletedCommand*> commands = all_of(tree);
   std::string lines;
   for (const CompletedCommand* command : commands) {
-    const std::string at = in_fish(fmt::format("__neuroshard_at \"{}\"", command->path));
+    const std::string at =
+        fmt::format("complete -c neuroshard -n {}",
+                    in_fish(fmt::format("__neuroshard_at \"{}\"", command->path)));
     for (const CompletedCommand& subcommand : command->subcommands) {
-      lines += fmt::format("complete -c neuroshard -n {} -f -a {} -d {}\n", at, subcommand.name,
-                           in_fish(subcommand.help));
+      lines += fmt::format("{} -f -a {} -d {}\n", at, subcommand.name, in_fish(subcommand.help));
+    }
+    if (command->subcommands.empty()) {
+      lines += fmt::format("{}{}{}\n", at, command->positional.files ? "" : " -f",
+                           of_fish(command->positional));
     }
     for (const CompletedOption& option : command->options) {
-      lines += fmt::format("complete -c neuroshard -n {}", at);
+      lines += at;
       for (const std::string& name : option.names) {
         const bool is_long = name.starts_with("--");
         lines += fmt::format(" -{} {}", is_long ? 'l' : 's', name.substr(is_long ? 2 : 1));
       }
-      if (!option.values.empty()) {
-        lines += fmt::format(" -x -a \"{}\"", fmt::join(option.values, " "));
-      } else if (option.takes_value) {
-        lines += " -r";
+      if (option.takes_value) {
+        lines += fmt::format("{}{}", option.value.files ? " -r" : " -x", of_fish(option.value));
       }
       lines += fmt::format(" -d {}\n", in_fish(option.help));
     }

@@ -6,8 +6,8 @@
 
 namespace neuroshard::cli {
 
-/// A script for bash, zsh or fish that completes subcommands, options and the values of those that
-/// have a list of them; other values are files. `root` is the whole command line.
+/// A script for bash, zsh or fish that completes subcommands, options and what completion_tree.h
+/// says of their values. `root` is the whole command line.
 [[nodiscard]] std::string bash_completion(const CLI::App& root);
 [[nodiscard]] std::string zsh_completion(const CLI::App& root);
 [[nodiscard]] std::string fish_completion(const CLI::App& root);

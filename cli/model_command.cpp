@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_description.h"
@@ -34,10 +35,22 @@ struct ModelOptions {
   std::vector<std::string> again;
   std::string samples;
   bool json = false;
+  bool names = false;
   bool force = false;
 };
 
+/// Those of models that can be used, as a shell completes them.
+void list_names() {
+  for (const ModelEntry& model : list_models()) {
+    if (model.kind != "unreadable") fmt::print("{}\n", printable(model.name));
+  }
+}
+
 void list(const ModelOptions& options) {
+  if (options.names) {
+    list_names();
+    return;
+  }
   fmt::print("{}", options.json ? to_document(model_list_json()) : models_table(list_models()));
 }
 
@@ -102,8 +115,12 @@ void add_model_command(CLI::App& app) {
   CLI::App* model = app.add_subcommand("model", "Pre-trained and analytic cost models");
   model->require_subcommand(1);
   auto options = std::make_shared<ModelOptions>();
-  add_examples(*add(*model, "list", "List all models", list, options),
-               {"model list", "model list --json"});
+  CLI::App* listed = add(*model, "list", "List all models", list, options);
+  listed
+      ->add_flag("--names", options->names,
+                 "Print the names alone, one a line, of all that can be used")
+      ->excludes("--json");
+  add_examples(*listed, {"model list", "model list --json"});
   CLI::App* shown =
       add(*model, "show", "Show a model's training data and test metrics", show, options);
   shown->add_option("model", options->model, "Name or file")->required();

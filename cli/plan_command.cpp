@@ -102,7 +102,8 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
     const PlanDocument document = read_plan(options.like);
     refuse_output_that_is_model(options.output, recorded_models(document.model), ModelsRead::named);
     check_output(options.output, options.force);
-    return plan_like(document, options.request.models, options.like);
+    return plan_like(document, options.request.models, options.like,
+                     options.request.options.observer);
   }
   options.request.options.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   options.request.options.stop_by_clock = command.count("--time-limit") > 0;

@@ -7,7 +7,7 @@ set -eu
 packages="g++ cmake ninja-build pkg-config
   libeigen3-dev libfmt-dev nlohmann-json3-dev libcli11-dev libhwy-dev libssl-dev zlib1g-dev
   libopenmpi-dev openmpi-bin libsimgrid-dev python3 python3-dev python3-venv libjs-chart.js"
-test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev iproute2
+test_packages="libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev iproute2 zsh fish
   clang libclang-rt-14-dev clang-format clang-tidy chromium"
 
 fail() {

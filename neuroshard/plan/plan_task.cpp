@@ -218,7 +218,7 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
 }
 
 PlannedTask plan_like(const PlanDocument& document, const std::vector<std::string>& names,
-                      const std::string& file) {
+                      const std::string& file, const PlanningObserver* observer) {
   if (document.moves) {
     throw InputError(file + ": moves", "a plan that was made from its task alone",
                      "one that was made from an older plan: make it again with --from");
@@ -226,6 +226,7 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
   PlanRequest request = plan_request_of(document, file);
   // As much work as was done then, however long it takes here.
   request.options.stop_by_clock = false;
+  request.options.observer = observer;
   const std::unique_ptr<Planner> planner = find_planner(request.algorithm);
   const Json& made_with = models_of_search(document);
   const CostModels models = load_models_of_plan(made_with, document.task.topology, names, file);

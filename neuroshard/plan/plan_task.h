@@ -64,11 +64,13 @@ struct PlannedTask : PricedPlan {
                                     const Planner& planner, const PlanRequest& request);
 
 /// Makes a plan again: its task, algorithm, options and models. `names` may give the models'
-/// present names or paths; `file` names the document in errors. Throws InputError if a model is not
-/// the one that the plan was made with, or the document does not record how it was made. Warns if
-/// the result is another plan, which happens if a clock stopped the search or with another version.
+/// present names or paths; `file` names the document in errors; `observer` is told how far it is
+/// (PlannerOptions::observer). Throws InputError if a model is not the one that the plan was made
+/// with, or the document does not record how it was made. Warns if the result is another plan,
+/// which happens if a clock stopped the search or with another version.
 [[nodiscard]] PlannedTask plan_like(const PlanDocument& document,
-                                    const std::vector<std::string>& names, const std::string& file);
+                                    const std::vector<std::string>& names, const std::string& file,
+                                    const PlanningObserver* observer = nullptr);
 
 struct PriceRequest {
   std::vector<std::string> models{};  ///< by name or file; for a kind not named, the plan's own

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/slowest_device.h"
 #include "neuroshard/report/text_table.h"
 
 namespace neuroshard {
@@ -84,17 +85,17 @@ std::string evaluation_text(const PlanEvaluation& evaluation) {
     table.add_column(title);
   }
   table.add_column("", TextTable::Align::left);
+  const std::vector<std::string> marks = slowest_marks(evaluation.measured.devices);
   for (std::size_t d = 0; d < evaluation.measured.devices.size(); ++d) {
     const DeviceCost& predicted = evaluation.predicted.devices[d];
     const DeviceCost& measured = evaluation.measured.devices[d];
-    table.add_row({fmt::format("{}", d), milliseconds(predicted.compute_ms),
-                   milliseconds(measured.compute_ms),
-                   fmt::format("{:.1f}%", 100.0 * evaluation.interval[d]),
-                   error(predicted.compute_ms, measured.compute_ms),
-                   milliseconds(predicted.total_ms()), milliseconds(measured.total_ms()),
-                   measured.total_ms() >= evaluation.measured.cost_ms ? "<- slowest" : ""});
+    table.add_row(
+        {fmt::format("{}", d), milliseconds(predicted.compute_ms),
+         milliseconds(measured.compute_ms), fmt::format("{:.1f}%", 100.0 * evaluation.interval[d]),
+         error(predicted.compute_ms, measured.compute_ms), milliseconds(predicted.total_ms()),
+         milliseconds(measured.total_ms()), marks[d]});
   }
-  return table.to_string() +
+  return table.to_string() + equally_slow_text(evaluation.measured.devices) +
          fmt::format(
              "\npredicted and measured: computation; part-measured: measured computation with "
              "communication as predicted; +-: half the width of the 95% interval of the "

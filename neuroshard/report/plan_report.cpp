@@ -9,6 +9,7 @@
 
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/slowest_device.h"
 #include "neuroshard/report/text_table.h"
 
 namespace neuroshard {
@@ -80,6 +81,7 @@ std::string plan_table(const Task& task, const ShardingPlan& plan, const PlanCos
   for (const char* title : {"forward ms", "backward ms", "total ms"}) table.add_column(title);
   table.add_column("", TextTable::Align::left);
   const std::vector<std::size_t> shown = shown_devices(cost, max_devices);
+  const std::vector<std::string> marks = slowest_marks(cost.devices);
   for (const std::size_t d : shown) {
     const DeviceCost& device = cost.devices[d];
     std::vector<std::string> cells{fmt::format("{}", d), fmt::format("{}", pieces[d]),
@@ -90,15 +92,16 @@ std::string plan_table(const Task& task, const ShardingPlan& plan, const PlanCos
     for (const double ms : {device.forward_comm_ms, device.backward_comm_ms, device.total_ms()}) {
       cells.push_back(fmt::format("{:.3f}", ms));
     }
-    cells.emplace_back(device.total_ms() >= cost.cost_ms ? "<- slowest" : "");
+    cells.push_back(marks[d]);
     table.add_row(std::move(cells));
   }
   std::string text = table.to_string();
   if (shown.size() < cost.devices.size()) {
     const auto hidden = static_cast<std::int64_t>(cost.devices.size() - shown.size());
-    text += fmt::format("({} not shown)\n", format_count(hidden, "faster device"));
+    const char* what = equally_slow(cost.devices) ? "other device" : "faster device";
+    text += fmt::format("({} not shown)\n", format_count(hidden, what));
   }
-  return text;
+  return text + equally_slow_text(cost.devices);
 }
 
 std::string cuts_text(const Task& task, const ShardingPlan& plan, std::size_t max_tables) {

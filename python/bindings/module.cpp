@@ -2,6 +2,8 @@
 #include "module.h"
 
 #include <exception>
+#include <new>
+#include <system_error>
 
 #include "neuroshard/core/error.h"
 
@@ -9,21 +11,25 @@ namespace neuroshard::python {
 
 namespace {
 
-/// An exception of neuroshard.errors with the library's own text.
-void raise_as(const char* name, const std::exception& error) {
+/// An exception of neuroshard.errors.
+void raise_as(const char* name, const char* text) {
   const nb::object type = nb::module_::import_("neuroshard.errors").attr(name);
-  PyErr_SetString(type.ptr(), error.what());
+  PyErr_SetString(type.ptr(), text);
 }
 
 void translate(const std::exception_ptr& pointer, void* /*payload*/) {
   try {
     std::rethrow_exception(pointer);
   } catch (const InputError& error) {
-    raise_as("InputError", error);
+    raise_as("InputError", error.what());
   } catch (const InfeasibleError& error) {
-    raise_as("InfeasibleError", error);
+    raise_as("InfeasibleError", error.what());
   } catch (const MachineError& error) {
-    raise_as("MachineError", error);
+    raise_as("MachineError", error.what());
+  } catch (const std::bad_alloc&) {  // as the executable says it
+    raise_as("MachineError", "out of memory");
+  } catch (const std::system_error& error) {
+    raise_as("MachineError", error.what());
   }
 }
 

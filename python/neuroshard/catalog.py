@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 
 from . import _core
+from .arguments import MOST_SEED, integer_of
 from .types import Table, TaskLike, task_text
 
 
@@ -57,7 +58,7 @@ class Workload:
 
     def tables(self, seed: int = 0) -> list[Table]:
         """Its tables; of a generated workload (`is_seeded`), those of this seed."""
-        fields = json.loads(_core.workload_task(self.name, seed))
+        fields = json.loads(_core.workload_task(self.name, integer_of(seed, "seed", 0, MOST_SEED)))
         return [Table(**table) for table in fields["tables"]]
 
 

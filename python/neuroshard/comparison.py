@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from . import _core
-from .arguments import names_of, to_text
+from .arguments import (
+    flag_of,
+    integer_of,
+    items_of,
+    names_of,
+    path_of,
+    text_of,
+    to_text,
+)
 from .errors import InputError
 from .executable_answer import Answer, answer_of, repeated, with_names
 from .messages import tell
@@ -126,18 +134,28 @@ def compare(
     >>> found.summary[0].mean_predicted_ms <= found.summary[1].mean_predicted_ms
     True
     """
+    measure = flag_of(measure, "measure")
+    arena_bytes = integer_of(arena_bytes, "arena_bytes", 1 << 20, 1 << 60)
+    reference = text_of(reference, "reference")
+    backend = text_of(backend, "backend")
+    journal = None if journal is None else path_of(journal, "journal")
+    files = [
+        path_of(file, f"controls[{number}]")
+        for number, file in enumerate(items_of(controls, "controls", "a list of files"))
+    ]
     texts = tasks_of(tasks)
     if platform is not None or backend != "cpu":
         if not measure:
             raise InputError("compare: platform and backend need measure=True")
         arguments = [*options_arguments(options, "compare"), "--measure"]
-        arguments += ["--arena", str(arena_bytes), "--backend", backend, "--relative-to", reference]
+        arguments += [f"--arena={arena_bytes}", f"--backend={backend}"]
+        arguments += ["--relative-to", reference]
         if names := names_of(algorithms, "algorithms"):
-            arguments += ["--algorithms", ",".join(names)]
+            arguments += [f"--algorithms={','.join(names)}"]
         arguments += repeated("--model", names_of(models, "models"))
-        arguments += repeated("--controls", controls)
+        arguments += repeated("--controls", files)
         arguments += repeated("--journal", [] if journal is None else [journal])
-        arguments += repeated("--platform", [] if platform is None else [platform])
+        arguments += repeated("--platform", [] if platform is None else [path_of(platform, "platform")])
         found, reasons, notes = _run_compare(texts, arguments)
         tell(reasons, notes)
         return _comparison(found)
@@ -148,8 +166,8 @@ def compare(
         to_text(options_json(options, "compare"), "compare"),
         arena_bytes if measure else 0,
         reference,
-        "" if journal is None else os.fspath(journal),
-        [os.fspath(file) for file in controls],
+        journal or "",
+        files,
     )
     found = json.loads(text)
     tell(found["warnings"], [])

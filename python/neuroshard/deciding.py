@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Unpack
 
 from . import _core
-from .arguments import bytes_of, names_of, seconds_of, to_text, type_of
+from .arguments import (
+    MOST_THREADS,
+    bytes_of,
+    integer_of,
+    items_of,
+    names_of,
+    seconds_of,
+    text_of,
+    to_text,
+)
 from .errors import InputError
 from .messages import tell
+from .short_form import never_failing, part_of
 from .search_options import SearchOptions, options_json
 from .plans import PlanLike, plan_text
 from .types import TaskLike, task_text
@@ -28,8 +39,9 @@ class Explanation:
     def __str__(self) -> str:
         return self.text
 
+    @never_failing
     def __repr__(self) -> str:
-        return f"<Explanation: {self.content['format']}>"
+        return f"<Explanation: {part_of(self.content, 'format')}>"
 
 
 def explain(
@@ -60,14 +72,14 @@ def explain(
     if table is not None and why_not is not None:
         raise InputError("explain: expected table or why_not, got both")
     for place, value in (("table", table), ("why_not", why_not)):
-        if value is not None and (not isinstance(value, str) or not value):
-            raise InputError(f"{place}: expected text, got {type_of(value) if value else value!r}")
+        if value is not None and not text_of(value, place):
+            raise InputError(f"{place}: expected text, got {value!r}")
     answer, words, reasons, notes = _core.explain(
         plan_text(plan),
         table or "",
         why_not or "",
         names_of(models, "models"),
-        num_threads,
+        integer_of(num_threads, "num_threads", 0, MOST_THREADS),
         seconds_of(time_limit_seconds, "time_limit_seconds"),
     )
     tell(reasons, notes)
@@ -104,6 +116,7 @@ class Capacity:
     def __str__(self) -> str:
         return self.text
 
+    @never_failing
     def __repr__(self) -> str:
         return f"<Capacity: {len(self.points)} sizes of clusters>"
 
@@ -128,18 +141,19 @@ def capacity(
     >>> found.smallest.devices
     1
     """
-    numbers: list[Any]
     if isinstance(devices, str):
-        numbers = list(_core.parse_device_numbers(devices, "devices"))
+        numbers = list(_core.parse_device_numbers(text_of(devices, "devices"), "devices"))
     else:
-        numbers = [devices] if isinstance(devices, int) else list(devices)
-    for place, number in enumerate(numbers):
-        if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 65536:
-            raise InputError(f"devices[{place}]: expected an integer from 1 to 65536, got {number!r}")
-    sizes: Any = bytes_of([memory] if isinstance(memory, (str, int)) else list(memory), "memory")
-    for place, size in enumerate(sizes):
-        if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= 1 << 60:
-            raise InputError(f"memory[{place}]: expected a size from 1 to 2^60, got {size!r}")
+        numbers = [
+            integer_of(number, f"devices[{place}]", 1, 65536)
+            for place, number in enumerate(_one_or_several(devices, "devices", "numbers"))
+        ]
+    sizes = [
+        integer_of(size, f"memory[{place}]", 1, 1 << 60)
+        for place, size in enumerate(
+            bytes_of(_one_or_several(memory, "memory", "sizes"), "memory")
+        )
+    ]
     answer, words, reasons, notes = _core.capacity(
         task_text(task),
         numbers,
@@ -155,6 +169,12 @@ def capacity(
         _point(content["smallest"]),
         _point(content["cheapest"]),
     )
+
+
+def _one_or_several(value: Any, place: str, what: str) -> list[Any]:
+    if isinstance(value, (str, Integral)):
+        return [value]
+    return items_of(value, place, f"one or a list of {what}")
 
 
 def _point(fields: Mapping[str, Any] | None) -> Any:

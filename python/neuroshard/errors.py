@@ -2,9 +2,23 @@
 
 
 class NeuroShardError(Exception):
-    """Base of every error that is raised on purpose; `exit_code` is the command line's."""
+    """Base of every error that is raised on purpose, in one line; `exit_code` is the command
+    line's."""
 
     exit_code = 3
+
+    def __init__(self, text: str = "") -> None:
+        # Names in it may have any characters.
+        super().__init__(printable(text))
+
+
+def printable(text: str) -> str:
+    """The text with escapes in the place of what ends a line, or a terminal obeys."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 class InputError(NeuroShardError, ValueError):

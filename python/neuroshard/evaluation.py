@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 from . import _core
-from .arguments import names_of, to_text
+from .arguments import (
+    MOST_SEED,
+    MOST_THREADS,
+    integer_of,
+    names_of,
+    path_of,
+    text_of,
+    to_text,
+)
 from .errors import InputError
 from .executable_answer import Answer, answer_of, repeated
 from .messages import tell
@@ -36,7 +44,7 @@ class Evaluation:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take."""
-        _core.write_evaluation(to_text(self.document, "evaluation"), os.fsdecode(path))
+        _core.write_evaluation(to_text(self.document, "evaluation"), path_of(path, "path"))
 
 
 @overload
@@ -88,14 +96,19 @@ def evaluate(
     >>> found.measured.devices[0].compute_ms > 0
     True
     """
+    arena_bytes = integer_of(arena_bytes, "arena_bytes", 1 << 20, 1 << 60)
+    num_threads = integer_of(num_threads, "num_threads", 0, MOST_THREADS)
+    seed = integer_of(seed, "seed", 0, MOST_SEED)
+    backend = text_of(backend, "backend")
     if platform is not None:
         if backend != "cpu":
             raise InputError("evaluate: platform simulates, backend measures: expected one of them")
-        found, reasons, notes = _run_evaluate(plan, models, repeated("--platform", [platform]))
+        where = path_of(platform, "platform")
+        found, reasons, notes = _run_evaluate(plan, models, repeated("--platform", [where]))
         tell(reasons, notes)
         return _simulated_iteration(found)
     if backend != "cpu":
-        arguments = ["--backend", backend, "--arena", str(arena_bytes), "--seed", str(seed)]
+        arguments = [f"--backend={backend}", "--arena", str(arena_bytes), "--seed", str(seed)]
         arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
         found, reasons, notes = _run_evaluate(plan, models, arguments)
     else:
@@ -159,7 +172,7 @@ class SimulatedIteration:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take."""
-        _core.write_evaluation(to_text(self.document, "evaluation"), os.fsdecode(path))
+        _core.write_evaluation(to_text(self.document, "evaluation"), path_of(path, "path"))
 
 
 def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:

@@ -28,10 +28,19 @@ def answer_of(arguments: Sequence[str], folder: str, names: Mapping[str, str]) -
     """Runs the executable in `folder`, where its inputs are files that the caller has other `names`
     for. Raises the error of its exit code."""
     command = [os.fspath(EXECUTABLE), *arguments, "--json"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command,
+        cwd=folder,
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
     if run.returncode != 0:
         error = {1: InfeasibleError, 2: InputError}.get(run.returncode, MachineError)
-        raise error(with_names(run.stderr.strip().removeprefix("neuroshard: "), names))
+        # Warnings and notes may come before it.
+        said = run.stderr.strip().rpartition("\n")[2].removeprefix("neuroshard: ")
+        raise error(with_names(said, names) or f"neuroshard ended with exit code {run.returncode}")
     return Answer(
         json.loads(run.stdout),
         [with_names(line, names) for line in _lines_of(run.stderr, "warning")],
@@ -53,10 +62,9 @@ def file_or_name(name: str) -> str:
 
 
 def repeated(option: str, values: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The option once for each value; what is a file by its absolute path."""
-    return [
-        word for value in values for word in (option, file_or_name(os.fspath(value)))
-    ]
+    """The option once for each value, which may begin with a dash; what is a file by its absolute
+    path."""
+    return [f"{option}={file_or_name(os.fspath(value))}" for value in values]
 
 
 def _lines_of(messages: str, kind: str) -> list[str]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .arguments import list_of
+from .short_form import never_failing
+
 
 @dataclass(frozen=True)
 class DeviceMove:
@@ -17,6 +20,13 @@ class DeviceMove:
     bytes: int
     #: Of these bytes alone at the links' rates; None: unknown.
     ms: float | None = None
+
+
+def _pair(move: Any) -> Any:
+    if not isinstance(move, DeviceMove):
+        return move  # a dict with the fields of the file
+    content = {"from": move.from_device, "to": move.to_device, "bytes": move.bytes}
+    return content if move.ms is None else {**content, "ms": move.ms}
 
 
 @dataclass(frozen=True)
@@ -36,6 +46,7 @@ class PlanMoves:
     ms: float | None
     pairs: Sequence[DeviceMove]
 
+    @never_failing
     def __repr__(self) -> str:
         return (
             f"<PlanMoves: {self.moved_bytes} bytes of {self.placed_bytes}, "
@@ -51,15 +62,7 @@ class PlanMoves:
         }
         if self.ms is not None:
             content["ms"] = self.ms
-        content["pairs"] = [
-            {
-                "from": pair.from_device,
-                "to": pair.to_device,
-                "bytes": pair.bytes,
-                **({} if pair.ms is None else {"ms": pair.ms}),
-            }
-            for pair in self.pairs
-        ]
+        content["pairs"] = [_pair(pair) for pair in list_of(DeviceMove, self.pairs, "moves.pairs")]
         return content
 
     @staticmethod

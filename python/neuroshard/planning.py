@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from . import _core
-from .arguments import names_of, share_of, to_text
+from .arguments import flag_of, names_of, share_of, to_text
 from .messages import tell
 from .search_options import SearchOptions, options_json
 from .plans import Plan, PlanLike, plan_text
@@ -112,10 +112,12 @@ def price(
 
     >>> from neuroshard import Plan, Shard, Table, Task, Topology, price
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
-    >>> halves = Plan(task, [Shard("user", 0, 32, device=0), Shard("user", 32, 32, device=1)])
-    >>> price(halves, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
+    >>> uneven = Plan(task, [Shard("user", 0, 48, device=0), Shard("user", 48, 16, device=1)])
+    >>> price(uneven, models=["analytic-a100-40gb", "analytic-a100-nvswitch"]).predicted
     <PlanCost: ... ms, device ... of 2 is the slowest>
     """
-    text, reasons, notes = _core.price(plan_text(plan), names_of(models, "models"), lower_bound)
+    text, reasons, notes = _core.price(
+        plan_text(plan), names_of(models, "models"), flag_of(lower_bound, "lower_bound")
+    )
     tell(reasons, notes)
     return Plan.from_text(text)

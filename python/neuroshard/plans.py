@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from . import _core
-from .arguments import list_of, one_of, to_text, type_of
+from .arguments import items_of, list_of, one_of, path_of, to_text, type_of
 from .errors import InputError, NeuroShardError
 from .moves import PlanMoves
 from .reporting import EvaluationLike, write_report
-from .short_form import content_of, counted, devices_of, milliseconds, part_of
+from .short_form import content_of, counted, devices_of, milliseconds, never_failing, part_of
 from .types import Task, task_of_fields
 
 
@@ -29,6 +29,7 @@ class Shard:
     row_offset: int | None = None
     num_rows: int | None = None
 
+    @never_failing
     def __repr__(self) -> str:
         shown = [f"{name}={value!r}" for name, value in content_of(self).items()]
         return f"Shard({', '.join(shown)})"
@@ -49,8 +50,22 @@ class DeviceCost:
     @property
     def total_ms(self) -> float:
         """Computation, the all-reduce and both all-to-alls."""
-        before_forward_ms = self.compute_ms + self.all_reduce_ms
-        return before_forward_ms + self.forward_comm_ms + self.backward_comm_ms
+        before_forward_ms = float(self.compute_ms) + float(self.all_reduce_ms)
+        return before_forward_ms + float(self.forward_comm_ms) + float(self.backward_comm_ms)
+
+
+def slowest_devices(devices: Sequence[DeviceCost]) -> list[int]:
+    """Of the devices that end last, those that enter the forward all-to-all last, by number; times
+    that differ by rounding alone count as equal. As the library's reports have it."""
+    last = _largest([device.total_ms for device in devices])
+    entered = [device.total_ms - float(device.forward_comm_ms) for device in devices]
+    among = _largest([entered[number] for number in last])
+    return [last[place] for place in among]
+
+
+def _largest(times: Sequence[float]) -> list[int]:
+    most = max(times, default=0.0)
+    return [number for number, ms in enumerate(times) if ms >= most * (1 - 1e-9)]
 
 
 @dataclass(frozen=True)
@@ -64,11 +79,15 @@ class PlanCost:
     cost_ms: float
     devices: Sequence[DeviceCost]
 
+    @never_failing
     def __repr__(self) -> str:
         text = f"<PlanCost: {milliseconds(self.cost_ms)}"
-        if self.devices:
-            times = [device.total_ms for device in self.devices]
-            text += f", device {times.index(max(times))} of {len(times)} is the slowest"
+        if slowest := slowest_devices(self.devices):
+            which, number = slowest[0], len(self.devices)
+            if 1 < len(slowest) == number:
+                text += f" on each of {number} devices"
+            else:
+                text += f", device {which} of {number} is the slowest"
         return text + ">"
 
     @staticmethod
@@ -111,8 +130,8 @@ class Plan:
             "task": one_of(Task, self.task, "task"),
             "shards": [content_of(shard) for shard in list_of(Shard, self.shards, "shards")],
         }
-        if self.replicated_tables:
-            content["replicated_tables"] = list(self.replicated_tables)
+        if replicated := _texts(self.replicated_tables, "replicated_tables"):
+            content["replicated_tables"] = replicated
         predicted: Any = self.predicted
         if isinstance(predicted, PlanCost):
             devices = list_of(DeviceCost, predicted.devices, "predicted.devices")
@@ -123,13 +142,14 @@ class Plan:
         elif predicted is not None:
             content["predicted"] = one_of(PlanCost, predicted, "predicted")
         content |= {"model": self.model, "search": self.search}
-        if self.warnings:
-            content["warnings"] = list(self.warnings)
+        if warnings := _texts(self.warnings, "warnings"):
+            content["warnings"] = warnings
         if self.moves is not None:
             moves: Any = one_of(PlanMoves, self.moves, "moves")
             content["moves"] = moves.to_dict() if isinstance(moves, PlanMoves) else moves
         return content
 
+    @never_failing
     def __repr__(self) -> str:
         tables = counted(part_of(self.task, "tables"), "table")
         text = (
@@ -160,12 +180,12 @@ class Plan:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Plan:
         """Reads a plan file; InputError names the place of a fault."""
-        return Plan.from_text(_core.read_plan(os.fsdecode(path)))
+        return Plan.from_text(_core.read_plan(path_of(path, "path")))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a plan file, whole or not at all; never over a model that the plan was made
         with."""
-        _core.write_plan(plan_text(self), os.fsdecode(path))
+        _core.write_plan(plan_text(self), path_of(path, "path"))
 
     def violations(self) -> list[str]:
         """Why the plan is not valid for its task, a line each; none if it is."""
@@ -204,6 +224,11 @@ class Plan:
             return None
 
 
+def _texts(value: Any, place: str) -> list[Any]:
+    """The library checks what the list has."""
+    return [] if value is None else items_of(value, place, "a list of texts")
+
+
 #: The forms of a plan as an argument: a Plan, a dict with its fields, or the path of a plan file.
 PlanLike: TypeAlias = Plan | Mapping[str, Any] | str | os.PathLike[str]
 
@@ -211,7 +236,7 @@ PlanLike: TypeAlias = Plan | Mapping[str, Any] | str | os.PathLike[str]
 def plan_text(plan: PlanLike) -> str:
     """A plan, given in whichever form, as the text of a plan file."""
     if isinstance(plan, (str, os.PathLike)):
-        return _core.read_plan(os.fsdecode(plan))
+        return _core.read_plan(path_of(plan, "plan"))
     if not isinstance(plan, (Plan, Mapping)):
         raise InputError(
             f"plan: expected a Plan, a dict or the path of a plan file, got {type_of(plan)}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from . import _core
-from .arguments import to_text, type_of
+from .arguments import items_of, path_of, shown, text_of, to_text, type_of
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def write_report(
     named_plans = [("this plan", to_text(plan, "plan")), *_named_plans(others)]
     named_evaluations = _named_evaluations(evaluations)
     files = [name for name, _ in [*named_plans[1:], *named_evaluations]]
-    _core.write_report(named_plans, named_evaluations, files, os.fsdecode(path))
+    _core.write_report(named_plans, named_evaluations, files, path_of(path, "path"))
 
 
 def _named_plans(
@@ -51,14 +50,21 @@ def _named_plans(
     if isinstance(plans, Mapping):
         if "format" in plans:
             return [("other plan", plan_text(plans))]
-        return [(str(name), plan_text(plan)) for name, plan in plans.items()]
+        return [(_name_of(name), plan_text(plan)) for name, plan in plans.items()]
+    given = items_of(plans, "others", "plans, one or several")
     return [
         (
-            os.fsdecode(plan) if isinstance(plan, (str, os.PathLike)) else f"plan {number}",
+            path_of(plan, "others") if isinstance(plan, (str, os.PathLike)) else f"plan {number}",
             plan_text(plan),
         )
-        for number, plan in enumerate(plans, start=2)
+        for number, plan in enumerate(given, start=2)
     ]
+
+
+def _name_of(key: Any) -> str:
+    if not isinstance(key, (str, int)):
+        raise InputError(f"others: expected names of plans, got {type_of(key)}")
+    return text_of(key, "others") if isinstance(key, str) else shown(key)
 
 
 def _named_evaluations(
@@ -67,15 +73,19 @@ def _named_evaluations(
     is_one = isinstance(evaluations, (str, os.PathLike, Mapping)) or hasattr(
         evaluations, "document"
     )
-    given: Any = [evaluations] if is_one else evaluations
+    given = (
+        [evaluations]
+        if is_one
+        else items_of(evaluations, "evaluations", "evaluations, one or several")
+    )
     return [_named_evaluation(each, number) for number, each in enumerate(given, start=1)]
 
 
 def _named_evaluation(evaluation: Any, number: int) -> tuple[str, str]:
     if isinstance(evaluation, (str, os.PathLike)):
-        path = os.fsdecode(evaluation)
+        path = path_of(evaluation, "evaluations")
         try:
-            with open(evaluation, encoding="utf-8", errors="replace") as file:
+            with open(path, encoding="utf-8", errors="replace") as file:
                 return path, file.read()
         except OSError as error:
             raise InputError(
@@ -87,4 +97,5 @@ def _named_evaluation(evaluation: Any, number: int) -> tuple[str, str]:
             "evaluations: expected what evaluate returned, or the path of its file, got "
             + type_of(evaluation)
         )
-    return f"evaluation {number}", json.dumps(dict(document))
+    name = f"evaluation {number}"
+    return name, to_text(dict(document), name)

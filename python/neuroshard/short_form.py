@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+
+def never_failing(describe: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Of a `__repr__`: there is one to be looked at, whatever the fields hold."""
+
+    def __repr__(self: Any) -> str:
+        try:
+            return describe(self)
+        except Exception:  # whatever the fields' own methods raise
+            return f"<{type(self).__name__} with fields of wrong kinds>"
+
+    return __repr__
 
 
 def content_of(value: Any) -> dict[str, Any]:

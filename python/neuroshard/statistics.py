@@ -28,8 +28,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .arguments import names_of, type_of
-from .errors import InputError
+from .arguments import MOST_COUNT, integer_of, items_of, names_of, shown, type_of
+from .errors import InputError, MachineError
 from .torch_versions import VersionError, require_pytorch
 from .types import REUSE_BINS, Table
 from .types import TableStatistics as TableStatistics
@@ -68,7 +68,7 @@ class ReuseCounter:
     """
 
     def __init__(self, batch_size: int) -> None:
-        self._batch_size = batch_size
+        self._batch_size = integer_of(batch_size, "batch_size", 1, MOST_COUNT)
         self._rows = np.zeros(REUSE_BINS, dtype=np.int64)
         self._lookups = 0
         self._batches = 0
@@ -76,7 +76,12 @@ class ReuseCounter:
         self._accesses = RowAccessCounter()
 
     def add(self, indices: Integers) -> None:
-        """All row indices that one batch looks up."""
+        """All row indices that one batch looks up. InputError for anything but integers from 0 in
+        one dimension."""
+        self._add(_rows(indices, "indices"))
+
+    def _add(self, indices: Integers) -> None:
+        """Of rows that were checked."""
         self._batches += 1
         self._lookups += indices.size
         if indices.size == 0:
@@ -87,7 +92,9 @@ class ReuseCounter:
         self._accesses.add(rows, hits)
 
     def statistics(self) -> TableStatistics:
-        """Of all batches added."""
+        """Of all batches added; there must be one."""
+        if self._batches == 0:
+            raise InputError("statistics: expected at least one batch, got none")
         distinct = int(self._rows.sum())
         shares = self._rows / distinct if distinct else np.eye(REUSE_BINS)[0]
         return TableStatistics(
@@ -126,18 +133,20 @@ def from_batches(
     Table(name='user', num_embeddings=10, embedding_dim=64, pooling_factor=1.5,
           reuse_histogram=<17 shares>)
     """
-    if batch_size < 1:
-        raise InputError(f"batch_size: expected at least 1, got {batch_size}")
+    batch_size = integer_of(batch_size, "batch_size", 1, MOST_COUNT)
     if not isinstance(features, Mapping):
         raise InputError(f"features: expected a dict of each table's, got {type_of(features)}")
+    if not features:
+        raise InputError("features: expected those of at least one table, got none")
     of_tables = {
-        table: names_of(names, f"features[{table!r}]") for table, names in features.items()
+        table: names_of(names, f"features[{_shown_name(table)}]")
+        for table, names in features.items()
     }
     counters = {table: ReuseCounter(batch_size) for table in of_tables}
     waiting: dict[str, list[Integers]] = {table: [] for table in of_tables}
     held = 0
     seen = 0
-    for number, batch in enumerate(batches):
+    for number, batch in enumerate(_iterated(batches)):
         jagged, samples = _jagged_of(batch, of_tables, f"batches[{number}]")
         seen += samples
         first = 0
@@ -150,12 +159,26 @@ def from_batches(
             first = last
             if held == batch_size:
                 for table, pieces in waiting.items():
-                    counters[table].add(np.concatenate(pieces) if pieces else _NO_INDICES)
+                    counters[table]._add(np.concatenate(pieces) if pieces else _NO_INDICES)
                     pieces.clear()
                 held = 0
     if seen < batch_size:
         raise InputError(f"batches: expected at least {batch_size} samples, got {seen}")
     return {table: counter.statistics() for table, counter in counters.items()}
+
+
+def _iterated(batches: Any) -> Iterator[Any]:
+    try:
+        return iter(batches)
+    except TypeError:
+        raise InputError(
+            f"batches: expected batches one after the other, got {type_of(batches)}"
+        ) from None
+
+
+def _shown_name(name: Any) -> str:
+    """As a key of a dict."""
+    return repr(name) if isinstance(name, str) else shown(name)
 
 
 def _jagged_of(
@@ -168,7 +191,7 @@ def _jagged_of(
         for name in names:
             if name not in pairs:
                 raise InputError(
-                    f"features[{table!r}]: expected features of the batches, got {name!r}"
+                    f"features[{_shown_name(table)}]: expected features of the batches, got {name!r}"
                 )
             values, offsets = _checked_pair(pairs[name], f"{place}[{name!r}]")
             if samples is None:
@@ -193,7 +216,7 @@ def _pairs_of(batch: Any, place: str) -> tuple[Mapping[str, Any], int | None]:
             name: (part.values().cpu().numpy(), part.offsets().cpu().numpy())
             for name, part in parts.items()
         }, samples
-    except (AttributeError, TypeError):
+    except (AttributeError, TypeError, ValueError, OverflowError):
         raise InputError(
             f"{place}: expected a dict {{feature: (values, offsets)}} or a KeyedJaggedTensor, "
             f"got {type_of(batch)}"
@@ -204,7 +227,7 @@ def _checked_pair(pair: Any, place: str) -> tuple[Integers, Integers]:
     """Row indices from 0, and rising offsets into them from 0 to their end."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise InputError(f"{place}: expected (values, offsets), got {type_of(pair)}")
-    values = _integers(pair[0], f"{place}: values")
+    values = _rows(pair[0], f"{place}: values")
     offsets = _integers(pair[1], f"{place}: offsets")
     if (
         offsets.size == 0
@@ -216,16 +239,31 @@ def _checked_pair(pair: Any, place: str) -> tuple[Integers, Integers]:
         raise InputError(
             f"{place}: offsets: expected rising numbers from 0 to {values.size}, got {ends}"
         )
-    if values.size and int(values.min()) < 0:
-        raise InputError(f"{place}: values: expected rows from 0, got {int(values.min())}")
     return values, offsets
+
+
+def _rows(value: Any, place: str) -> Integers:
+    """Row indices from 0."""
+    rows = _integers(value, place)
+    if rows.size and int(rows.min()) < 0:
+        raise InputError(f"{place}: expected rows from 0, got {int(rows.min())}")
+    if rows.size and int(rows.max()) >= MOST_COUNT:
+        raise InputError(f"{place}: expected rows below 2^63 - 1, got {int(rows.max())}")
+    return rows
 
 
 def _integers(value: Any, place: str) -> Integers:
     """A list or an array in one dimension."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError, RecursionError):  # which one depends on the value
+        raise InputError(
+            f"{place}: expected integers in 1 dimension, got {type_of(value)}"
+        ) from None
+    except MemoryError:
+        raise MachineError(f"{place}: not enough memory for {type_of(value)}") from None
     if array.size == 0 and array.ndim == 1:
-        return array.astype(np.int64)  # NumPy takes [] for floating-point numbers
+        return _NO_INDICES  # NumPy takes [] for floating-point numbers
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(
             f"{place}: expected integers in 1 dimension, got {array.dtype} in {array.ndim}"
@@ -354,7 +392,13 @@ def from_lookups(
     three tensors.
     """
     require_pytorch("neuroshard.statistics.from_lookups")
-    files = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    files = (
+        [paths]
+        if isinstance(paths, (str, os.PathLike))
+        else items_of(paths, "paths", "files of lookups")
+    )
+    if batch_size is not None:
+        batch_size = integer_of(batch_size, "batch_size", 1, MOST_COUNT)
     counters: list[ReuseCounter] = []
     for path in files:
         with _opened(path) as lookups:

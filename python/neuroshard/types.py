@@ -6,13 +6,26 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, TypeAlias
 
 from . import _core
-from .arguments import bytes_of, list_of, one_of, to_text, type_of
+from .arguments import (
+    MOST_COUNT,
+    bytes_of,
+    integer_of,
+    items_of,
+    list_of,
+    number_of,
+    one_of,
+    path_of,
+    shown,
+    text_of,
+    to_text,
+    type_of,
+)
 from .errors import InputError
-from .short_form import counted, devices_of
+from .short_form import counted, devices_of, never_failing
 
 #: Bins of a reuse histogram: rows hit once, twice, 3-4, 5-8, ..., above 32,768 times by a batch.
 REUSE_BINS = 17
@@ -70,10 +83,11 @@ class Table:
         for name in optional:
             if content[name] is None:
                 del content[name]
-        if self.row_order == "hashed":
+        if isinstance(self.row_order, str) and self.row_order == "hashed":
             del content["row_order"]
         return content
 
+    @never_failing
     def __repr__(self) -> str:
         shown = []
         for each in fields(self):
@@ -82,7 +96,7 @@ class Table:
                 shown.append(f"reuse_histogram=<{counted(value, 'share')}>")
             elif each.name == "row_access" and value is not None:
                 shown.append(f"row_access=<{counted(value, 'point')}>")
-            elif each.default is MISSING or value != each.default:
+            elif not _is_default(value, each.default):
                 shown.append(f"{each.name}={value!r}")
         return f"Table({', '.join(shown)})"
 
@@ -114,21 +128,38 @@ class TableStatistics:
         >>> used.row_access(100)
         [[0.1, 0.75], [0.4, 1.0], [1.0, 1.0]]
         """
-        if num_embeddings <= self.max_index:
+        num_embeddings = integer_of(num_embeddings, "num_embeddings", 1, MOST_COUNT)
+        max_index = integer_of(self.max_index, "max_index", 0, MOST_COUNT)
+        if num_embeddings <= max_index:
             raise InputError(
-                f"num_embeddings: expected more than the largest row seen, {self.max_index}, "
+                f"num_embeddings: expected more than the largest row seen, {max_index}, "
                 f"got {num_embeddings}"
             )
         points = [
             [rows / num_embeddings, share]
-            for rows, share in self.accesses
+            for rows, share in self._accesses()
             if rows < num_embeddings
         ]
-        lookups = self.pooling_factor * self.batch_size * self.num_batches
+        lookups = (
+            number_of(self.pooling_factor, "pooling_factor")
+            * integer_of(self.batch_size, "batch_size", 1, MOST_COUNT)
+            * integer_of(self.num_batches, "num_batches", 0, MOST_COUNT)
+        )
         least = max(_UNEVEN, 1.36 / math.sqrt(max(lookups, 1.0)))
         if all(abs(share - rows) <= least for rows, share in points):
             return None
         return [*points, [1.0, 1.0]]
+
+    def _accesses(self) -> list[tuple[int, float]]:
+        points = []
+        for number, point in enumerate(items_of(self.accesses, "accesses", "a list of points")):
+            place = f"accesses[{number}]"
+            pair = items_of(point, place, "rows and a share")
+            if len(pair) != 2:
+                raise InputError(f"{place}: expected rows and a share, got {len(pair)} numbers")
+            rows = integer_of(pair[0], f"{place}[0]", 0, MOST_COUNT)
+            points.append((rows, number_of(pair[1], f"{place}[1]")))
+        return points
 
 
 @dataclass
@@ -154,7 +185,9 @@ class Topology:
         content["memory_bytes"] = bytes_of(self.memory_bytes, "memory_bytes")
         if self.local_world_size is None:
             del content["local_world_size"]
-        if not self.interconnect:
+        if self.interconnect is None or (
+            isinstance(self.interconnect, str) and not self.interconnect
+        ):
             del content["interconnect"]
         return content
 
@@ -205,6 +238,7 @@ class Task:
             }
         )
 
+    @never_failing
     def __repr__(self) -> str:
         return (
             f"<Task: {counted(self.tables, 'table')}, {devices_of(self)}, "
@@ -219,15 +253,20 @@ class Task:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Task:
         """Reads a task file; InputError names the place of a fault."""
-        return task_of_fields(json.loads(_core.read_task(os.fsdecode(path))))
+        return task_of_fields(json.loads(_core.read_task(path_of(path, "path"))))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes a task file, whole or not at all."""
-        _core.write_task(task_text(self), os.fsdecode(path))
+        _core.write_task(task_text(self), path_of(path, "path"))
 
 
 #: The forms of a task as an argument: a Task, a dict with its fields, or the path of a task file.
 TaskLike: TypeAlias = Task | Mapping[str, Any] | str | os.PathLike[str]
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Arrays have no equality that is true or false."""
+    return type(value) is type(default) and bool(value == default)
 
 
 def task_of_fields(content: Mapping[str, Any]) -> Task:
@@ -258,7 +297,7 @@ def task_text(task: TaskLike, place: str = "task") -> str:
     if isinstance(task, Task):
         return to_text(task, place)
     if isinstance(task, (str, os.PathLike)):
-        return _core.read_task(os.fsdecode(task))
+        return _core.read_task(path_of(task, place))
     if not isinstance(task, Mapping):
         raise InputError(
             f"{place}: expected a Task, a dict or the path of a task file, got {type_of(task)}"
@@ -273,14 +312,25 @@ def task_text(task: TaskLike, place: str = "task") -> str:
 def tasks_of(tasks: Mapping[str, TaskLike] | Iterable[TaskLike] | TaskLike) -> dict[str, str]:
     """Several tasks, or one, as texts of task files, each under its name: the key in a dict, the
     path of a file, or else the number of the task."""
-    if isinstance(tasks, (Task, str, os.PathLike)):
-        tasks = [tasks]
-    named: Any = tasks
-    if not isinstance(tasks, Mapping):
-        if isinstance(tasks, bytes) or not isinstance(tasks, Iterable):
-            raise InputError(f"tasks: expected a list or a dict of tasks, got {type_of(tasks)}")
-        named = {
-            os.fsdecode(task) if isinstance(task, (str, os.PathLike)) else str(number): task
-            for number, task in enumerate(tasks)
-        }
-    return {str(name): task_text(task, str(name)) for name, task in named.items()}
+    is_one = isinstance(tasks, (Task, str, os.PathLike)) or _is_task(tasks)
+    given: Any = [tasks] if is_one else tasks
+    named: list[tuple[Any, Any]]
+    if isinstance(given, Mapping):
+        named = list(given.items())
+    else:
+        named = [
+            (path_of(task, "tasks") if isinstance(task, (str, os.PathLike)) else number, task)
+            for number, task in enumerate(items_of(given, "tasks", "a list or a dict of tasks"))
+        ]
+    texts = {}
+    for key, task in named:
+        if not isinstance(key, (str, int)):
+            raise InputError(f"tasks: expected names, got {type_of(key)}")
+        name = text_of(key, "tasks") if isinstance(key, str) else shown(key)
+        texts[name] = task_text(task, name)
+    return texts
+
+
+def _is_task(fields: Any) -> bool:
+    """Whether a dict has the fields of one task; those of several are named by its keys."""
+    return isinstance(fields, Mapping) and "tables" in fields and "topology" in fields

@@ -1,5 +1,4 @@
-// What users of command lines are used to: examples, suggestions, --quiet, --verbose, --force and
-// completion.
+// What users of command lines are used to: examples, suggestions, --quiet, --verbose and --force.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -141,46 +140,6 @@ TEST(CliConventions, AJournalGoesOnFromAnotherFolder) {
       compare("cd tasks && \"$0\" compare a.json" + options + "../journal.jsonl");
   EXPECT_EQ(read_file(folder.file("journal.jsonl")), lines);
   EXPECT_EQ(replaced(again, "\"a.json\"", "\"tasks/a.json\""), first);
-}
-
-/// What bash completes for a line of words, the last of which has begun.
-std::string completed_by_bash(const std::string& script, const Arguments& words) {
-  std::string line =
-      "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); "
-      "_neuroshard; echo \"${COMPREPLY[*]}\"";
-  return run_program(Arguments{"bash", "-c", line, "bash", script} + words).out;
-}
-
-TEST(CliConventions, BashCompletesCommandsOptionsAndValues) {
-  const CliFolder folder;
-  const std::string script = folder.file("neuroshard.bash");
-  (void)expect_success({"completion", "bash", "-o", script});
-  EXPECT_EQ(read_file(script), expect_success({"completion", "bash"}));
-  const auto completed = [&](const Arguments& words) { return completed_by_bash(script, words); };
-  EXPECT_EQ(completed({"neuroshard", "pl"}), "plan\n");
-  EXPECT_EQ(completed({"neuroshard", "collect", "com"}), "compute communication\n");
-  EXPECT_EQ(completed({"neuroshard", "collect", "compute", "--se"}), "--sets --seed\n");
-  EXPECT_EQ(completed({"neuroshard", "collect", "compute", "--sets", "co"}), "coverage\n");
-  EXPECT_EQ(completed({"neuroshard", "collect", "compute", "--sets", "=", "co"}), "coverage\n");
-  EXPECT_EQ(completed({"neuroshard", "plan", "model", "--mem"}), "--memory\n");
-  // Files, which bash completes by itself.
-  EXPECT_EQ(completed({"neuroshard", "plan", "--model", ""}), "\n");
-  EXPECT_EQ(completed({"neuroshard", "check", ""}), "\n");
-}
-
-TEST(CliConventions, EveryShellCanReadItsCompletion) {
-  const CliFolder folder;
-  for (const std::string shell : {"bash", "zsh", "fish"}) {
-    const std::string script = folder.file(shell);
-    (void)expect_success({"completion", shell, "-o", script});
-    EXPECT_THAT(read_file(script),
-                AllOf(HasSubstr("collect compute"), HasSubstr("max-pass"), HasSubstr("coverage")));
-    const CommandResult read = run_program(
-        {"bash", "-c", "command -v $0 > /dev/null || exit 0; $0 -n \"$1\"", shell, script});
-    EXPECT_EQ(read.exit_code, 0) << shell << ": " << read.err;
-    EXPECT_EQ(read.err, "") << shell;
-  }
-  expect_refusal(folder, {"completion", "tcsh"}, "tcsh");
 }
 
 }  // namespace

@@ -110,6 +110,19 @@ TEST(CliStreams, ProgressOfALongNameStaysInItsLine) {
   EXPECT_THAT(result.out, HasSubstr("\r\x1b[K3 tables on 2 devices"));
 }
 
+TEST(CliStreams, APlanMadeAgainSaysHowFarItIs) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", task, "--steps", "3000000", "-o", plan} + kModels);
+  const EnvironmentVariable kind("TERM", "xterm");
+  const CommandResult again = run_on_terminal({"plan", "--like", plan});
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_THAT(again.out, HasSubstr("\r\x1b[Kimproving, round "));
+  EXPECT_THAT(run_on_terminal({"plan", "--like", plan, "--quiet"}).out,
+              Not(HasSubstr("improving")));
+}
+
 TEST(CliStreams, DashIsStandardOutputAndInput) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kTask);

@@ -142,6 +142,19 @@ TEST(PlanLike, MakesThePlanAgain) {
   }
 }
 
+TEST(PlanLike, TellsAnObserverHowFarItIs) {
+  const PlanDocument document = reread(plan_task(make_task(), make_request()).document);
+  std::vector<PlanningStage> told;
+  const PlanningObserver observer = [&](const PlanningProgress& progress) {
+    if (told.empty() || told.back() != progress.stage) told.push_back(progress.stage);
+  };
+  const PlannedTask again = plan_like(document, {}, "plan.json", &observer);
+  EXPECT_EQ(again.document.plan.shards, document.plan.shards);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.front(), PlanningStage::first_plan);
+  EXPECT_EQ(told.back(), PlanningStage::lower_bound);
+}
+
 TEST(PlanLike, DoesTheWorkOfATimeLimitWhateverTheClockSays) {
   PlanRequest request = make_request();
   request.options.steps = 0;

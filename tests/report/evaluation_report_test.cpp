@@ -43,6 +43,21 @@ TEST(EvaluationText, ExplainsItsColumns) {
               HasSubstr("rank correlation (tau) not defined: all devices are equal\n"));
 }
 
+TEST(EvaluationText, MarksOneOfSeveralSlowestDevices) {
+  PlanEvaluation evaluation;
+  evaluation.predicted = two_devices(7.0);
+  evaluation.measured = two_devices(8.0);
+  evaluation.measured.devices[0].forward_comm_ms = 5.0;
+  evaluation.interval = {0.01, 0.025};
+  std::string text = evaluation_text(evaluation);
+  EXPECT_THAT(text, HasSubstr("11.000\n     1 "));
+  EXPECT_THAT(text, HasSubstr("11.000  <- slowest\n"));
+  evaluation.measured = two_devices(5.0);
+  text = evaluation_text(evaluation);
+  EXPECT_THAT(text, testing::Not(HasSubstr("<- slowest")));
+  EXPECT_THAT(text, HasSubstr("8.000\nthe 2 devices take equally long\n\npredicted and"));
+}
+
 TEST(IterationsText, HasUnitsAndTheCriticalPath) {
   PlanIterations iterations;
   iterations.devices = {{1.0, 2.0, 3.0, 6.5}, {1.5, 4.0, 3.0, 0.5}};

@@ -44,6 +44,29 @@ TEST(PlanTable, ShowsEveryDeviceAndMarksTheSlowest) {
             "2.750  <- slowest\n");
 }
 
+TEST(PlanTable, OfEquallySlowDevicesMarksTheOneThatTheOthersWaitFor) {
+  const ShardingPlan plan{{{0, 0, 8, 0}, {0, 8, 8, 1}, {1, 0, 8, 2}}};
+  PlanCost cost = costs({1.0, 2.0, 2.0});
+  cost.devices[0].forward_comm_ms = 1.25;  // it waits
+  cost.devices[2].forward_comm_ms += 1e-15;
+  const std::string text = plan_table(two_tables(3), plan, cost);
+  EXPECT_EQ(text.find("slowest"), text.rfind("slowest"));
+  EXPECT_THAT(text,
+              HasSubstr("     1       1        4  8.00 KiB (25%)       2.000       0.250        "
+                        "0.500     2.750  <- slowest\n"));
+}
+
+TEST(PlanTable, OfDevicesThatAreAllAlikeMarksNone) {
+  const ShardingPlan plan{{{0, 0, 8, 0}, {0, 8, 8, 1}, {1, 0, 8, 2}}};
+  const std::string text = plan_table(two_tables(3), plan, costs({1.0, 1.0, 1.0 + 1e-15}));
+  EXPECT_THAT(text, Not(HasSubstr("slowest")));
+  EXPECT_THAT(text, testing::EndsWith("1.750\nthe 3 devices take equally long\n"));
+  EXPECT_THAT(plan_table(two_tables(3), plan, costs({1.0, 1.0, 1.0}), 2),
+              testing::EndsWith("(1 other device not shown)\nthe 3 devices take equally long\n"));
+  EXPECT_THAT(plan_table(two_tables(1), {{{0, 0, 16, 0}, {1, 0, 8, 0}}}, costs({1.0})),
+              testing::EndsWith("1.750  <- slowest\n"));
+}
+
 TEST(PlanTable, LeavesOutFastDevicesAndSaysSo) {
   const ShardingPlan plan{{{0, 0, 16, 3}, {1, 0, 8, 1}}};
   const std::string text = plan_table(two_tables(4), plan, costs({1.0, 5.0, 2.0, 7.0}), 2);

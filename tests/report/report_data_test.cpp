@@ -120,6 +120,31 @@ TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
             "one is at most 17.5% above the best.");
 }
 
+TEST(ReportData, NamesNoDeviceWhereAllAreEquallySlow) {
+  NamedPlan plan = slices_and_copies();
+  plan.document.predicted = PlanCost{8.0, {{6.0, 1.0, 0.75, 0, 24, 0.25}, {6.0, 1.0, 0.75}}};
+  plan.document.predicted->devices[1].all_reduce_ms = 0.25;
+  const ReportData data = report_data({plan});
+  EXPECT_THAT(
+      only(data).words,
+      ElementsAre(
+          "Each of the 2 devices takes 8.00 ms for an iteration.",
+          "On the first of them, 75% is computation (6.00 ms), 12% is forward communication "
+          "(1.00 ms), 9% is backward communication (0.750 ms).",
+          "The devices are balanced: waiting aside, the least busy one has 0.0% less to "
+          "do."));
+  EXPECT_EQ(to_json(data).find("plans")->array()->front().find("slowest"), nullptr);
+}
+
+TEST(ReportData, OfDevicesThatEndTogetherTheLastToEnterIsTheSlowest) {
+  NamedPlan plan = slices_and_copies();
+  plan.document.predicted->devices[0] = {1.0, 6.25, 0.5, 0, 24, 0.25};
+  const ReportData data = report_data({plan});
+  EXPECT_THAT(only(data).words[0], testing::StartsWith("Device 1 of 2 is the slowest: it takes 8"));
+  EXPECT_THAT(only(data).words[3], testing::StartsWith("The others wait for it: "));
+  EXPECT_EQ(*to_json(data).find("plans")->array()->front().find("slowest"), Json(1));
+}
+
 TEST(ReportData, OfOneDeviceAndOfPlansWithoutPrediction) {
   NamedPlan plan = slices_and_copies();
   plan.document.predicted.reset();

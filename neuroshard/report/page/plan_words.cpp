@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/slowest_device.h"
 
 namespace neuroshard {
 
@@ -41,14 +43,6 @@ std::vector<Part> parts_of(const ReportDevice& device) {
           {"waiting for other devices", device.waiting_ms}};
 }
 
-std::size_t slowest_of(const std::vector<ReportDevice>& devices) {
-  const auto slowest = std::max_element(devices.begin(), devices.end(),
-                                        [](const ReportDevice& a, const ReportDevice& b) {
-                                          return a.cost->total_ms() < b.cost->total_ms();
-                                        });
-  return static_cast<std::size_t>(slowest - devices.begin());
-}
-
 /// "69% of it computation": the larger of computation and all communication, or the waiting.
 std::string most_of(const ReportDevice& device) {
   const DeviceCost& cost = *device.cost;
@@ -72,8 +66,14 @@ std::string headline(const std::vector<ReportDevice>& devices, std::size_t slowe
                      milliseconds(total_ms), total_ms > 0.0 ? ", " + most_of(device) : "");
 }
 
-/// The largest parts, until they are nine tenths of the total.
-std::string makeup(const ReportDevice& device) {
+/// Where none is slower than another.
+std::string headline_of_equals(const std::vector<ReportDevice>& devices) {
+  return fmt::format("Each of the {} devices takes {} for an iteration.", devices.size(),
+                     milliseconds(devices.front().cost->total_ms()));
+}
+
+/// The largest parts, until they are nine tenths of the total; `whose` begins the sentence.
+std::string makeup(const ReportDevice& device, std::string_view whose) {
   std::vector<Part> parts = parts_of(device);
   std::stable_sort(parts.begin(), parts.end(),
                    [](const Part& a, const Part& b) { return a.ms > b.ms; });
@@ -86,7 +86,7 @@ std::string makeup(const ReportDevice& device) {
         fmt::format("{} is {} ({})", per_cent(part.ms / total), part.name, milliseconds(part.ms)));
     told += part.ms;
   }
-  return fmt::format("The plan costs what its slowest device takes: {}.", fmt::join(texts, ", "));
+  return fmt::format("{} {}.", whose, fmt::join(texts, ", "));
 }
 
 /// What the device does itself: its time without the waiting.
@@ -186,15 +186,21 @@ std::vector<std::string> plan_words(const ReportPlan& plan) {
   if (!plan.plan.document.predicted) {
     return {"This plan has no predicted cost: neuroshard price predicts it."};
   }
-  const std::size_t slowest = slowest_of(plan.devices);
-  std::vector<std::string> words{headline(plan.devices, slowest)};
+  const std::vector<DeviceCost>& costs = plan.plan.document.predicted->devices;
+  const std::size_t slowest = slowest_device(costs);
+  const bool none_is_slower = equally_slow(costs);
+  std::vector<std::string> words{none_is_slower ? headline_of_equals(plan.devices)
+                                                : headline(plan.devices, slowest)};
   if (!(plan.devices[slowest].cost->total_ms() > 0.0)) return words;
-  words.push_back(makeup(plan.devices[slowest]));
+  words.push_back(makeup(
+      plan.devices[slowest],
+      none_is_slower ? "On the first of them," : "The plan costs what its slowest device takes:"));
   if (plan.devices.size() > 1) {
     words.push_back(difference(plan.devices, slowest));
-    words.push_back(waiting(plan.devices, slowest));
+    if (!none_is_slower) words.push_back(waiting(plan.devices, slowest));
   }
-  for (const std::string& sentence : {heaviest_tables(plan, slowest), bound(plan.plan.document)}) {
+  const std::string tables = none_is_slower ? "" : heaviest_tables(plan, slowest);
+  for (const std::string& sentence : {tables, bound(plan.plan.document)}) {
     if (!sentence.empty()) words.push_back(sentence);
   }
   return words;

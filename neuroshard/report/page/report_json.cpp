@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "neuroshard/core/version.h"
+#include "neuroshard/report/slowest_device.h"
 
 namespace neuroshard {
 
@@ -116,7 +117,11 @@ Json plan_json(const ReportPlan& plan) {
     evaluations.push_back(evaluation_json(evaluation));
   }
   Json json = Json::Object{{"name", plan.plan.name}};
-  if (document.predicted) json.set("cost_ms", document.predicted->cost_ms);
+  if (document.predicted) {
+    const std::vector<DeviceCost>& costs = document.predicted->devices;
+    json.set("cost_ms", document.predicted->cost_ms);
+    if (!equally_slow(costs)) json.set("slowest", slowest_device(costs));
+  }
   json.set("words", texts(plan.words));
   json.set("devices", std::move(devices));
   json.set("pieces", std::move(pieces));

@@ -10,12 +10,9 @@ function hasCost(plan) {
   return plan.cost_ms !== undefined;
 }
 
+/** -1 without a prediction, or if no device is slower than another. */
 function slowestDevice(plan) {
-  let slowest = 0;
-  plan.devices.forEach((device, number) => {
-    if (device.total_ms > plan.devices[slowest].total_ms) slowest = number;
-  });
-  return hasCost(plan) ? slowest : -1;
+  return plan.slowest === undefined ? -1 : plan.slowest;
 }
 
 /** Device numbers, by number or the slowest (without costs the fullest) first. */
