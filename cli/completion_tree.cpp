@@ -79,9 +79,10 @@ CompletedCommand completed_command(const CLI::App& command, const std::string& p
   CompletedCommand result{
       path, command.get_name(), beginning_of_help(command.get_description()), {}, {}, {}};
   for (const CLI::App* subcommand : subcommands_of(command)) {
-    const std::string& name = subcommand->get_name();
-    result.subcommands.push_back(
-        completed_command(*subcommand, path.empty() ? name : path + " " + name));
+    std::string place = path;
+    if (!place.empty()) place += ' ';
+    place += subcommand->get_name();
+    result.subcommands.push_back(completed_command(*subcommand, place));
   }
   bool has_positional = false;
   for (const CLI::Option* option : command.get_options()) {
