@@ -18,7 +18,8 @@ namespace neuroshard {
 /// all-to-all at the same time: none is slower than another.
 [[nodiscard]] bool equally_slow(std::span<const DeviceCost> devices);
 
-/// For a table with a row for each device: "<- slowest" at the slowest, unless all are equally slow.
+/// For a table with a row for each device: "<- slowest" at the slowest, unless all are equally
+/// slow.
 [[nodiscard]] std::vector<std::string> slowest_marks(std::span<const DeviceCost> devices);
 
 /// What a table without a mark says below: "the 8 devices take equally long". Otherwise empty.

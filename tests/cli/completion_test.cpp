@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 
@@ -49,6 +49,7 @@ if ((${#COMPREPLY[@]} == 0)) && complete -p neuroshard | grep -q -e '-o default'
 else
   printf '%s\n' "${COMPREPLY[@]}"
 fi
+true  # also if there is nothing to complete
 )sh";
 
 /// In zsh, a line is typed into a shell on a terminal of its own, with a tab at its end; what the
@@ -87,6 +88,7 @@ constexpr const char* kAskFish = R"sh(
 source $argv[1]
 cd $argv[2]
 complete -C $argv[3] | string replace -r '\t.*' ''
+true
 )sh";
 
 /// A folder with the executable under its own name, a script of each shell, and files to complete.
@@ -117,16 +119,18 @@ class Shells {
                    folder_.file("here"), line});
   }
   [[nodiscard]] Lines fish(const std::string& line) const {
-    const EnvironmentVariable home("HOME", folder_.file("here"));
     return answer({"fish", "--no-config", "-c", kAskFish, folder_.file("neuroshard.fish"),
                    folder_.file("here"), line});
   }
 
  private:
+  /// With the executable in PATH, and no settings of whoever runs the tests.
   [[nodiscard]] Lines answer(const Arguments& command) const {
-    const EnvironmentVariable path(
-        "PATH", folder_.file("bin") + ":" + (getenv("PATH") != nullptr ? getenv("PATH") : ""));
-    const CommandResult result = run_program(command);
+    const char* path = std::getenv("PATH");
+    const Arguments settings{
+        "env", "PATH=" + folder_.file("bin") + ":" + (path != nullptr ? path : "/usr/bin:/bin"),
+        "HOME=" + folder_.file("here")};
+    const CommandResult result = run_program(settings + command);
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_EQ(result.err, "");
     return lines_of(result.out);
