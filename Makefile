@@ -7,6 +7,8 @@ PREFIX = /usr/local
 FUZZ_SECONDS = 60
 # Inputs for each reader in `make torture`; a hundredth of them where each takes a process.
 RUNS = 500000
+# Random moments at which `make faults` kills commands.
+KILLS = 1000
 FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
@@ -18,7 +20,7 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 # Without this, ccache leaves alone what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 
-.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture portable format format-check \
+.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture faults portable format format-check \
   lint tidy install clean setup setup-tests
 
 help: ## list the targets
@@ -61,6 +63,10 @@ fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
 torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs on each reader (docs/reliability.md)
 	@cmake --build build/release --target torture
 	@build/release/fuzz/torture --runs $(RUNS)
+
+faults: build/release/CTestTestfile.cmake ## kill every command that writes, at KILLS (1000) random moments in all
+	@cmake --build build/release --target neuroshard_cli
+	@tests/faults/kill_moments.py build/release/cli/neuroshard --kills $(KILLS)
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i
