@@ -9,6 +9,8 @@ FUZZ_SECONDS = 60
 RUNS = 500000
 # Generated calls of each function of the Python package there; fewer of those that take long.
 CALLS = 5000
+# Random moments at which `make faults` kills commands.
+KILLS = 1000
 FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
@@ -20,7 +22,7 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 # Without this, ccache leaves alone what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 
-.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture portable format format-check \
+.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture faults portable format format-check \
   lint tidy install clean setup setup-tests
 
 help: ## list the targets
@@ -65,6 +67,10 @@ torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs
 	@build/release/fuzz/torture --runs $(RUNS)
 	@scripts/python_env.sh release
 	@PYTHONPATH=fuzz build/python/bin/python -m python_objects --runs $(CALLS)
+
+faults: build/release/CTestTestfile.cmake ## kill every command that writes, at KILLS (1000) random moments in all
+	@cmake --build build/release --target neuroshard_cli
+	@tests/faults/kill_moments.py build/release/cli/neuroshard --kills $(KILLS)
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i
