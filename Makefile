@@ -13,6 +13,9 @@ CALLS = 5000
 KILLS = 1000
 FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
+# Releases of TorchRec to test with, 1.7.0,1.9.2 for example; none: the pinned one.
+TORCHREC =
+
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
 NEUROSHARD = build/release/cli/neuroshard
 PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 16GiB \
@@ -22,7 +25,7 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 # Without this, ccache leaves alone what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 
-.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture faults portable format format-check \
+.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture faults portable wheel format format-check \
   lint tidy install clean setup setup-tests
 
 help: ## list the targets
@@ -38,8 +41,8 @@ test: build/release/CTestTestfile.cmake ## the tests in release, and the Python 
 check: build/release/CTestTestfile.cmake build/tidy/build.ninja build/tsan/build.ninja build/asan/build.ninja ## what else must hold: layout, lint of what changed, races, TorchRec, the tests under AddressSanitizer and UBSan
 	@scripts/run_tests.sh format lint tsan:core,search,collect torchrec asan
 
-test-torchrec: build/release/CTestTestfile.cmake ## the tests with PyTorch, FBGEMM and TorchRec, in build/torchrec
-	@scripts/run_tests.sh torchrec
+test-torchrec: build/release/CTestTestfile.cmake ## the tests with PyTorch, FBGEMM and TorchRec (or its releases TORCHREC), in build/torchrec
+	@scripts/run_tests.sh torchrec:$(TORCHREC)
 
 python: build/release/build.ninja ## build the Python package into a virtual environment, build/python
 	@scripts/python_env.sh release
@@ -85,9 +88,12 @@ tidy: build/tidy/build.ninja ## clang-tidy over all sources, as .clang-tidy says
 	@scripts/lint.sh all
 
 portable: build/portable/build.ninja ## link the executable for hosts that have nothing but glibc; CUDA=ON: with the CUDA backend, its tests and benchmark
-	@cmake -B build/portable -DNEUROSHARD_CUDA=$(CUDA) >/dev/null
+	@cmake -B build/portable -DNEUROSHARD_CUDA=$(CUDA) -DNEUROSHARD_PYTHON=OFF >/dev/null
 	@cmake --build build/portable --target neuroshard_portable
 	@scripts/check_portable.sh build/portable/cli/neuroshard build/portable/tests/test_cuda $$(ls build/portable/bench/cuda_throughput 2>/dev/null)
+
+wheel: build/portable/build.ninja ## build Python wheels that need nothing but glibc into build/wheel, and try them (docs/installing.md); PYTHONS="python3.11 ..."
+	@scripts/wheel/build.sh $(PYTHONS)
 
 install: build/release/build.ninja ## install the executable, the library and the models below PREFIX (/usr/local)
 	@cmake -B build/release -DCMAKE_INSTALL_PREFIX=$(PREFIX) >/dev/null

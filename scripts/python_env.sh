@@ -10,27 +10,10 @@ preset=$1 kind=${2-}
 # Debian's python3, whatever else comes first in PATH.
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
-export PIP_DISABLE_PIP_VERSION_CHECK=1
+. scripts/require.sh
 
-# require ENV [--no-deps] PACKAGE==VERSION...: installs what the environment does not have.
-require() {
-  local env=$1 installed missing=() flags=() package
-  shift
-  [ -x "$env/bin/pip" ] || "$python" -m venv "$env"
-  installed=" $("$env/bin/pip" freeze --all | tr '[:upper:]_' '[:lower:]-' |
-    sed 's/+cpu$//' | tr '\n' ' ')"
-  for package in "$@"; do
-    case "$package" in
-      --*) flags+=("$package") ;;
-      *) [[ $installed == *" $package "* ]] || missing+=("$package") ;;
-    esac
-  done
-  [ ${#missing[@]} -eq 0 ] ||
-    "$env/bin/pip" install -q ${flags[@]+"${flags[@]}"} "${missing[@]}"
-}
-
-require build/python nanobind==2.15.0 scikit-build-core==1.1.2 numpy==2.4.6 \
-  pytest==9.2.0 mypy==2.4.1
+# shellcheck disable=SC2086
+require build/python $build_packages $test_packages
 envs=(build/python)
 if [ "$kind" = --torchrec ]; then
   # One combination that belongs together: FBGEMM's and TorchRec's releases are each built against

@@ -5,6 +5,8 @@
 #   scripts/run_tests.sh tsan:core,search     those of these rooms alone
 #   scripts/run_tests.sh python               of the Python package, built in build/release
 #   scripts/run_tests.sh torchrec             likewise those with PyTorch, FBGEMM and TorchRec
+#   scripts/run_tests.sh torchrec:1.7.0,1.8.0 those with these releases of TorchRec
+#   scripts/run_tests.sh wheel                wheels for where nothing is (scripts/wheel/build.sh)
 #   scripts/run_tests.sh format               counts one: do all sources have clang-format's layout?
 #   scripts/run_tests.sh lint                 clang-tidy (scripts/lint.sh); counts files
 # The counts are also added to the file that $TEST_COUNTS names.
@@ -54,14 +56,45 @@ ctest_suite() {
   add_results "$folder/test_results.xml"
 }
 
-# The tests in tests/$1 with the Python of build/$1; $2 is how the package is built.
-python_suite() {
+# The tests in tests/$1 with the Python of build/$1, into which the package is built.
+pytest_in() {
   rm -f "build/$1/test_results.xml"
-  scripts/python_env.sh release ${2+"$2"} || return 1
-  echo "$1: built in $SECONDS s"
-  SECONDS=0
   "build/$1/bin/python" -m pytest "tests/$1" --junitxml="build/$1/test_results.xml" || status=1
   add_results "build/$1/test_results.xml"
+}
+
+python_suite() {
+  scripts/python_env.sh release || return 1
+  echo "python: built in $SECONDS s"
+  SECONDS=0
+  pytest_in python
+}
+
+# The tests with TorchRec; with each of its releases $1, separated by commas, or else the one that is
+# installed. Another one comes first in the path, as it goes with the same PyTorch and FBGEMM.
+torchrec_suite() {
+  local release releases=() folder
+  scripts/python_env.sh release --torchrec || return 1
+  echo "torchrec: built in $SECONDS s"
+  SECONDS=0
+  IFS=, read -r -a releases <<<"$1"
+  [ ${#releases[@]} -gt 0 ] || pytest_in torchrec
+  for release in ${releases[@]+"${releases[@]}"}; do
+    folder=$PWD/build/torchrec/releases/$release
+    [ -d "$folder" ] || build/torchrec/bin/pip install -q --no-deps --target "$folder" \
+      "torchrec==$release" || return 1
+    echo "TorchRec $release:"
+    PYTHONPATH=$folder pytest_in torchrec
+  done
+}
+
+wheel_suite() {
+  local results
+  rm -f build/wheel/test_results-*.xml
+  scripts/wheel/build.sh || return 1
+  for results in build/wheel/test_results-*.xml; do
+    add_results "$results"
+  done
 }
 
 format_suite() {
@@ -81,12 +114,12 @@ lint_suite() {
 
 for suite in "$@"; do
   SECONDS=0
-  name=${suite%%:*}
+  name=${suite%%:*} chosen=$(echo "$suite" | sed 's/^[^:]*:*//')
   case "$name" in
-    python) python_suite python || add 0 1 0 ;;
-    torchrec) python_suite torchrec --torchrec || add 0 1 0 ;;
+    python | wheel) "${name}_suite" || add 0 1 0 ;;
+    torchrec) torchrec_suite "$chosen" || add 0 1 0 ;;
     format | lint) "${name}_suite" ;;
-    *) ctest_suite "$name" "$(echo "$suite" | sed 's/^[^:]*:*//')" || add 0 1 0 ;;
+    *) ctest_suite "$name" "$chosen" || add 0 1 0 ;;
   esac
   echo "$suite: run in $SECONDS s"
 done

@@ -1,10 +1,11 @@
 """Fixtures of the Python package's tests: small tasks."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from neuroshard import Table, Task, Topology
+from neuroshard import EXECUTABLE, Table, Task, Topology
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -13,6 +14,19 @@ ROOT = Path(__file__).resolve().parents[2]
 def golden() -> Path:
     """The folder of the files that the C++ tests compare byte for byte."""
     return ROOT / "tests" / "io" / "golden"
+
+
+@pytest.fixture(scope="session")
+def simgrid(tmp_path_factory) -> None:
+    """Skips where the executable simulates no clusters, as that of a self-contained wheel."""
+    costs = tmp_path_factory.mktemp("simgrid") / "costs.jsonl"
+    command = [EXECUTABLE, "collect", "communication", "--backend", "simgrid", "--devices", "2"]
+    run = subprocess.run(
+        [*command, "--samples", "1", "-o", costs], capture_output=True, text=True, check=False
+    )
+    if "expected an executable built with SimGrid" in run.stderr:
+        pytest.skip("the executable is built without SimGrid")
+    assert run.returncode == 0, run.stderr
 
 
 @pytest.fixture

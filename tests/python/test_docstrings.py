@@ -21,7 +21,9 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         "neuroshard.types",
     ],
 )
-def test_examples(name):
+def test_examples(name, request):
+    if name == "neuroshard.evaluation":
+        request.getfixturevalue("simgrid")  # one example simulates a cluster
     result = doctest.testmod(importlib.import_module(name), optionflags=OPTIONS)
     assert result.attempted > 0
     assert result.failed == 0

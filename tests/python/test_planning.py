@@ -315,6 +315,7 @@ def test_controls_are_measured_with_the_plans(task, tmp_path):
     assert result.summary[0].mean_gap_less_drift is not None
 
 
+@pytest.mark.usefixtures("simgrid")
 def test_a_plan_on_a_simulated_cluster(task):
     plan = neuroshard.plan(task)
     simulated = neuroshard.evaluate_on_cluster(plan, "pcie4")
@@ -329,6 +330,7 @@ def test_a_plan_on_a_simulated_cluster(task):
         neuroshard.evaluate(plan, platform="pcie4", backend="cuda")
 
 
+@pytest.mark.usefixtures("simgrid")
 @pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")  # another machine
 def test_a_comparison_on_a_simulated_cluster(task, tmp_path):
     arguments = {

@@ -8,7 +8,9 @@ namespace neuroshard {
 namespace {
 
 [[noreturn]] void fail() {
-  throw MachineError("mpi: expected an executable built with MPI, got one without");
+  throw MachineError(
+      "mpi: expected an executable built with MPI, got one without, as wheels and `make portable` "
+      "have; `make` builds one with it");
 }
 
 }  // namespace

@@ -7,7 +7,9 @@ namespace neuroshard {
 namespace {
 
 [[noreturn]] void fail() {
-  throw MachineError("simgrid: expected an executable built with SimGrid, got one without");
+  throw MachineError(
+      "simgrid: expected an executable built with SimGrid, got one without, as wheels and `make "
+      "portable` have; `make` builds one with it");
 }
 
 }  // namespace
