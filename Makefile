@@ -13,6 +13,9 @@ CALLS = 5000
 KILLS = 1000
 FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
+# Interpreters that `make wheel` builds for; none: those that it finds.
+PYTHONS =
+
 # Releases of TorchRec to test with, 1.7.0,1.9.2 for example; none: the pinned one.
 TORCHREC =
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Tries a wheel where nothing of this source tree is, with the interpreter that runs this: in a fresh
 virtual environment, and in a root file system that has glibc, Python and nothing else.
 

@@ -20,10 +20,9 @@ def golden() -> Path:
 def simgrid(tmp_path_factory) -> None:
     """Skips where the executable simulates no clusters, as that of a self-contained wheel."""
     costs = tmp_path_factory.mktemp("simgrid") / "costs.jsonl"
-    command = [EXECUTABLE, "collect", "communication", "--backend", "simgrid", "--devices", "2"]
-    run = subprocess.run(
-        [*command, "--samples", "1", "-o", costs], capture_output=True, text=True, check=False
-    )
+    command = [EXECUTABLE, "collect", "communication", "--backend", "simgrid"]
+    options = ["--platform", "pcie4", "--devices", "2", "--samples", "1", "-o", costs]
+    run = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
     if "expected an executable built with SimGrid" in run.stderr:
         pytest.skip("the executable is built without SimGrid")
     assert run.returncode == 0, run.stderr
