@@ -29,7 +29,11 @@ using testing_frontier::spread_integer;
 using testing_networks::random_model;
 using State = std::vector<double>;
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kTasks = 20'000;  // some ten times slower there, and they look for other faults
+#else
 constexpr int kTasks = 100'000;
+#endif
 /// Relative; features and loads are fp32.
 constexpr double kRoundingError = 1e-5;
 
