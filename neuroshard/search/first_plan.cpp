@@ -42,6 +42,12 @@ BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& op
   return beam;
 }
 
+/// Whether columns alone are what a task is fitted by that may be cut in rows too.
+bool fits_in_columns(const Task& task, const StopClock& clock) {
+  const MemoryFit fit = fit_memory(task, true, clock);
+  return fit.feasible && !fit.by_rows;
+}
+
 /// Takes the plan with all cuts where it is cheaper or `result` has none.
 void search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock, bool has_plan,
@@ -90,8 +96,7 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
     remembering.emplace(given, std::make_shared<RememberingComputeModel>(given.shared_compute()));
   }
   const Simulator& simulator = remembering ? *remembering : given;
-  const bool columns_fit =
-      !options.cuts.rows || fit_memory(simulator.task(), false, clock).feasible;
+  const bool columns_fit = !options.cuts.rows || fits_in_columns(simulator.task(), clock);
   if (columns_fit) {
     result = beam_search(simulator, observed, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;

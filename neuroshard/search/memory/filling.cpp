@@ -5,10 +5,10 @@
 #include <limits>
 #include <queue>
 #include <tuple>
+#include <utility>
 
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/table_pins.h"
-#include "neuroshard/search/memory/exact_memory_fit.h"
 #include "neuroshard/search/memory/least_memory.h"
 #include "neuroshard/search/memory/rooms.h"
 
@@ -178,9 +178,10 @@ Filled fill_devices(const Task& task, FillingStrategy strategy, const StopClock&
   return Filling(task, strategy, clock).run();
 }
 
-std::vector<Shard> fill_stubbornly(const Task& task, const StopClock& clock) {
+ExactFit fill_stubbornly(const Task& task, const StopClock& clock) {
   std::vector<Shard> shards = fill_disturbed(task, clock);
-  return shards.empty() ? fit_exactly(task, kExactNodes, clock).shards : shards;
+  if (!shards.empty()) return {FitAnswer::fits, std::move(shards)};
+  return fit_exactly(task, kExactNodes, clock);
 }
 
 }  // namespace neuroshard

@@ -8,6 +8,7 @@
 
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/stop_clock.h"
+#include "neuroshard/search/memory/exact_memory_fit.h"
 
 namespace neuroshard {
 
@@ -45,9 +46,8 @@ struct Filled {
 [[nodiscard]] Filled fill_devices(const Task& task, FillingStrategy strategy,
                                   const StopClock& clock = {});
 
-/// The shards of the first of many disturbed orders that places all, or else, for small tasks,
-/// those that the exact search finds; empty if it finds none either. Throws
-/// TimeIsOver.
-[[nodiscard]] std::vector<Shard> fill_stubbornly(const Task& task, const StopClock& clock = {});
+/// The shards of the first of many disturbed orders that places all, or else the answer of the
+/// exact search table after table (exact_memory_fit.h), which small tasks get. Throws TimeIsOver.
+[[nodiscard]] ExactFit fill_stubbornly(const Task& task, const StopClock& clock = {});
 
 }  // namespace neuroshard

@@ -12,6 +12,7 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/search/bundled_task.h"
 #include "neuroshard/search/memory/filling.h"
+#include "neuroshard/search/memory/full_devices.h"
 #include "neuroshard/search/memory/row_fit.h"
 
 namespace neuroshard {
@@ -42,8 +43,10 @@ bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows,
   const auto succeeds = [&](FillingStrategy strategy) {
     return !fill_devices(task, strategy, clock).shards.empty();
   };
-  return std::any_of(kFillingStrategies.begin(), kFillingStrategies.end(), succeeds) ||
-         !fill_stubbornly(task, clock).empty();
+  if (std::any_of(kFillingStrategies.begin(), kFillingStrategies.end(), succeeds)) return true;
+  FitAnswer answer = fill_stubbornly(task, clock).answer;
+  if (answer == FitAnswer::unknown) answer = fit_full_devices(task, clock).answer;
+  return answer == FitAnswer::fits;
 }
 
 /// The smallest value in [lowest, highest], both multiples of `step`, that is accepted, given that
