@@ -74,9 +74,11 @@ torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs
 	@scripts/python_env.sh release
 	@PYTHONPATH=fuzz build/python/bin/python -m python_objects --runs $(CALLS)
 
-faults: build/release/CTestTestfile.cmake ## kill every command that writes, at KILLS (1000) random moments in all
-	@cmake --build build/release --target neuroshard_cli
+faults: build/release/CTestTestfile.cmake ## kill every command that writes, at KILLS (1000) random moments in all, and let its requests to the system fail (docs/reliability.md)
+	@cmake --build build/release --target neuroshard_cli fault_shim
 	@tests/faults/kill_moments.py build/release/cli/neuroshard --kills $(KILLS)
+	@tests/faults/fault_injection.py build/release/cli/neuroshard build/release/tests/libfault_shim.so \
+	  --kinds map,open,read,write,print,sync,truncate,seek,rename,mkdir,chmod,lock,close,pipe,fork,thread
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <system_error>
 
 #include "neuroshard/core/units.h"
@@ -71,7 +72,13 @@ PlanningLine::~PlanningLine() {
 
 void PlanningLine::run() {
   std::unique_lock lock(mutex_);
-  while (!changed_.wait_for(lock, kBetweenLooks, [this] { return is_over_; })) line_.show(text());
+  while (!changed_.wait_for(lock, kBetweenLooks, [this] { return is_over_; })) {
+    try {
+      line_.show(text());
+    } catch (const std::bad_alloc&) {
+      continue;  // planning goes on without progress; what left a thread would end the process
+    }
+  }
 }
 
 std::string PlanningLine::text() const {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/interconnect.h"
@@ -92,15 +93,27 @@ void keep_path(CostModels& models, const CostModels& before, const std::string& 
   if (models.communication != before.communication) models.communication_file = absolute;
 }
 
+/// Throws MachineError unless a folder was opened, or is not there or not for this user.
+void check_opened(const std::string& folder, const std::error_code& error) {
+  if (!error || error == std::errc::no_such_file_or_directory ||
+      error == std::errc::not_a_directory || error == std::errc::permission_denied) {
+    return;
+  }
+  throw MachineError(fmt::format("{}: expected a readable folder, got {}", folder,
+                                 std::generic_category().message(error.value())));
+}
+
 /// Calls visit(path) for every model file in the folders, in their order; those of one folder by
 /// name. A name that an earlier folder has hides later ones.
 template <typename Visit>
 void for_each_model_file(const Visit& visit) {
   std::set<std::string> seen;
   for (const std::string& folder : model_folders()) {
-    std::error_code ignored;
+    std::error_code error;
     std::set<std::string> paths;
-    for (const auto& file : fs::directory_iterator(folder, ignored)) {
+    const fs::directory_iterator files(folder, error);
+    check_opened(folder, error);
+    for (const auto& file : files) {
       if (file.path().extension() == kSuffix && seen.insert(file.path().stem()).second) {
         paths.insert(file.path());
       }

@@ -14,15 +14,36 @@ namespace neuroshard {
 
 namespace {
 
+/// Reads as many bytes as there is room for, from `start` of a file that has them, however the
+/// system divides them.
+void read_all(int descriptor, off_t start, char* bytes, std::size_t size, const std::string& path) {
+  while (size > 0) {
+    const ssize_t count = ::pread(descriptor, bytes, size, start);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      throw InputError(path, "a readable file", count < 0 ? system_reason(errno) : "a shorter one");
+    }
+    bytes += count;
+    start += count;
+    size -= static_cast<std::size_t>(count);
+  }
+}
+
+/// The size of an open file.
+off_t size_of(int descriptor, const std::string& path) {
+  const off_t size = ::lseek(descriptor, 0, SEEK_END);
+  if (size < 0) fail_write(path, 0, errno);
+  return size;
+}
+
 /// Size of the file up to and with its last newline; `size` is all of it.
 off_t size_of_whole_lines(int descriptor, off_t size, const std::string& path) {
   std::array<char, 1 << 16> chunk;
   for (off_t end = size; end > 0;) {
     const off_t start = std::max<off_t>(0, end - static_cast<off_t>(chunk.size()));
-    const ssize_t count =
-        ::pread(descriptor, chunk.data(), static_cast<std::size_t>(end - start), start);
-    if (count < 0) throw InputError(path, "a readable file", system_reason(errno));
-    const std::string_view text(chunk.data(), static_cast<std::size_t>(count));
+    const auto count = static_cast<std::size_t>(end - start);
+    read_all(descriptor, start, chunk.data(), count, path);
+    const std::string_view text(chunk.data(), count);
     if (const auto at = text.rfind('\n'); at != std::string_view::npos) {
       return start + static_cast<off_t>(at) + 1;
     }
@@ -51,7 +72,7 @@ AppendFile::~AppendFile() { ::close(descriptor_); }
 
 std::size_t AppendFile::cut_truncated_line() {
   if (!regular_) return 0;
-  const off_t size = ::lseek(descriptor_, 0, SEEK_END);
+  const off_t size = size_of(descriptor_, path_);
   const off_t whole = size_of_whole_lines(descriptor_, size, path_);
   if (whole == size) return 0;
   if (::ftruncate(descriptor_, whole) != 0) fail_write(path_, 0, errno);
@@ -62,7 +83,7 @@ void AppendFile::append_line(std::string_view line) {
   assert(line.find('\n') == std::string_view::npos);
   std::string bytes(line);
   bytes += '\n';
-  const off_t before = regular_ ? ::lseek(descriptor_, 0, SEEK_END) : 0;
+  const off_t before = regular_ ? size_of(descriptor_, path_) : 0;
   const int error = write_all(descriptor_, bytes);  // one write, unless the disk is nearly full
   if (error == 0) return;
   if (regular_) (void)!::ftruncate(descriptor_, before);

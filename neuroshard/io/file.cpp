@@ -28,6 +28,10 @@ struct Closer {
 };
 
 [[noreturn]] void fail_read(const std::string& path, int error) {
+  if (error == EIO || error == EMFILE || error == ENFILE || error == ENOMEM) {
+    throw MachineError(
+        fmt::format("{}: expected a readable file, got {}", path, system_reason(error)));
+  }
   throw InputError(path, "a readable file", system_reason(error));
 }
 

@@ -7,8 +7,8 @@
 
 namespace neuroshard {
 
-/// The bytes of a file. Throws InputError "path: expected a readable file, got <reason>", and for
-/// more bytes than `max_input_bytes()` (input_limit.h).
+/// The bytes of a file. Throws InputError "path: expected a readable file, got <reason>", also for
+/// more than `max_input_bytes()`, and MachineError if that is the machine's (EIO, no descriptors).
 [[nodiscard]] std::string read_file(const std::string& path);
 
 /// As `read_file`; a file whose name ends in ".gz" is decompressed.

@@ -90,6 +90,7 @@ struct Control {
 bool is_complete(const std::string& path, const GivenPieceSets& given) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return false;
+  if (std::filesystem::is_empty(path, error)) return false;  // it ended before the first line
   const ComputeCosts costs = read_compute_costs(path);
   if (costs.header.sampling != given.origin || costs.header.batch_size != given.batch_size ||
       costs.header.optimizer != given.optimizer) {

@@ -13,6 +13,7 @@
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
 #include "tests/io/io_test_util.h"
+#include "tests/io/no_descriptors.h"
 
 namespace neuroshard {
 namespace {
@@ -62,6 +63,13 @@ TEST(ModelCatalog, FindsFilesInTheFolderOfTheEnvironment) {
   EXPECT_EQ(models.compute_sha256, sha256_file(folder.file("tiny")));
   EXPECT_EQ(models.communication->name(), "analytic-pcie4");
   EXPECT_EQ(models.communication_sha256, "");
+}
+
+TEST(ModelCatalog, WhereNothingCanBeReadNoEstimateTakesATrainedModelsPlace) {
+  ASSERT_FALSE(load({"cpu-xeon-2core"}).communication->is_estimate());
+  const NoDescriptors limit;
+  EXPECT_THROW((void)list_models(), MachineError);
+  EXPECT_THROW((void)load({"pcie4"}), MachineError);
 }
 
 TEST(ModelCatalog, TakesAPathToo) {

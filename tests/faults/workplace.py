@@ -220,8 +220,13 @@ class Workplace:
         )
 
 
+def shown_lines(text: str) -> list[str]:
+    """Without the progress that a command shows where it takes long."""
+    return [line for line in text.splitlines() if not line.startswith("epoch ")]
+
+
 def masked_lines(text: str) -> list[str]:
-    return [NUMBER.sub("#", line) for line in text.splitlines()]
+    return [NUMBER.sub("#", line) for line in shown_lines(text)]
 
 
 def is_whole(name: str, content: bytes, reference: Reference) -> bool:

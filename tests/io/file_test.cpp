@@ -14,6 +14,7 @@
 #include "io_test_util.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json/json.h"
+#include "no_descriptors.h"
 
 namespace neuroshard {
 namespace {
@@ -243,6 +244,19 @@ TEST(AppendFile, TakesBackALineThatDoesNotFit) {
   EXPECT_EQ(read_file(path), "one\n");
   file.append_line("a long line");
   EXPECT_EQ(read_file(path), "one\na long line\n");
+}
+
+TEST(ReadFile, AMachineWithoutDescriptorsSaysNothingOfTheFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.json");
+  write_file(path, "{}");
+  const NoDescriptors limit;
+  try {
+    (void)read_file(path);
+    FAIL() << "expected an error";
+  } catch (const MachineError& error) {
+    EXPECT_EQ(error.what(), path + ": expected a readable file, got Too many open files");
+  }
 }
 
 TEST(AppendFile, RefusesASecondWriter) {
