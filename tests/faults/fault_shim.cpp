@@ -15,6 +15,10 @@
 //   FAULT_STAYS=1     later requests of the same kind fail too
 //   FAULT_MARK=file   is made when a request has failed
 //   FAULT_DEPTH=n     return addresses that tell places of memory apart (3); other requests have 6
+// The C library's functions under their own names, some reserved, with parameters that are words;
+// addresses are numbers where they are compared.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name,bugprone-reserved-identifier,performance-no-int-to-ptr)
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -476,3 +480,5 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 }  // extern "C"
+
+// NOLINTEND(readability-inconsistent-declaration-parameter-name,bugprone-reserved-identifier,performance-no-int-to-ptr)

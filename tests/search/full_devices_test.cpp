@@ -19,7 +19,6 @@ namespace neuroshard {
 namespace {
 
 using testing_tasks::make_table;
-using testing_tasks::make_topology;
 using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
 
