@@ -9,7 +9,7 @@ namespace {
 
 void say_lines(const std::string& kind, const std::vector<std::string>& lines) {
   if (verbosity() == Verbosity::quiet) return;
-  for (const std::string& line : lines) say_error(kind + ": " + line);
+  for (const std::string& line : lines) say_error(std::string(kind).append(": ").append(line));
 }
 
 std::string named(const char* kind, const std::string& name, const std::string& file,

@@ -72,10 +72,10 @@ constexpr std::string_view kOddNames[] = {"",
                                           "a\r",
                                           "a\tb",
                                           "\x7f",
-                                          "\xc2\x9b"
-                                          "2J",
-                                          "\xe2\x80\xae"
-                                          "txt",
+                                          ("\xc2\x9b"
+                                           "2J"),
+                                          ("\xe2\x80\xae"
+                                           "txt"),
                                           "\xe2\x80\xa8",
                                           "</script><script>alert(1)</script>",
                                           "<!--",
@@ -175,7 +175,7 @@ JsonText raw_text(const std::string& value) {
   return token(out + '"');
 }
 
-JsonText nested(JsonText value, Random& random) {
+JsonText nested(JsonText value, Random& random) {  // NOLINT(performance-unnecessary-value-param)
   constexpr std::uint64_t kDepths[] = {1, 2, 60, 62, 63, 64, 65, 66, 300, 3000};
   const std::uint64_t depth = one_of(kDepths, random);
   const bool as_object = once_in(2, random);
@@ -317,7 +317,8 @@ double number_between(double low, double high, Random& random) {
 std::string extreme_number(Random& random) { return std::string(one_of(kExtremeNumbers, random)); }
 
 std::string odd_name(Random& random) {
-  if (once_in(30, random)) return std::string(1 + random.below(5000), 'x');
+  if (once_in(30, random))
+    return std::string(1 + random.below(5000), 'x');  // NOLINT(modernize-return-braced-init-list)
   if (once_in(30, random)) return {'a', '\0', 'b'};
   return std::string(one_of(kOddNames, random));
 }

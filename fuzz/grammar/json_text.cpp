@@ -64,6 +64,7 @@ JsonText array(std::vector<JsonText> elements) {
   return value;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): its fields are moved from
 JsonText object(std::vector<std::pair<std::string_view, JsonText>> fields) {
   JsonText value;
   value.kind = JsonText::Kind::object;

@@ -1,7 +1,6 @@
 // The grammar of model files: whole ones, and absurd ones whose checksum is right.
-#include <stdlib.h>
-
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
