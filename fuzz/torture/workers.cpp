@@ -1,7 +1,6 @@
 // Worker processes, with what they are doing in memory that the watching process sees.
 #include "fuzz/torture/workers.h"
 
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -12,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>

@@ -1,8 +1,7 @@
 // A folder, models and planners.
 #include "fuzz/torture/workplace.h"
 
-#include <stdlib.h>
-
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
