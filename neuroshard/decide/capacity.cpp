@@ -21,7 +21,7 @@ namespace {
 
 /// Of each chain of the improvement, unless the request says more: a point costs a fraction of a
 /// second, and sizes of clusters differ by more than what longer searches gain.
-constexpr std::int64_t kSteps = 5'000;
+constexpr std::int64_t kStepsOfCapacity = 5'000;
 /// Of the beam search, likewise.
 constexpr int kLevels = 4;
 
@@ -65,7 +65,7 @@ PlannerOptions options_of_point(const CapacityRequest& request) {
   PlannerOptions options = request.options;
   options.num_threads = 1;  // points are planned side by side
   if (options.steps == 0) {
-    options.steps = kSteps;
+    options.steps = kStepsOfCapacity;
     options.improvement = ImprovementSchedule::brief;
   }
   return options;

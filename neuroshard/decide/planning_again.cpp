@@ -16,13 +16,13 @@ namespace neuroshard {
 namespace {
 
 /// Of each chain of the improvement.
-constexpr std::int64_t kSteps = 20'000;
+constexpr std::int64_t kStepsOfPlanningAgain = 20'000;
 
 }  // namespace
 
 PlannerOptions short_search(const PlanDocument& document, double seconds, const std::string& file) {
   PlannerOptions options = options_of_older(document, file);
-  options.steps = kSteps;
+  options.steps = kStepsOfPlanningAgain;
   options.improvement = ImprovementSchedule::brief;
   options.least_gain = 0.0;
   options.num_threads = 1;

@@ -26,7 +26,7 @@ void topology_from_json(const JsonReader& reader, CommunicationCostsHeader& head
   if (const auto name = reader.optional_field("interconnect")) header.interconnect = name->text();
 }
 
-CommunicationCostsHeader header_from_json(const JsonReader& reader) {
+CommunicationCostsHeader communication_header_from_json(const JsonReader& reader) {
   reader.expect_format(kCommunicationCostsFormat);
   reader.allow_fields({"format", "hardware", "topology", "batch_size", "data_type", "sampling"});
   CommunicationCostsHeader header;
@@ -136,7 +136,7 @@ Json to_json(const CollectiveCostSample& sample) {
 /// The header as JSON, after the checks that its reader makes.
 Json checked_header(const CommunicationCostsHeader& header) {
   Json json = to_json(header);
-  (void)header_from_json(JsonReader(json, "header"));
+  (void)communication_header_from_json(JsonReader(json, "header"));
   return json;
 }
 
@@ -149,7 +149,7 @@ std::string_view to_string(CollectiveKind kind) {
 CommunicationCosts parse_communication_costs(std::string_view text, const std::string& file) {
   CommunicationCosts costs;
   costs.truncated = read_json_lines(
-      text, file, [&](const JsonReader& line) { costs.header = header_from_json(line); },
+      text, file, [&](const JsonReader& line) { costs.header = communication_header_from_json(line); },
       [&](const JsonReader& line) {
         if (auto skipped = skipped_from_json(line)) {
           costs.skipped.push_back(std::move(*skipped));
@@ -170,7 +170,7 @@ CommunicationCostsWriter::CommunicationCostsWriter(const std::string& path,
                                                    const CommunicationCostsHeader& header)
     : world_size_(header.world_size),
       writer_(path, checked_header(header),
-              [](const JsonReader& line) { return to_json(header_from_json(line)); }) {}
+              [](const JsonReader& line) { return to_json(communication_header_from_json(line)); }) {}
 
 void CommunicationCostsWriter::append(const CommunicationCostSample& sample) {
   const Json json = to_json(sample);

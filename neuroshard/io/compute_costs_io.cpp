@@ -19,7 +19,7 @@ Table as_table(const MeasuredTable& measured) {
           measured.data_type, measured.reuse_histogram, std::nullopt};
 }
 
-MeasuredTable table_from_json(const JsonReader& reader) {
+MeasuredTable measured_table_from_json(const JsonReader& reader) {
   reader.allow_fields({"name", "num_embeddings", "pooling_factor", "data_type", "reuse_histogram",
                        "distinct_rows", "hottest_row_share"});
   MeasuredTable table;
@@ -41,7 +41,7 @@ MeasuredTable table_from_json(const JsonReader& reader) {
   return table;
 }
 
-ComputeCostsHeader header_from_json(const JsonReader& reader) {
+ComputeCostsHeader compute_header_from_json(const JsonReader& reader) {
   reader.expect_format(kComputeCostsFormat);
   reader.allow_fields(
       {"format", "hardware", "operator", "batch_size", "optimizer", "sampling", "tables"});
@@ -54,7 +54,7 @@ ComputeCostsHeader header_from_json(const JsonReader& reader) {
   const JsonReader tables = reader.field("tables");
   if (tables.array_size() == 0) tables.fail("at least one table");
   for (std::size_t i = 0; i < tables.array_size(); ++i) {
-    header.tables.push_back(table_from_json(tables.element(i)));
+    header.tables.push_back(measured_table_from_json(tables.element(i)));
     reader.check([&] { validate(as_table(header.tables.back()), fmt::format("tables[{}]", i)); });
   }
   return header;
@@ -141,7 +141,7 @@ Json to_json(const ComputeCostSample& sample) {
 /// The header as JSON, after the checks that its reader makes.
 Json checked_header(const ComputeCostsHeader& header) {
   Json json = to_json(header);
-  (void)header_from_json(JsonReader(json, "header"));
+  (void)compute_header_from_json(JsonReader(json, "header"));
   return json;
 }
 
@@ -150,7 +150,7 @@ Json checked_header(const ComputeCostsHeader& header) {
 ComputeCosts parse_compute_costs(std::string_view text, const std::string& file) {
   ComputeCosts costs;
   costs.truncated = read_json_lines(
-      text, file, [&](const JsonReader& line) { costs.header = header_from_json(line); },
+      text, file, [&](const JsonReader& line) { costs.header = compute_header_from_json(line); },
       [&](const JsonReader& line) {
         if (auto skipped = skipped_from_json(line)) {
           costs.skipped.push_back(std::move(*skipped));
@@ -168,7 +168,7 @@ ComputeCosts read_compute_costs(const std::string& path) {
 ComputeCostsWriter::ComputeCostsWriter(const std::string& path, const ComputeCostsHeader& header)
     : num_tables_(header.tables.size()),
       writer_(path, checked_header(header),
-              [](const JsonReader& line) { return to_json(header_from_json(line)); }) {}
+              [](const JsonReader& line) { return to_json(compute_header_from_json(line)); }) {}
 
 void ComputeCostsWriter::append(const ComputeCostSample& sample) {
   const Json json = to_json(sample);

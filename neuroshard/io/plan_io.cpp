@@ -27,7 +27,7 @@ TableIndex index_by_name(const Task& task) {
   return index;
 }
 
-int table_from_json(const JsonReader& name, const TableIndex& tables) {
+int table_id_from_json(const JsonReader& name, const TableIndex& tables) {
   const auto table = tables.find(name.text());
   if (table == tables.end()) name.fail("the name of a table of the task");
   return table->second;
@@ -38,7 +38,7 @@ Shard shard_from_json(const JsonReader& reader, const TableIndex& tables) {
       {"table", "row_offset", "num_rows", "column_offset", "num_columns", "device"});
   constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
   Shard shard;
-  shard.table = table_from_json(reader.field("table"), tables);
+  shard.table = table_id_from_json(reader.field("table"), tables);
   shard.column_offset = reader.field("column_offset").integer();
   shard.num_columns = reader.field("num_columns").integer();
   shard.device = static_cast<int>(reader.field("device").integer(-kMaxInt, kMaxInt));
@@ -125,7 +125,7 @@ PlanDocument plan_from_json(const JsonReader& reader) {
   }
   if (const auto replicated = reader.optional_field("replicated_tables")) {
     for (std::size_t i = 0; i < replicated->array_size(); ++i) {
-      document.plan.replicated_tables.push_back(table_from_json(replicated->element(i), tables));
+      document.plan.replicated_tables.push_back(table_id_from_json(replicated->element(i), tables));
     }
   }
   if (const auto predicted = reader.optional_field("predicted")) {

@@ -16,8 +16,6 @@ namespace neuroshard {
 
 namespace {
 
-std::string bytes_text(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
-
 /// Devices that a sentence names.
 constexpr std::size_t kMostDevices = 8;
 
@@ -71,7 +69,7 @@ std::vector<std::string> row_of(std::string first, const TableOnDevice& part) {
   return {std::move(first),
           fmt::format("{}", part.pieces),
           fmt::format("{}", part.num_columns),
-          bytes_text(part.bytes),
+          format_bytes(static_cast<double>(part.bytes)),
           fmt::format("{:.2f}", part.lookups),
           fmt::format("{:.3f}", part.alone_ms),
           fmt::format("{:.3f}", part.less_compute_ms),

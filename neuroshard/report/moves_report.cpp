@@ -13,8 +13,6 @@ namespace neuroshard {
 
 namespace {
 
-std::string bytes_text(std::int64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
-
 double share(const PlanMoves& moves) {
   if (moves.placed_bytes == 0) return 0.0;
   return static_cast<double>(moves.moved_bytes) / static_cast<double>(moves.placed_bytes);
@@ -25,7 +23,7 @@ double share(const PlanMoves& moves) {
 std::string moves_text(const PlanMoves& moves, std::size_t max_pairs) {
   std::string text = fmt::format(
       "moves {} of the {} that the older plan placed: {:.1f}%, of {:.4g}% allowed{}\n",
-      bytes_text(moves.moved_bytes), bytes_text(moves.placed_bytes), 100.0 * share(moves),
+      format_bytes(static_cast<double>(moves.moved_bytes)), format_bytes(static_cast<double>(moves.placed_bytes)), 100.0 * share(moves),
       100.0 * moves.max_move,
       moves.ms && !moves.pairs.empty()
           ? fmt::format("; at the links' rates that takes {}", format_seconds(*moves.ms * 1e-3))
@@ -42,7 +40,7 @@ std::string moves_text(const PlanMoves& moves, std::size_t max_pairs) {
   for (const char* title : {"from device", "to device", "moves", "alone"}) table.add_column(title);
   for (const PlanMoves::Pair& pair : shown) {
     table.add_row({fmt::format("{}", pair.transfer.from), fmt::format("{}", pair.transfer.to),
-                   bytes_text(pair.transfer.bytes),
+                   format_bytes(static_cast<double>(pair.transfer.bytes)),
                    pair.ms ? format_seconds(*pair.ms * 1e-3) : "unknown"});
   }
   text += table.to_string();

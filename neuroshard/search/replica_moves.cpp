@@ -26,8 +26,8 @@ constexpr std::size_t kMostTried = 64;
 constexpr int kMostMoves = 32;
 /// Devices to which a whole replicated table is tried to go, those with least to do.
 constexpr std::size_t kMostTargets = 16;
-/// What rounding in the last digits of a cost may amount to.
-constexpr double kRounding = 1e-9;
+/// What rounding in the last digits of the least cost of a move may amount to.
+constexpr double kMoveRounding = 1e-9;
 
 /// A plan, the state of its devices and its price. States are exact sums: pieces are added and
 /// taken away, and those of tables that are tried are encoded once.
@@ -104,7 +104,7 @@ class ReplicaMoves {
     std::optional<Move> best;
     for (const int table : tried_) {
       clock_.check();
-      const double below = least * (1.0 - kRounding);
+      const double below = least * (1.0 - kMoveRounding);
       Move move;
       if (is_replicated(table)) {
         move = from_every_device(table, below);
@@ -275,7 +275,7 @@ class ReplicaMoves {
     const double least_ms =
         partial_sums_ms + simulator_.communication().least_cost_ms(task.topology, task.batch_size,
                                                                    before_forward_ms, columns_);
-    if (least_ms * (1.0 - kRounding) >= below) return std::numeric_limits<double>::infinity();
+    if (least_ms * (1.0 - kMoveRounding) >= below) return std::numeric_limits<double>::infinity();
     std::vector<double> compute_ms = compute_ms_;
     for (double& ms : compute_ms) ms += replicas.compute_ms;
     ++stats_.plans_priced;

@@ -9,7 +9,8 @@ namespace neuroshard {
 
 namespace {
 
-constexpr double kRounding = 1e-4;
+/// Weights are floats: what rounding them may amount to.
+constexpr double kWeightRounding = 1e-4;
 
 /// The sign of what feeds a layer: a unit of the layer before or a feature; 0 for a feature that
 /// may have any weight.
@@ -64,11 +65,11 @@ std::string broken_bound(const ComputeNetwork& network) {
     if (scale < 0.0F) return "feature_scale";
   }
   const HeadSlopes slopes = head_slopes(network);
-  if (slopes.least < kLeastSlope * (1.0 - kRounding)) return "linear";
-  if (slopes.most > kMostSlope * (1.0 + kRounding)) return "head_output";
+  if (slopes.least < kLeastSlope * (1.0 - kWeightRounding)) return "linear";
+  if (slopes.most > kMostSlope * (1.0 + kWeightRounding)) return "head_output";
   const double offset = static_cast<double>(network.offset) / network.estimate.offset_ms;
-  if (offset < (1.0 - kRounding) / kEstimateFactor ||
-      offset > (1.0 + kRounding) * kEstimateFactor) {
+  if (offset < (1.0 - kWeightRounding) / kEstimateFactor ||
+      offset > (1.0 + kWeightRounding) * kEstimateFactor) {
     return "offset";
   }
   return "";

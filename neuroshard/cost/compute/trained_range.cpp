@@ -16,7 +16,7 @@ namespace {
 /// Tables of one kind of reason that are named; the others are counted.
 constexpr std::size_t kMostNames = 5;
 /// Ranges of real numbers are met up to rounding.
-constexpr double kRounding = 1.0001;
+constexpr double kRangeRounding = 1.0001;
 
 template <typename T>
 bool contains(const std::vector<T>& values, T value) {
@@ -57,15 +57,15 @@ class TableReasons {
                 fmt::format("num_embeddings: trained on {} to {}, got {}", range_.min_embeddings,
                             range_.max_embeddings, table.num_embeddings));
     }
-    if (table.pooling_factor * kRounding < range_.min_pooling_factor ||
-        table.pooling_factor > range_.max_pooling_factor * kRounding) {
+    if (table.pooling_factor * kRangeRounding < range_.min_pooling_factor ||
+        table.pooling_factor > range_.max_pooling_factor * kRangeRounding) {
       pooling_.add(table, fmt::format("pooling_factor: trained on {:.4g} to {:.4g}, got {:.6g}",
                                       range_.min_pooling_factor, range_.max_pooling_factor,
                                       table.pooling_factor));
     }
     const ReuseStatistics reuse = reuse_statistics(table, batch_size);
     const double hits = reuse.num_indices / std::max(reuse.distinct_rows, 1e-9);
-    if (reuse.num_indices > 1.0 && hits > range_.max_hits_per_row * kRounding) {
+    if (reuse.num_indices > 1.0 && hits > range_.max_hits_per_row * kRangeRounding) {
       hits_.add(table,
                 fmt::format("lookups per distinct row: trained on at most {:.4g}, got {:.4g}",
                             range_.max_hits_per_row, hits));

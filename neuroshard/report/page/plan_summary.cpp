@@ -40,14 +40,14 @@ std::string escaped(std::string_view text) {
   return html;
 }
 
-struct Part {
+struct BarPart {
   const char* name;
   const char* colour;
   double ms;
 };
 
 /// In the order of an iteration; the colours are those of the page.
-std::array<Part, 5> parts_of(const ReportDevice& device) {
+std::array<BarPart, 5> bar_parts_of(const ReportDevice& device) {
   const DeviceCost& cost = *device.cost;
   return {{{"backward communication", "#56b4e9", cost.backward_comm_ms},
            {"all-reduce", "#cc79a7", cost.all_reduce_ms},
@@ -59,7 +59,7 @@ std::array<Part, 5> parts_of(const ReportDevice& device) {
 /// A device's time as a bar of which 100 % is `longest_ms`.
 std::string bar(const ReportDevice& device, double longest_ms) {
   std::string html = "<div style=\"display:flex;width:16em;height:1em\">";
-  for (const Part& part : parts_of(device)) {
+  for (const BarPart& part : bar_parts_of(device)) {
     const double width = longest_ms > 0.0 ? 100.0 * part.ms / longest_ms : 0.0;
     html +=
         fmt::format("<span title=\"{}: {:.3f} ms\" style=\"width:{:.2f}%;background:{}\"></span>",
@@ -70,7 +70,7 @@ std::string bar(const ReportDevice& device, double longest_ms) {
 
 std::string legend(const ReportDevice& device) {
   std::string html;
-  for (const Part& part : parts_of(device)) {
+  for (const BarPart& part : bar_parts_of(device)) {
     html += fmt::format("<span style=\"background:{};padding:0 .5em;margin-right:.3em\"></span>{} ",
                         part.colour, part.name);
   }

@@ -12,7 +12,7 @@ namespace neuroshard {
 
 namespace {
 
-constexpr std::int64_t kStepsBetweenLooks = 64;
+constexpr std::int64_t kMovesBetweenLooks = 64;
 
 /// Pieces that are tried to make room on a device.
 constexpr int kRoomAttempts = 4;
@@ -39,7 +39,7 @@ class Annealing final : public ImprovementChain {
   Annealing(const Simulator& simulator, const ShardingPlan& plan, const ChainSettings& settings,
             std::uint64_t stream)
       : ImprovementChain({ChainKind::annealing, settings.options.first_temperature,
-                          settings.options.last_temperature, kStepsBetweenLooks},
+                          settings.options.last_temperature, kMovesBetweenLooks},
                          simulator, plan, settings, stream),
         is_limited_(settings.move_limit != nullptr) {}
 

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostPieces = 4;
 /// Devices that a piece is tried on, at the most.
 constexpr int kMostTargets = 16;
 constexpr int kDevicesOfLongestTrial = 8;
-constexpr std::int64_t kStepsBetweenLooks = 8;
+constexpr std::int64_t kRebuildsBetweenLooks = 8;
 constexpr double kShareCut = 0.25;      ///< of the pieces taken
 constexpr double kShareInOrder = 0.75;  ///< of the recreations: the costliest piece first
 constexpr double kShareSlowest = 0.8;   ///< of the ruins: begin at the slowest device
@@ -36,7 +36,7 @@ class LargeNeighbourhood final : public ImprovementChain {
   LargeNeighbourhood(const Simulator& simulator, const ShardingPlan& plan,
                      const ChainSettings& settings, std::uint64_t stream)
       : ImprovementChain({ChainKind::large_neighbourhood, kFirstTemperature, kLastTemperature,
-                          kStepsBetweenLooks},
+                          kRebuildsBetweenLooks},
                          simulator, plan, settings, stream),
         slicings_(settings.slicings) {}
 

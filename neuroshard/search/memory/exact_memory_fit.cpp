@@ -14,9 +14,9 @@ namespace neuroshard {
 
 namespace {
 
-class Search {
+class DepthFirstSearch {
  public:
-  Search(const Task& task, std::int64_t max_nodes, const StopClock& clock)
+  DepthFirstSearch(const Task& task, std::int64_t max_nodes, const StopClock& clock)
       : task_(task),
         clock_(clock),
         pins_(task),
@@ -197,9 +197,9 @@ class Search {
 }  // namespace
 
 ExactFit fit_exactly(const Task& task, std::int64_t max_nodes, const StopClock& clock) {
-  if (!has_groups(task)) return Search(task, max_nodes, clock).run();
+  if (!has_groups(task)) return DepthFirstSearch(task, max_nodes, clock).run();
   const BundledTask bundled(task);
-  ExactFit fit = Search(bundled.task(), max_nodes, clock).run();
+  ExactFit fit = DepthFirstSearch(bundled.task(), max_nodes, clock).run();
   fit.shards = bundled.original({std::move(fit.shards), {}}).shards;
   return fit;
 }

@@ -54,9 +54,9 @@ struct Item {
 };
 
 /// One order of the devices. Their numbers here are those in the order.
-class Search {
+class FullDevicesSearch {
  public:
-  Search(const Task& task, std::span<const int> order, std::int64_t max_steps,
+  FullDevicesSearch(const Task& task, std::span<const int> order, std::int64_t max_steps,
          const StopClock& clock)
       : order_(order), clock_(clock), patient_clock_(clock), steps_left_(max_steps) {
     for (const int device : order) memory_.push_back(task.topology.memory_bytes[device]);
@@ -326,7 +326,7 @@ ExactFit fit_tables(const Task& task, const StopClock& clock) {
     for (int number = 0; number < 2 + kRandomOrders; ++number) {
       if (number == 1) std::reverse(order.begin(), order.end());
       if (number > 1) random.shuffle(order);
-      ExactFit fit = Search(task, order, steps, clock).run();
+      ExactFit fit = FullDevicesSearch(task, order, steps, clock).run();
       if (fit.answer != FitAnswer::unknown) return fit;
     }
   }

@@ -46,8 +46,6 @@ std::vector<int> tables_within(const TablesByDevices& tables, const std::vector<
   return within;
 }
 
-std::string readable(WideBytes bytes) { return format_bytes(static_cast<double>(bytes)); }
-
 }  // namespace
 
 std::int64_t largest_permitted(const Task& task, const TablePins& pins, int table) {
@@ -110,8 +108,8 @@ std::string shortage_text(const Task& original, const BundledTask& bundled,
                      : shortage.of_one_piece      ? "have at most"
                                                   : "have";
   return fmt::format("{}{} {} {}, and {}, on which alone {} may lie, {} {}", what, tables,
-                     one_table ? "needs" : "need", readable(shortage.needed), devices,
-                     one_table ? "it" : "they", have, readable(shortage.available));
+                     one_table ? "needs" : "need", format_bytes(static_cast<double>(shortage.needed)), devices,
+                     one_table ? "it" : "they", have, format_bytes(static_cast<double>(shortage.available)));
 }
 
 }  // namespace neuroshard

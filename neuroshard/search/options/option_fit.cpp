@@ -16,7 +16,7 @@ namespace neuroshard {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoRoom = std::numeric_limits<double>::infinity();
 
 class FitSearch {
  public:
@@ -159,7 +159,7 @@ class FitSearch {
 
   /// Room left on a device with one more shard, as a share of its memory; infinite: too little.
   [[nodiscard]] double room_after(const ScaledShard& shard, int device) const {
-    if (!has_room(shard, device)) return kInfinity;
+    if (!has_room(shard, device)) return kNoRoom;
     double left = 0.0;
     for (std::size_t k = 0; k < space_.num_memories(); ++k) {
       left += static_cast<double>(room_[device][k] - shard.bytes[k]) /
@@ -177,10 +177,10 @@ class FitSearch {
     const bool is_taken = std::find(first, first + step.part, place) != first + step.part;
     switch (option.placement) {
       case ShardPlacement::distinct_devices:
-        if (is_taken) return kInfinity;
+        if (is_taken) return kNoRoom;
         break;
       case ShardPlacement::devices_of_one_host:
-        if (step.part > 0 && place / local != places.front() / local) return kInfinity;
+        if (step.part > 0 && place / local != places.front() / local) return kNoRoom;
         break;
       case ShardPlacement::whole_hosts: {
         // Every host has a group while there are hosts without one.
@@ -188,7 +188,7 @@ class FitSearch {
         const int all = std::min<int>(static_cast<int>(places.size()), space_.num_hosts());
         const int later = static_cast<int>(places.size()) - step.part - 1;
         const int with_it = static_cast<int>(used.size()) + (is_taken ? 0 : 1);
-        if (with_it + later < all) return kInfinity;
+        if (with_it + later < all) return kNoRoom;
         double left = 0.0;
         for (int i = 0; i < local; ++i)
           left += room_after(option.shards[step.part * local + i], place * local + i);
@@ -222,7 +222,7 @@ class FitSearch {
     const int count = is_group ? space_.num_hosts() : space_.world_size();
     work_left_ -= space_.world_size();
     const std::pair before(step.value < 0 ? -1.0 : rated(step, step.value), step.value);
-    std::pair next(kInfinity, -1);
+    std::pair next(kNoRoom, -1);
     for (int place = 0; place < count; ++place) {
       const std::pair tried(rated(step, place), place);
       if (tried > before && tried < next) next = tried;

@@ -14,7 +14,7 @@ namespace neuroshard {
 
 namespace {
 
-constexpr std::int64_t kMostDevices = 65'536;
+constexpr std::int64_t kMostDevicesRead = 65'536;
 constexpr std::int64_t kMostShards = 1'048'576;
 
 std::optional<ShardPlacement> placement_from(std::string_view name) {
@@ -86,8 +86,8 @@ OptionTask parse_option_task(const std::string& text, const std::string& locatio
   root.expect_format(kOptionTaskFormat);
   root.allow_fields({"format", "world_size", "local_world_size", "memories", "load_ms", "tables"});
   OptionTask task;
-  task.world_size = static_cast<int>(root.field("world_size").integer(1, kMostDevices));
-  task.local_world_size = static_cast<int>(root.field("local_world_size").integer(1, kMostDevices));
+  task.world_size = static_cast<int>(root.field("world_size").integer(1, kMostDevicesRead));
+  task.local_world_size = static_cast<int>(root.field("local_world_size").integer(1, kMostDevicesRead));
   const JsonReader memories = root.field("memories");
   for (std::size_t k = 0; k < memories.array_size(); ++k) {
     task.memories.push_back(memory_from_json(memories.element(k)));

@@ -21,7 +21,7 @@ using Observations = std::vector<const CollectiveObservation*>;
 
 constexpr std::size_t kFewestLines = 10;
 /// Shorter ones have no relative error.
-constexpr double kShortestMs = 1e-6;
+constexpr double kShortestLineMs = 1e-6;
 
 std::vector<double> terms_of(const CollectiveObservation& line) {
   if (line.kind == CollectiveKind::all_reduce) {
@@ -32,7 +32,7 @@ std::vector<double> terms_of(const CollectiveObservation& line) {
   return {terms.begin(), terms.end()};
 }
 
-double measured_ms(const CollectiveObservation& line) { return std::max(line.ms, kShortestMs); }
+double measured_ms(const CollectiveObservation& line) { return std::max(line.ms, kShortestLineMs); }
 
 std::vector<double> fitted_weights(const Observations& lines) {
   const auto count = static_cast<Index>(lines.size());

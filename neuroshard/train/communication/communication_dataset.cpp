@@ -20,8 +20,6 @@ namespace {
 
 using Eigen::Index;
 
-/// Times of 0 have no logarithm; no real all-to-all of several devices is as short.
-constexpr double kShortestMs = 1e-6;
 /// Nor has that of a device that ends with the last start: it has nothing to send or receive.
 constexpr double kSmallestShare = 1e-6;
 

@@ -14,7 +14,6 @@ namespace {
 
 /// More samples would only take longer: there are four parameters.
 constexpr std::size_t kMostSamples = 200;
-constexpr double kShortestMs = 1e-6;
 
 /// Whatever was measured, the fit is what readers of its model take.
 double rate_of(double log2_gb_per_s) {

@@ -9,6 +9,9 @@
 
 namespace neuroshard {
 
+/// Times of 0 have no logarithm; no real all-to-all of several devices is as short.
+inline constexpr double kShortestMs = 1e-6;
+
 /// The rates and latencies with which the link schedule is closest to the measured backward
 /// all-to-alls of one cluster's files, in which all devices start together: the smallest mean error
 /// of the logarithm. A level that no file has gets the rate of the other, and a card is each

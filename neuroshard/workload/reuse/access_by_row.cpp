@@ -30,12 +30,6 @@ constexpr double kFewestLookups = 0x1p-20;
 /// Of a row: a smaller part is rounding.
 constexpr double kPartOfRow = 1e-9;
 
-double hits_of(const std::vector<RateClass>& classes) {
-  double hits = 0.0;
-  for (const RateClass& rate_class : classes) hits += rate_class.rate * rate_class.rows;
-  return hits;
-}
-
 double rows_of(const std::vector<RateClass>& classes) {
   double rows = 0.0;
   for (const RateClass& rate_class : classes) rows += rate_class.rows;

@@ -49,12 +49,6 @@ Ranks ranks_of(const Table& table, IndexDistribution distribution) {
           is_ordered ? RankScatter::identity(rows) : RankScatter(rows), distribution.zipf_exponent};
 }
 
-double hits_of(const std::vector<RateClass>& rates) {
-  double hits = 0.0;
-  for (const RateClass& rows : rates) hits += rows.rate * rows.rows;
-  return hits;
-}
-
 /// Segments of whole rows; one of less than a row is joined with the next.
 Ranks ranks_by_row(const Table& table, const AccessByRow& accesses) {
   Ranks ranks{{}, RankScatter::identity(static_cast<std::uint64_t>(table.num_embeddings))};

@@ -57,6 +57,12 @@ class RowCutter {
 
 }  // namespace
 
+double hits_of(const std::vector<RateClass>& classes) {
+  double hits = 0.0;
+  for (const RateClass& rows : classes) hits += rows.rate * rows.rows;
+  return hits;
+}
+
 std::vector<AccessClass> whole_rows(std::vector<RateClass> classes) {
   std::sort(classes.begin(), classes.end(),
             [](const RateClass& a, const RateClass& b) { return a.rate > b.rate; });

@@ -14,6 +14,9 @@ struct RateClass {
   double rows = 0.0;  ///< number of rows, possibly a fraction
 };
 
+/// All hits that a batch is expected to make of these rows.
+[[nodiscard]] double hits_of(const std::vector<RateClass>& classes);
+
 /// Access classes of whole rows with the same lookups: the rows in order of their rate are cut
 /// into whole ones, so only a row that spans two classes gets a rate between theirs. A last
 /// fraction becomes a row of its own if it is at least one half or the only one, and is otherwise
