@@ -149,7 +149,8 @@ std::string_view to_string(CollectiveKind kind) {
 CommunicationCosts parse_communication_costs(std::string_view text, const std::string& file) {
   CommunicationCosts costs;
   costs.truncated = read_json_lines(
-      text, file, [&](const JsonReader& line) { costs.header = communication_header_from_json(line); },
+      text, file,
+      [&](const JsonReader& line) { costs.header = communication_header_from_json(line); },
       [&](const JsonReader& line) {
         if (auto skipped = skipped_from_json(line)) {
           costs.skipped.push_back(std::move(*skipped));
@@ -169,8 +170,9 @@ CommunicationCosts read_communication_costs(const std::string& path) {
 CommunicationCostsWriter::CommunicationCostsWriter(const std::string& path,
                                                    const CommunicationCostsHeader& header)
     : world_size_(header.world_size),
-      writer_(path, checked_header(header),
-              [](const JsonReader& line) { return to_json(communication_header_from_json(line)); }) {}
+      writer_(path, checked_header(header), [](const JsonReader& line) {
+        return to_json(communication_header_from_json(line));
+      }) {}
 
 void CommunicationCostsWriter::append(const CommunicationCostSample& sample) {
   const Json json = to_json(sample);

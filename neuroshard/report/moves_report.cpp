@@ -23,7 +23,8 @@ double share(const PlanMoves& moves) {
 std::string moves_text(const PlanMoves& moves, std::size_t max_pairs) {
   std::string text = fmt::format(
       "moves {} of the {} that the older plan placed: {:.1f}%, of {:.4g}% allowed{}\n",
-      format_bytes(static_cast<double>(moves.moved_bytes)), format_bytes(static_cast<double>(moves.placed_bytes)), 100.0 * share(moves),
+      format_bytes(static_cast<double>(moves.moved_bytes)),
+      format_bytes(static_cast<double>(moves.placed_bytes)), 100.0 * share(moves),
       100.0 * moves.max_move,
       moves.ms && !moves.pairs.empty()
           ? fmt::format("; at the links' rates that takes {}", format_seconds(*moves.ms * 1e-3))

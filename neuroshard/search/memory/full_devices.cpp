@@ -57,7 +57,7 @@ struct Item {
 class FullDevicesSearch {
  public:
   FullDevicesSearch(const Task& task, std::span<const int> order, std::int64_t max_steps,
-         const StopClock& clock)
+                    const StopClock& clock)
       : order_(order), clock_(clock), patient_clock_(clock), steps_left_(max_steps) {
     for (const int device : order) memory_.push_back(task.topology.memory_bytes[device]);
     const TablePins pins(task);

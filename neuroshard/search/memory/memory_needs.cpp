@@ -133,7 +133,8 @@ std::string reason(const Task& original, const BundledTask& bundled, const Memor
     if (bundled.members()[needs.largest_piece_table].size() > 1) {
       return fmt::format("{} stay together and need {}, and the largest device has {}",
                          tables_text(original, bundled, {needs.largest_piece_table}),
-                         format_bytes(static_cast<double>(needs.largest_piece)), format_bytes(static_cast<double>(needs.largest_device)));
+                         format_bytes(static_cast<double>(needs.largest_piece)),
+                         format_bytes(static_cast<double>(needs.largest_device)));
     }
     const Table& table = task.tables[needs.largest_piece_table];
     const std::string of_rows = needs.largest_piece_rows == table.num_embeddings
@@ -142,35 +143,41 @@ std::string reason(const Task& original, const BundledTask& bundled, const Memor
     return fmt::format(
         "table \"{}\" cannot be cut {} {} columns{}, which need {}, and the largest device has {}",
         table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
-        needs.largest_piece_columns, of_rows, format_bytes(static_cast<double>(needs.largest_piece)),
+        needs.largest_piece_columns, of_rows,
+        format_bytes(static_cast<double>(needs.largest_piece)),
         format_bytes(static_cast<double>(needs.largest_device)));
   }
-  std::string text = fmt::format("the tables need {}", format_bytes(static_cast<double>(needs.needed)));
+  std::string text =
+      fmt::format("the tables need {}", format_bytes(static_cast<double>(needs.needed)));
   if (needs.optimizer_state > 0) {
-    text += fmt::format(" ({} of it optimizer state{})", format_bytes(static_cast<double>(needs.optimizer_state)),
-                        needs.necessary_cuts > 0
-                            ? fmt::format(" with the {} necessary cuts", needs.necessary_cuts)
-                            : "");
+    text += fmt::format(
+        " ({} of it optimizer state{})", format_bytes(static_cast<double>(needs.optimizer_state)),
+        needs.necessary_cuts > 0 ? fmt::format(" with the {} necessary cuts", needs.necessary_cuts)
+                                 : "");
   }
   text += fmt::format(", {} {} {}", count_of_devices(task.topology.world_size),
-                      task.topology.world_size == 1 ? "has" : "have", format_bytes(static_cast<double>(needs.available)));
+                      task.topology.world_size == 1 ? "has" : "have",
+                      format_bytes(static_cast<double>(needs.available)));
   if (needs.needed <= needs.available) {
     return text + ", and no way to divide it among them was found" + pinned_text(original, bundled);
   }
-  return text + fmt::format(", {} too little", format_bytes(static_cast<double>(needs.needed - needs.available)));
+  return text + fmt::format(", {} too little",
+                            format_bytes(static_cast<double>(needs.needed - needs.available)));
 }
 
 std::string remedy(const Task& task, const MemoryNeeds& needs) {
   std::string text =
       needs.sufficient_memory
           ? fmt::format("{} of {} ({}) would do", count_of_devices(task.topology.world_size),
-                        format_bytes(static_cast<double>(*needs.sufficient_memory)), exact(*needs.sufficient_memory))
+                        format_bytes(static_cast<double>(*needs.sufficient_memory)),
+                        exact(*needs.sufficient_memory))
           : fmt::format("no memory would do for {}", count_of_devices(task.topology.world_size));
   if (needs.sufficient_devices) {
     text += fmt::format(", or {} of {}", count_of_devices(*needs.sufficient_devices),
                         format_bytes(static_cast<double>(needs.largest_device)));
   } else {
-    text += fmt::format(", and no number of devices of {}", format_bytes(static_cast<double>(needs.largest_device)));
+    text += fmt::format(", and no number of devices of {}",
+                        format_bytes(static_cast<double>(needs.largest_device)));
   }
   return text;
 }

@@ -107,9 +107,10 @@ std::string shortage_text(const Task& original, const BundledTask& bundled,
   const char* have = shortage.devices.size() == 1 ? "has"
                      : shortage.of_one_piece      ? "have at most"
                                                   : "have";
-  return fmt::format("{}{} {} {}, and {}, on which alone {} may lie, {} {}", what, tables,
-                     one_table ? "needs" : "need", format_bytes(static_cast<double>(shortage.needed)), devices,
-                     one_table ? "it" : "they", have, format_bytes(static_cast<double>(shortage.available)));
+  return fmt::format(
+      "{}{} {} {}, and {}, on which alone {} may lie, {} {}", what, tables,
+      one_table ? "needs" : "need", format_bytes(static_cast<double>(shortage.needed)), devices,
+      one_table ? "it" : "they", have, format_bytes(static_cast<double>(shortage.available)));
 }
 
 }  // namespace neuroshard

@@ -87,7 +87,8 @@ OptionTask parse_option_task(const std::string& text, const std::string& locatio
   root.allow_fields({"format", "world_size", "local_world_size", "memories", "load_ms", "tables"});
   OptionTask task;
   task.world_size = static_cast<int>(root.field("world_size").integer(1, kMostDevicesRead));
-  task.local_world_size = static_cast<int>(root.field("local_world_size").integer(1, kMostDevicesRead));
+  task.local_world_size =
+      static_cast<int>(root.field("local_world_size").integer(1, kMostDevicesRead));
   const JsonReader memories = root.field("memories");
   for (std::size_t k = 0; k < memories.array_size(); ++k) {
     task.memories.push_back(memory_from_json(memories.element(k)));
