@@ -78,7 +78,7 @@ faults: build/release/CTestTestfile.cmake ## kill every command that writes, at 
 	@cmake --build build/release --target neuroshard_cli fault_shim
 	@tests/faults/kill_moments.py build/release/cli/neuroshard --kills $(KILLS)
 	@tests/faults/fault_injection.py build/release/cli/neuroshard build/release/tests/libfault_shim.so \
-	  --kinds map,open,read,write,print,sync,truncate,seek,rename,mkdir,chmod,lock,close,pipe,fork,thread
+	  --kinds map,open,read,write,print,sync,truncate,seek,list,clock,rename,mkdir,chmod,lock,close,pipe,fork,thread
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 
 #include "neuroshard/core/printable.h"
 
@@ -59,7 +60,11 @@ void say(std::string_view lines) {
 }
 
 void say_error(std::string_view message) {
-  say("neuroshard: " + neuroshard::printable(message) + "\n");
+  try {
+    say("neuroshard: " + neuroshard::printable(message) + "\n");
+  } catch (const std::bad_alloc&) {  // what is said of it must not need any
+    say("neuroshard: out of memory\n");
+  }
 }
 
 void say_done(std::string_view lines) {

@@ -48,6 +48,7 @@ test compares it with the executable.
 |---|---|
 | `NEUROSHARD_MODELS` | folders of models, separated by colons, searched by name before the shipped ones |
 | `NEUROSHARD_MAX_INPUT` | most bytes of an input file, decompressed (`1GiB`); a JSON text may have one value for each 32 of them. A larger file is refused before it takes more memory |
+| `NEUROSHARD_HANG_LIMIT` | time after which a process under `mpirun` that stands still (stopped, or asleep without using a processor) is ended, and with it the run (`15s`) |
 
 Results go to stdout, messages to stderr. `-` as an output is standard output, as a task or plan
 standard input, which errors call `/dev/stdin`. Plans, evaluations, reports and other results

@@ -90,6 +90,7 @@ struct ThreadPool::Impl {
     pinned = placement == ThreadPlacement::one_per_core &&
              sched_getaffinity(0, sizeof(callers_cores), &callers_cores) == 0;
     try {
+      threads.reserve(static_cast<std::size_t>(num_helpers));
       for (int worker = 1; worker <= num_helpers; ++worker) {
         threads.emplace_back([this, worker] {
           if (pinned) run_on_core(callers_cores, worker);
@@ -101,6 +102,9 @@ struct ThreadPool::Impl {
       stop();
       throw MachineError(fmt::format("threads: expected {}, got {}: {}", num_helpers + 1,
                                      started + 1, error.code().message()));
+    } catch (...) {  // no memory for one: those before it still run
+      stop();
+      throw;
     }
     if (pinned) run_on_core(callers_cores, 0);
   }

@@ -19,6 +19,7 @@
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/io/folder.h"
 
 namespace neuroshard {
 
@@ -93,8 +94,8 @@ void keep_path(CostModels& models, const CostModels& before, const std::string& 
   if (models.communication != before.communication) models.communication_file = absolute;
 }
 
-/// Throws MachineError unless a folder was opened, or is not there or not for this user.
-void check_opened(const std::string& folder, const std::error_code& error) {
+/// Throws MachineError unless a folder was read, or is not there or not for this user.
+void check_readable(const std::string& folder, const std::error_code& error) {
   if (!error || error == std::errc::no_such_file_or_directory ||
       error == std::errc::not_a_directory || error == std::errc::permission_denied) {
     return;
@@ -110,15 +111,12 @@ void for_each_model_file(const Visit& visit) {
   std::set<std::string> seen;
   for (const std::string& folder : model_folders()) {
     std::error_code error;
-    std::set<std::string> paths;
-    const fs::directory_iterator files(folder, error);
-    check_opened(folder, error);
-    for (const auto& file : files) {
-      if (file.path().extension() == kSuffix && seen.insert(file.path().stem()).second) {
-        paths.insert(file.path());
-      }
+    const std::vector<std::string> paths = paths_in(folder, error);
+    check_readable(folder, error);
+    for (const std::string& path : paths) {
+      const fs::path file(path);
+      if (file.extension() == kSuffix && seen.insert(file.stem()).second) visit(path);
     }
-    for (const std::string& path : paths) visit(path);
   }
 }
 

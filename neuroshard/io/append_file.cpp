@@ -32,7 +32,7 @@ void read_all(int descriptor, off_t start, char* bytes, std::size_t size, const 
 /// The size of an open file.
 off_t size_of(int descriptor, const std::string& path) {
   const off_t size = ::lseek(descriptor, 0, SEEK_END);
-  if (size < 0) fail_write(path, 0, errno);
+  if (size < 0) fail_to("to find its end", path, errno);
   return size;
 }
 
@@ -56,7 +56,7 @@ off_t size_of_whole_lines(int descriptor, off_t size, const std::string& path) {
 
 AppendFile::AppendFile(const std::string& path) : path_(path) {
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail_write(path, 0, errno);
+  if (descriptor_ < 0) fail_to("to open it", path, errno);
   struct stat status {};
   regular_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
   if (regular_ && ::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -75,7 +75,7 @@ std::size_t AppendFile::cut_truncated_line() {
   const off_t size = size_of(descriptor_, path_);
   const off_t whole = size_of_whole_lines(descriptor_, size, path_);
   if (whole == size) return 0;
-  if (::ftruncate(descriptor_, whole) != 0) fail_write(path_, 0, errno);
+  if (::ftruncate(descriptor_, whole) != 0) fail_to("to cut off a part of a line", path_, errno);
   return static_cast<std::size_t>(size - whole);
 }
 
@@ -91,7 +91,7 @@ void AppendFile::append_line(std::string_view line) {
 }
 
 void AppendFile::sync() {
-  if (regular_ && ::fdatasync(descriptor_) != 0) fail_write(path_, 0, errno);
+  if (regular_ && ::fdatasync(descriptor_) != 0) fail_to("to make lines permanent", path_, errno);
 }
 
 }  // namespace neuroshard

@@ -141,11 +141,11 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (status && S_ISDIR(status->st_mode)) throw InputError(path, "a file to write", "a folder");
   if ((status && !S_ISREG(status->st_mode)) || is_under_dev(path)) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (descriptor_ < 0) fail_write(path, 0, errno);
+    if (descriptor_ < 0) fail_to("to open it", path, errno);
     return;
   }
-  if (status && ::access(path.c_str(), W_OK) != 0) fail_write(path, 0, errno);
-  if (!status && errno == ELOOP) fail_write(path, 0, ELOOP);
+  if (status && ::access(path.c_str(), W_OK) != 0) fail_to("to write it", path, errno);
+  if (!status && errno == ELOOP) fail_to("to follow its links", path, ELOOP);
   target_ = with_links_followed(path);
   open_temporary(status ? status->st_mode & 07777u : 0);
 }
@@ -160,7 +160,7 @@ void AtomicFile::open_temporary(unsigned mode) {
   if (descriptor_ < 0) {
     const int error = errno;
     temporary_.clear();
-    fail_write(path_, 0, error);
+    fail_to("to make a file next to it", path_, error);
   }
   if (mode != 0) (void)::fchmod(descriptor_, mode);
 }
@@ -178,13 +178,15 @@ void AtomicFile::write(std::string_view bytes) {
 void AtomicFile::commit() {
   const bool direct = temporary_.empty();
   if (::fsync(descriptor_) != 0 && !(direct && (errno == EINVAL || errno == EROFS))) {
-    fail_write(path_, size_, errno);
+    fail_to(fmt::format("to make {} bytes permanent", size_), path_, errno);
   }
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   if (closed != 0) fail_write(path_, size_, errno);
   if (direct) return;
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_write(path_, size_, errno);
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+    fail_to("to give the new file its name", path_, errno);
+  }
   temporary_.clear();
   sync_folder(folder_of(target_));
 }

@@ -27,16 +27,21 @@ inline int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
-/// Throws for a failed write of `size` bytes.
-[[noreturn]] inline void fail_write(const std::string& path, std::size_t size, int error) {
+/// Throws for a file to be written of which the system would not do what `action` says: "to open
+/// it".
+[[noreturn]] inline void fail_to(std::string_view action, const std::string& path, int error) {
   if (error == EIO) {
-    throw MachineError(
-        fmt::format("{}: expected to write {} bytes, got {}", path, size, system_reason(error)));
+    throw MachineError(fmt::format("{}: expected {}, got {}", path, action, system_reason(error)));
   }
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    throw InputError(path, fmt::format("room to write {} bytes", size), system_reason(error));
+    throw InputError(path, fmt::format("room {}", action), system_reason(error));
   }
   throw InputError(path, "a writable file", system_reason(error));
+}
+
+/// Throws for a failed write of `size` bytes.
+[[noreturn]] inline void fail_write(const std::string& path, std::size_t size, int error) {
+  fail_to(fmt::format("to write {} bytes", size), path, error);
 }
 
 }  // namespace neuroshard

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/utf8.h"
+#include "neuroshard/io/folder.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/task_io.h"
 
@@ -22,13 +22,15 @@ namespace {
 std::vector<std::string> json_files_in(const std::string& folder) {
   std::error_code error;
   std::vector<std::string> files;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->path().extension() == ".json") files.push_back(entry->path());
+  for (const std::string& path : paths_in(folder, error)) {
+    if (fs::path(path).extension() == ".json") files.push_back(path);
+  }
+  if (error == std::errc::io_error) {
+    throw MachineError(fmt::format("{}: expected a readable folder, got {}", folder,
+                                   std::generic_category().message(error.value())));
   }
   if (error) throw InputError(folder, "a readable folder", error.message());
   if (files.empty()) throw InputError(folder, "a folder with task files (.json)", "none in it");
-  std::sort(files.begin(), files.end());
   return files;
 }
 

@@ -83,6 +83,16 @@ TEST(Documents, RoomsIncludeTheRoomsAboveThemInTheTour) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
 }
 
+TEST(Documents, NoSourceReadsAClockThatCanBeSet) {
+  const CommandResult result = run_program({"python3", kScripts + "check_clocks.py"});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  const CliFolder folder;
+  const std::string source =
+      folder.write("a.cpp", "\nauto t = std::chrono::system_clock::now();\n");
+  EXPECT_EQ(run_program({"python3", kScripts + "check_clocks.py", source}).out,
+            source + ": line 2: expected a steady clock, got system_clock\n");
+}
+
 TEST(Documents, BrokenReferencesAreFound) {
   const CliFolder folder;
   const std::string page =

@@ -11,7 +11,9 @@
 //                     ("module+offset", a library's with "=name", innermost first), separated by
 //                     tabs
 //   FAULT_KIND, FAULT_AT=place (hexadecimal): the request at this place fails when first reached
-//   FAULT_HOW=error   the number for errno; -1: no error, but half of the bytes are read or written
+//   FAULT_HOW=error   the number for errno; -1: no error, but half of the bytes are read or
+//   written;
+//                     a clock that is set (kind "clock") has no error, but jumps by a day
 //   FAULT_STAYS=1     later requests of the same kind fail too
 //   FAULT_MARK=file   is made when a request has failed
 //   FAULT_DEPTH=n     return addresses that tell places of memory apart (3); other requests have 6
@@ -19,6 +21,7 @@
 // addresses are numbers where they are compared.
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name,bugprone-reserved-identifier,performance-no-int-to-ptr)
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -27,6 +30,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <unwind.h>
@@ -40,6 +44,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 
 // glibc's own names of what is replaced below.
@@ -54,6 +59,7 @@ constexpr int kMostFrames = 48;
 constexpr int kOtherDepth = 6;
 constexpr std::size_t kPlaces = std::size_t{1} << 17;  ///< slots of the table; a power of two
 constexpr int kHalf = -1;                              ///< of the bytes, instead of an error
+constexpr std::time_t kJump = 24 * 60 * 60;            ///< of a clock that is set
 
 enum class Mode { off, list, fail };
 
@@ -441,6 +447,37 @@ off_t lseek(int file, off_t offset, int whence) noexcept {
 
 off64_t lseek64(int file, off64_t offset, int whence) noexcept {
   return lseek(file, offset, whence);
+}
+
+DIR* opendir(const char* path) {
+  return must_fail("open") ? failed<DIR*>(nullptr) : NEXT(opendir)(path);
+}
+
+dirent* readdir(DIR* folder) {
+  return must_fail("list") ? failed<dirent*>(nullptr) : NEXT(readdir)(folder);
+}
+
+dirent64* readdir64(DIR* folder) {
+  return must_fail("list") ? failed<dirent64*>(nullptr) : NEXT(readdir64)(folder);
+}
+
+int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  const int result = NEXT(clock_gettime)(clock, now);
+  const bool can_be_set = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE;
+  if (can_be_set && must_fail("clock")) now->tv_sec += kJump;
+  return result;
+}
+
+int gettimeofday(timeval* now, void* zone) noexcept {
+  const int result = NEXT(gettimeofday)(now, zone);
+  if (must_fail("clock")) now->tv_sec += kJump;
+  return result;
+}
+
+std::time_t time(std::time_t* result) noexcept {
+  const std::time_t now = NEXT(time)(nullptr) + (must_fail("clock") ? kJump : 0);
+  if (result != nullptr) *result = now;
+  return now;
 }
 
 int rename(const char* from, const char* to) noexcept {

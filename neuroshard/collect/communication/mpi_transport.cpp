@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -45,11 +46,27 @@ void print_error(const std::exception& error) {
   (void)std::fputs(line.c_str(), stderr);
 }
 
+/// By what mpirun says of this process, as MPI is not started yet.
+std::string last_words_of_hung_process(int limit_seconds) {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  std::array<char, HOST_NAME_MAX + 1> host{};
+  (void)::gethostname(host.data(), host.size() - 1);
+  return fmt::format(
+      "neuroshard: mpi: expected process {} of {}, on {}, to go on, got one that has stood still "
+      "for {} s (NEUROSHARD_HANG_LIMIT): it is ended, and with it the run",
+      rank == nullptr ? "?" : rank, size == nullptr ? "?" : size, host.data(), limit_seconds);
+}
+
 }  // namespace
 
 bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr; }
 
 MpiTransport::MpiTransport() {
+  if (started_by_mpirun()) {
+    const int limit = hang_limit_seconds();
+    watch_.emplace(last_words_of_hung_process(limit), limit);
+  }
   if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS) {
     throw MachineError("mpi: expected to start, got an error from MPI_Init");
   }

@@ -3,9 +3,11 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "neuroshard/collect/communication/hang_watch.h"
 #include "neuroshard/collect/communication/transport.h"
 #include "neuroshard/core/error.h"
 
@@ -22,10 +24,10 @@ class CollectiveInputError : public InputError {
 };
 
 /// MPI from here to the end of the object, of which a process has one at most. A process that dies
-/// makes mpirun end the others.
+/// makes mpirun end the others, and one that hangs is ended (HangWatch).
 class MpiTransport final : public Transport {
  public:
-  /// Throws MachineError if MPI does not start.
+  /// Throws MachineError if MPI does not start, InputError as hang_limit_seconds.
   MpiTransport();
   ~MpiTransport() override;
   MpiTransport(const MpiTransport&) = delete;
@@ -72,6 +74,7 @@ class MpiTransport final : public Transport {
   void end_run_with(const std::exception& error) const;
 
  private:
+  std::optional<HangWatch> watch_;  ///< from before MPI starts to after its end
   int rank_ = 0;
   int size_ = 1;
   std::vector<char> sent_;      ///< arbitrary content of the messages

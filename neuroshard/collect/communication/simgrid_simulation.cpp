@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <exception>
+#include <new>
 #include <simgrid/Exception.hpp>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
@@ -201,6 +202,20 @@ class Simulation {
 
  private:
   void act(int rank) {
+    // The others would wait for ever for one that has failed.
+    try {
+      measure_all(rank);
+    } catch (const std::bad_alloc&) {
+      error_ = std::current_exception();
+      s4u::Actor::kill_all();
+    } catch (const std::exception& failure) {  // e.g. a link that its platform switches off
+      error_ =
+          std::make_exception_ptr(InputError(platform_, "messages that arrive", failure.what()));
+      s4u::Actor::kill_all();
+    }
+  }
+
+  void measure_all(int rank) {
     SimulatedTransport transport(group_, rank);
     while (true) {
       if (rank == 0 && !error_) guarded([&] { current_ = next_(); });
@@ -208,16 +223,7 @@ class Simulation {
         --actors_left_;
         return;
       }
-      Result result;
-      try {
-        result = measure_(transport, current_->second);
-      } catch (const std::exception& failure) {
-        // e.g. a link that its platform switches off; the others would wait for ever
-        error_ =
-            std::make_exception_ptr(InputError(platform_, "messages that arrive", failure.what()));
-        s4u::Actor::kill_all();
-        return;
-      }
+      const Result result = measure_(transport, current_->second);
       if (rank == 0) guarded([&] { on_done_(current_->first, result); });
     }
   }

@@ -1,23 +1,35 @@
 // The processor's description from the operating system.
 #include "neuroshard/collect/compute/hardware_info.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
+#include <string>
+#include <system_error>
 
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
 
 namespace neuroshard {
 
 namespace {
 
+/// Where a name cannot be read, there is none; where the system has none, it says so.
 std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
+  constexpr const char* kPath = "/proc/cpuinfo";
+  errno = 0;
+  std::ifstream info(kPath);
   for (std::string line; std::getline(info, line);) {
     if (!line.starts_with("model name")) continue;
     const std::size_t start = line.find(": ");
     if (start != std::string::npos) return line.substr(start + 2);
+  }
+  if (!info.is_open() || info.bad()) {
+    throw MachineError(fmt::format("{}: expected the name of the processor, got {}", kPath,
+                                   std::generic_category().message(errno != 0 ? errno : EIO)));
   }
   return "unknown processor";
 }

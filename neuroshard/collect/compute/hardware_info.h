@@ -15,6 +15,8 @@ struct HardwareInfo {
   std::int64_t memory_bytes = 0;
 };
 
+/// Throws MachineError if the processor's name cannot be read: what is measured would be of another
+/// machine each time that it can.
 [[nodiscard]] HardwareInfo cpu_info();
 
 }  // namespace neuroshard
