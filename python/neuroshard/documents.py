@@ -61,6 +61,18 @@ class Fields:
             optional,
         )
 
+    def choices(self, name: str, known: tuple[str, ...]) -> list[str]:
+        """A list of some texts."""
+        return list(
+            self._taken(
+                name,
+                f"a list of some of {', '.join(known)}",
+                lambda value: isinstance(value, list)
+                and all(isinstance(each, str) and each in known for each in value),
+                False,
+            )
+        )
+
     def flag(self, name: str, *, optional: bool = False) -> Any:
         """True or False."""
         return self._taken(name, "true or false", lambda value: isinstance(value, bool), optional)

@@ -133,6 +133,7 @@ TRUE = LayoutCosts(
     forward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.4, "reduced": 2.0, "lookups": 3.0},
     backward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.2, "all_reduced": 1.0},
     operators={"pooled": 1.5, "sequence": 2.0, "replicated": 0.5},
+    types={"pooled": ["row_wise", "table_wise"], "sequence": ["table_wise"]},
 )
 
 
@@ -173,6 +174,7 @@ def test_costs_are_learned():
     assert fit.costs.operators == pytest.approx(TRUE.operators, rel=1e-3)
     assert fit.costs.forward["reduced"] == pytest.approx(2.0, rel=1e-2)
     assert fit.costs.backward["all_reduced"] == pytest.approx(1.0, rel=1e-2)
+    assert fit.costs.types == {kind: sorted(types_of(kind, Setup(2, 2, 1))) for kind in KINDS}
     # Only one of the passes sorts lookups, or adds up gradients.
     assert "lookups" not in fit.costs.backward and "all_reduced" not in fit.costs.forward
 

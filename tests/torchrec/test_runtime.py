@@ -20,8 +20,9 @@ from torchrec.modules.embedding_configs import EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
 
 from neuroshard import InputError
-from neuroshard.runtime import LayoutCosts, RuntimeCosts, read_samples
-from neuroshard.runtime.work import WORK
+from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
+from neuroshard.runtime.drawing import types_of
+from neuroshard.runtime.work import KINDS, WORK
 from neuroshard.torchrec import NeuroShardPlanner
 
 LAYOUTS = [(2, 2), (4, 2)]
@@ -63,7 +64,7 @@ from neuroshard.runtime.work import KINDS, Setup, ShardedModule, ShardedTable
 from neuroshard.torchrec.runtime.measuring import MeasuredModel
 from neuroshard.torchrec.runtime.processes import gloo_processes
 
-SIZES = [(101, 32, 3.0, 1), (50, 16, 1.0, 1), (64, 32, 4.0, 2)]
+SIZES = [(101, 32, 3.0, 1), (50, 32, 1.0, 1), (64, 32, 4.0, 2)]
 
 
 def weight(table, rows, columns):
@@ -77,7 +78,8 @@ def shards(sharding_type, rows, columns, setup, number):
         ranks = [setup.world_size - 1, 0]
     if sharding_type == "table_column_wise":
         ranks = [2, 3]
-    return shards_of(sharding_type, rows, columns, setup, ranks=ranks, hosts=[0, 1])
+    hosts = [0, 1] if sharding_type == "grid_shard" else [number % 2]
+    return shards_of(sharding_type, rows, columns, setup, ranks=ranks, hosts=hosts)
 
 
 def initialize(model):
@@ -116,7 +118,9 @@ def check(kind, types, setup):
     for _ in range(3):
         measured.step()
     for forward_ms, backward_ms, *operator in measured.times:
-        assert 0 < operator[0] < forward_ms and 0 < operator[1] < backward_ms, measured.times
+        # A process may have no table.
+        assert 0 <= operator[0] < forward_ms and 0 <= operator[1] < backward_ms, measured.times
+        assert operator[0] > 0 or setup.world_size > 2, measured.times
 
 
 with gloo_processes(2, 1) as layout:
@@ -135,7 +139,7 @@ def test_every_type_looks_up_what_whole_tables_have(tmp_path, layout):
     script = tmp_path / "all_types.py"
     script.write_text(ALL_TYPES)
     run = torchrun(layout[0], script)
-    for kind, types in (("pooled", 4 if layout == (2, 2) else 7), ("sequence", 4)):
+    for kind, types in (("pooled", 4 if layout == (2, 2) else 7), ("sequence", 3)):
         assert run.stdout.count(f"{kind}: {types} types") == layout[0], run.stdout
 
 
@@ -189,6 +193,7 @@ def costs_file(path, world_size=2, local_world_size=2, **of_pass):
         forward=dict.fromkeys(WORK, 0.0) | of_pass,
         backward=dict.fromkeys(WORK, 0.0) | of_pass,
         operators={"pooled": 1.0, "sequence": 1.0, "replicated": 1.0},
+        types={kind: types_of(kind, Setup(world_size, local_world_size, 1)) for kind in KINDS},
     )
     RuntimeCosts("fbgemm-cpu-epyc", (layout,)).write(path)
     return str(path)
@@ -268,7 +273,7 @@ def test_the_types_that_cost_least_are_chosen(tmp_path, costs, types):
 
 def test_an_operator_more_has_its_price(tmp_path):
     """Copies of small tables are worth an operator of their own, or not."""
-    sends = {"exchanged": 4.0, "reduced": 20.0, "sequences": 4.0, "all_reduced": 1.5}
+    sends = {"exchanged": 4.0, "reduced": 20.0, "sequences": 4.0, "all_reduced": 0.3}
     cheap = planned(make_planner(costs_file(tmp_path / "a.json", **sends)))
     dear = planned(make_planner(costs_file(tmp_path / "b.json", **sends, all_reduces=1000.0)))
     assert "data_parallel" in cheap.values(), cheap

@@ -14,7 +14,7 @@ from ..documents import Fields, read_document, write_text
 from ..errors import InputError
 from ..types import Table
 from .operators import OPERATORS, operators_ms
-from .work import BYTES, WORK, Setup, ShardedModule, work_of
+from .work import BYTES, KINDS, SHARDING_TYPES, WORK, Setup, ShardedModule, work_of
 
 FORMAT = "neuroshard/runtime-model/1"
 
@@ -49,6 +49,8 @@ class LayoutCosts:
     #: By how much operators of each kind of `OPERATORS` take longer here, or less long, than the
     #: computation model says.
     operators: Mapping[str, float]
+    #: By kind of module, the sharding types that were measured: others have no price.
+    types: Mapping[str, Sequence[str]]
     #: What is known of the fit: numbers of samples and errors.
     errors: Mapping[str, Any] = field(default_factory=dict)
 
@@ -111,6 +113,7 @@ class RuntimeCosts:
                 {
                     "world_size": layout.world_size,
                     "local_world_size": layout.local_world_size,
+                    "types": {kind: list(types) for kind, types in layout.types.items()},
                     "operators": layout.operators,
                     "forward": _without_zeros(layout.forward),
                     "backward": _without_zeros(layout.backward),
@@ -161,6 +164,7 @@ def _layout_of(fields: Fields) -> LayoutCosts:
     layout = LayoutCosts(
         world_size=fields.integer("world_size", least=1, most=65536),
         local_world_size=fields.integer("local_world_size", least=1, most=65536),
+        types=_types(fields.part("types")),
         operators=_numbers(fields.part("operators"), OPERATORS, 1.0),
         forward=_numbers(fields.part("forward"), WORK, 0.0),
         backward=_numbers(fields.part("backward"), WORK, 0.0),
@@ -168,6 +172,12 @@ def _layout_of(fields: Fields) -> LayoutCosts:
     )
     fields.end()
     return layout
+
+
+def _types(fields: Fields) -> dict[str, list[str]]:
+    types = {kind: fields.choices(kind, SHARDING_TYPES) for kind in KINDS if fields.has(kind)}
+    fields.end()
+    return types
 
 
 def _numbers(fields: Fields, names: Sequence[str], default: float) -> dict[str, float]:

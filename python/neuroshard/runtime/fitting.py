@@ -81,6 +81,7 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         forward=_pass_costs(fitted, forward=True),
         backward=_pass_costs(fitted, forward=False),
         operators=_operator_factors(fitted, predicted),
+        types=_types(fitted),
     )
     errors = [_errors(costs, part, predicted) for part in (fitted, held_out)]
     costs = LayoutCosts(
@@ -89,6 +90,7 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         costs.forward,
         costs.backward,
         costs.operators,
+        costs.types,
         {"fitted": errors[0].content(), "held_out": errors[1].content()},
     )
     return Fit(costs, *errors)
@@ -133,6 +135,17 @@ def _operator_factors(
                 seen |= {kind for kind in OPERATORS if by_kind[kind] > 0}
     found = dict(zip(OPERATORS, non_negative_least_squares(rows, targets), strict=True))
     return {kind: found[kind] if kind in seen else 1.0 for kind in OPERATORS}
+
+
+def _types(samples: Sequence[RuntimeSample]) -> dict[str, list[str]]:
+    """The sharding types of each kind of module."""
+    found: dict[str, set[str]] = {}
+    for sample in samples:
+        for module in sample.modules:
+            found.setdefault(module.kind, set()).update(
+                table.sharding_type for table in module.tables
+            )
+    return {kind: sorted(types) for kind, types in sorted(found.items())}
 
 
 def _errors(

@@ -383,8 +383,14 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     ) -> list[ShardingOption]:
         """By our models and the runtime's costs, all tables of all types that these know."""
         assert self._runtime is not None
-        reasons = {option.fqn: reason_without_runtime_price(option) for option in reversed(listed)}
-        priced = [option for option in listed if not reason_without_runtime_price(option)]
+        costs, layout = self._runtime
+        found_reasons = [reason_without_runtime_price(option, layout) for option in listed]
+        reasons = {
+            option.fqn: reason for option, reason in zip(listed, found_reasons, strict=True)
+        }
+        priced = [
+            option for option, reason in zip(listed, found_reasons, strict=True) if not reason
+        ]
         ours_by_name = {option.fqn for option in priced}
         others = [option for option in listed if option.fqn not in ours_by_name]
         self.left_to_torchrec = {option.fqn: reasons[option.fqn] for option in others}
@@ -396,7 +402,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         start = time.perf_counter()
         self._enumerator.populate_estimates(priced)
         self.seconds.estimates += time.perf_counter() - start
-        pricing = RuntimePricing(*self._runtime, inputs, self._measured, sharders)
+        pricing = RuntimePricing(costs, layout, inputs, self._measured, sharders)
         pricing.know(priced)
         theirs = None if taken else self._candidate_of_torchrec(module, priced, inputs, True, None)
         start = time.perf_counter()

@@ -73,7 +73,9 @@ class OperatorClock:
         self.forward_ms = 0.0
         self.backward_ms = 0.0
         self._start = 0.0
-        for module in model.modules():
+        # Sharded modules keep their lookups in plain lists.
+        lookups = [one for module in model.modules() for one in getattr(module, "_lookups", [])]
+        for module in (inner for lookup in lookups for inner in lookup.modules()):
             if isinstance(
                 module,
                 (SplitTableBatchedEmbeddingBagsCodegen, DenseTableBatchedEmbeddingBagsCodegen),

@@ -17,7 +17,6 @@ from ...runtime.work import (
     DATA_PARALLEL,
     POOLED,
     SEQUENCE,
-    SHARDING_TYPES,
     Setup,
     ShardedModule,
     ShardedTable,
@@ -33,16 +32,17 @@ from ..prediction import PRICED_KERNELS
 from ..tables import COLUMN_WISE, PlannedTable, feature_counts, reason_to_leave, to_table
 
 
-def reason_without_runtime_price(option: ShardingOption) -> str:
+def reason_without_runtime_price(option: ShardingOption, layout: LayoutCosts) -> str:
     """Why the runtime's costs cannot price an option; empty if they can."""
     if option.compute_kernel not in PRICED_KERNELS:
         return f"its kernel is {option.compute_kernel}"
-    if option.sharding_type not in SHARDING_TYPES:
-        return f"its sharding type is {option.sharding_type}"
     if any(shard.size[1] % 4 for shard in option.shards):
         return "its columns are no multiple of 4"
-    if kind_of(option) is None:
+    kind = kind_of(option)
+    if kind is None:
         return "not a table of an EmbeddingBagCollection or an EmbeddingCollection"
+    if option.sharding_type not in layout.types.get(kind, ()):
+        return f"{option.sharding_type} was not measured on these processes"
     return reason_to_leave(option, is_known_module=True)
 
 
@@ -57,7 +57,7 @@ class ComputeShares(NeuroShardPerfEstimator):
     """Shares of the operators' time, of all options that the runtime's costs can price."""
 
     def _reason_not_priced(self, option: ShardingOption) -> str:
-        return reason_without_runtime_price(option)
+        return ""  # those that cannot be priced are left out before
 
 
 class RuntimePricing:
@@ -86,6 +86,7 @@ class RuntimePricing:
                 layout.forward,
                 layout.backward,
                 {kind: factor / pooled for kind, factor in layout.operators.items()},
+                layout.types,
             )
         self._tables: dict[str, Table] = {}
         self._feature_counts: dict[int, dict[str, int]] = {}
