@@ -3,6 +3,12 @@ ours: the same samples of the same seed, the same file format, the same loop tha
 
     python -m neuroshard.collect --samples 4000 --batch-size 1024 --in-flight 64 -o costs.jsonl
     neuroshard train compute costs.jsonl -o mine.safetensors
+
+With `--communication`, under torchrun, it measures steps of TorchRec's sharded tables instead
+(`torchrec/runtime/collecting.py`):
+
+    torchrun --nproc-per-node 2 -m neuroshard.collect --communication -o runtime-costs.jsonl
+    python -m neuroshard.runtime runtime-costs.jsonl -o runtime.json
 """
 
 from __future__ import annotations
@@ -73,6 +79,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m neuroshard.collect",
         description="Measure forward and backward time of FBGEMM's table-batched embedding",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        epilog="--communication measures steps of TorchRec's sharded tables instead: "
+        "torchrun --nproc-per-node 2 -m neuroshard.collect --communication --help",
     )
     add = result.add_argument
     add("--workload", default="dlrm-2021", help="tables to draw from")
@@ -300,9 +308,24 @@ def collect(options: argparse.Namespace) -> int:
     return measured
 
 
+def _collect_communication(arguments: Sequence[str]) -> int:
+    """Steps of sharded tables, for which TorchRec is needed."""
+    try:
+        check_versions("neuroshard.collect --communication")
+    except NeuroShardError as error:
+        print(f"neuroshard.collect: {error}", file=sys.stderr)
+        return error.exit_code
+    from .torchrec.runtime import collecting
+
+    return collecting.main(arguments)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code, the same as the executable's."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if "--communication" in given:
+        return _collect_communication(given)
+    options = parser().parse_args(given)
     try:
         measured = collect(options)
     except NeuroShardError as error:

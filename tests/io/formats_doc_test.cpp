@@ -31,7 +31,7 @@ std::vector<std::string> json_blocks() {
 TEST(FormatsDocument, ExamplesAreAccepted) {
   const std::vector<std::string> blocks = json_blocks();
   ASSERT_EQ(blocks.size(),
-            7u);  // the options' reader is in search, that of TorchRec's plans in Python
+            9u);  // the options' reader is in search, those of TorchRec's files in Python
   EXPECT_EQ(parse_task(blocks[0], "task").tables.size(), 2u);
   const PlanDocument plan = parse_plan(blocks[1], "plan");
   EXPECT_THAT(violations(plan.task, plan.plan), testing::IsEmpty());

@@ -99,7 +99,7 @@ class NeuroShardPerfEstimator(ShardEstimator):
         others: list[ShardingOption] = []
         tables_of: dict[str, dict[str, None]] = defaultdict(dict)
         for option in sharding_options:
-            reason = reason_not_priced(option)
+            reason = self._reason_not_priced(option)
             (others if reason else ours).append(option)
             if reason:
                 tables_of[reason][option.fqn] = None
@@ -110,6 +110,9 @@ class NeuroShardPerfEstimator(ShardEstimator):
         if ours:
             sharders = next((x for x in (*args, *kwargs.values()) if isinstance(x, Mapping)), {})
             self._price(ours, list(sharders.values()))
+
+    def _reason_not_priced(self, option: ShardingOption) -> str:
+        return reason_not_priced(option)
 
     def _price(self, options: Sequence[ShardingOption], sharders: Sequence[Any]) -> None:
         keys = [_key(option) for option in options]

@@ -28,6 +28,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingPlan
 from ..errors import InfeasibleError, InputError
 from ..moves import PlanMoves
 from ..plans import Plan
+from ..runtime.costs import Price
 from ..statistics import TableStatistics
 from .advice import what_would_do
 from .checks import check_constraints, check_options, require_measured
@@ -45,6 +46,9 @@ from .plans.loading import check_loader, loaded_options
 from .plans.previous import previous_plan_of
 from .prediction import plan_by_models
 from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
+from .runtime.choosing import cheapest
+from .runtime.layouts import runtime_costs
+from .runtime.pricing import RuntimePricing, reason_without_runtime_price
 from .statistics_table import log_stats
 from .tables import counted
 
@@ -87,6 +91,10 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             default: the constraints' pooling factors, and every row equally likely.
         optimizer: "sgd" or "rowwise_adagrad", for our models; default: what the sharders' fused
             parameters or the tables say.
+        runtime: what TorchRec's runtime takes beyond its operator, measured on CPUs and gloo
+            (`python -m neuroshard.runtime`): a file, or the name of one that comes with the package.
+            With it, tables may be of all sharding types, and those of `EmbeddingCollection`s are
+            placed too; for the objective "measured".
         interconnect: one that the communication model knows.
         devices: ranks that tables may lie on, by table name; for the objective "measured".
         same_device_as: tables that stay, whole, on the rank of another, by table name; likewise.
@@ -117,6 +125,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         statistics: Mapping[str, TableStatistics] | None = None,
         optimizer: str | None = None,
         interconnect: str = "",
+        runtime: str | os.PathLike[str] | None = None,
         devices: Mapping[str, Sequence[int]] | None = None,
         same_device_as: Mapping[str, str] | None = None,
         previous_plan: ShardingPlan | str | os.PathLike[str] | None = None,
@@ -156,7 +165,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         #: "torchrec" or "measured".
         self.objective = objective or ("measured" if is_measured else "torchrec")
         if enumerator is None:
-            kind = CutsEnumerator if self.objective == "measured" else OptionEnumerator
+            is_cut_by_us = self.objective == "measured" and runtime is None
+            kind = CutsEnumerator if is_cut_by_us else OptionEnumerator
             self._enumerator = kind(
                 topology=self._topology, batch_size=self._batch_size, constraints=constraints
             )
@@ -165,7 +175,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             devices=devices,
             same_device_as=same_device_as,
             previous_plan=previous_plan,
+            runtime=runtime,
         )
+        self._runtime = None if runtime is None else runtime_costs(runtime, self._topology)
         self.plan_loader = plan_loader
         self._compare = compare_with_torchrec
         self._measured = MeasuredSettings(
@@ -186,6 +198,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self.left_to_torchrec: dict[str, str] = {}
         #: Of the last `plan`: its cost by TorchRec's estimate, next to others'.
         self.estimates: Estimates | None = None
+        #: Of the last `plan`: its price with `runtime`.
+        self.runtime_price: Price | None = None
         #: Of the last `plan`: where the time went.
         self.seconds = Seconds()
         #: Of the last `plan`: SHA-256 of all that plans depend on, the same in every process.
@@ -259,6 +273,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self.neuroshard_plan = None
         self.left_to_torchrec = {}
         self.estimates = None
+        self.runtime_price = None
         self.seconds = Seconds()
         self._num_proposals = 0
         self._num_plans = 0
@@ -294,6 +309,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 options = loaded
                 self.estimates = Estimates(chosen_ms=rating_ms(self._perf_model, options))
                 self._price_by_models(options, sharders, inputs)
+            elif self._runtime is not None:
+                options = self._planned_by_runtime(module, sharders, listed, inputs)
             elif self.objective == "measured":
                 options = self._planned_by_models(module, sharders, listed, inputs)
             else:
@@ -355,6 +372,68 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             self.estimates = Estimates(chosen_ms=rating, neuroshard_ms=rating)
             if self.neuroshard_plan is not None:
                 self.estimates.by_models_ms = cost_ms(self.neuroshard_plan)
+        return options
+
+    def _planned_by_runtime(
+        self,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        listed: list[ShardingOption],
+        inputs: PlanningInputs,
+    ) -> list[ShardingOption]:
+        """By our models and the runtime's costs, all tables of all types that these know."""
+        assert self._runtime is not None
+        costs, layout = self._runtime
+        found_reasons = [reason_without_runtime_price(option, layout) for option in listed]
+        reasons = {
+            option.fqn: reason for option, reason in zip(listed, found_reasons, strict=True)
+        }
+        priced = [
+            option for option, reason in zip(listed, found_reasons, strict=True) if not reason
+        ]
+        ours_by_name = {option.fqn for option in priced}
+        others = [option for option in listed if option.fqn not in ours_by_name]
+        self.left_to_torchrec = {option.fqn: reasons[option.fqn] for option in others}
+        self._say_what_is_left()
+        search = MeasuredSearch(inputs, self._measured)
+        taken = self._placed_by_torchrec(module, others, inputs)
+        if not priced:
+            return taken
+        start = time.perf_counter()
+        self._enumerator.populate_estimates(priced)
+        self.seconds.estimates += time.perf_counter() - start
+        pricing = RuntimePricing(costs, layout, inputs, self._measured, sharders)
+        pricing.know(priced)
+        theirs = None if taken else self._candidate_of_torchrec(module, priced, inputs, True, None)
+        start = time.perf_counter()
+        by_cuts, rest, _ = divided(priced)
+        candidates = [] if theirs is None else [theirs.options]
+        if not rest:
+            search.check_names([*by_cuts], self.left_to_torchrec)
+            try:
+                candidates.append(search.place(by_cuts, taken, sharders, {}).options)
+            except PlannerError:
+                pass  # whole rows may not fit where slices do
+        try:
+            found = cheapest(priced, taken, candidates, inputs, pricing)
+        except InfeasibleError as error:
+            raise PlannerError(
+                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(error)
+            ) from error
+        self._num_proposals += found.plans_priced
+        self._num_plans += found.plans_priced
+        self._enumerator.populate_estimates(found.options)
+        self.runtime_price = found.price
+        options = taken + found.options
+        rating = rating_ms(self._perf_model, options)
+        self.estimates = Estimates(
+            chosen_ms=rating, neuroshard_ms=rating, by_models_ms=found.price.step_ms
+        )
+        self.neuroshard_plan = plan_by_models(options, sharders, inputs, self._measured)
+        if theirs is not None:
+            self.estimates.torchrec_ms = rating_ms(self._perf_model, theirs.options)
+            self.estimates.torchrec_by_models_ms = pricing.price(theirs.options).step_ms
+        self.seconds.search += time.perf_counter() - start
         return options
 
     def _planned_by_estimates(

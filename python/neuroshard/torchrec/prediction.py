@@ -21,7 +21,8 @@ from .inputs import PlanningInputs
 from .measured import MeasuredSettings, task_of
 from .tables import COLUMN_WISE, PlannedTable, feature_counts, reason_to_leave
 
-_PRICED_KERNELS = {EmbeddingComputeKernel.FUSED.value, EmbeddingComputeKernel.DENSE.value}
+#: Of which our models know the operator.
+PRICED_KERNELS = {EmbeddingComputeKernel.FUSED.value, EmbeddingComputeKernel.DENSE.value}
 
 #: Of each device, as the plan has been found to fit.
 ANY_MEMORY = 1 << 60
@@ -69,7 +70,7 @@ def _with_any_piece(table: Table | Mapping[str, Any]) -> Table:
 
 def reason_not_priced(option: ShardingOption) -> str:
     """Why our models cannot price an option; empty if they can."""
-    if option.compute_kernel not in _PRICED_KERNELS:
+    if option.compute_kernel not in PRICED_KERNELS:
         return f"its kernel is {option.compute_kernel}"
     return reason_to_leave(option, isinstance(option.module[1], EmbeddingBagCollection))
 

@@ -63,9 +63,9 @@ def copy_of(option: ShardingOption) -> ShardingOption:
     return with_shards(option, [replace(shard) for shard in option.shards])
 
 
-def reason_to_leave(option: ShardingOption, is_pooled_collection: bool) -> str:
+def reason_to_leave(option: ShardingOption, is_known_module: bool) -> str:
     """Why TorchRec's planner must place this table; empty if ours does."""
-    if not is_pooled_collection:
+    if not is_known_module:
         return "not a table of an EmbeddingBagCollection"
     if option.dependency is not None:
         return "its place depends on that of others"
@@ -85,9 +85,12 @@ def counted(names: Sequence[str]) -> str:
 
 
 def feature_counts(collection: Any) -> dict[str, int]:
-    """Features that look up in each table of an EmbeddingBagCollection."""
+    """Features that look up in each table of an EmbeddingBagCollection or EmbeddingCollection."""
     counts: dict[str, int] = {}
-    for config in collection.embedding_bag_configs():
+    is_pooled = hasattr(collection, "embedding_bag_configs")
+    for config in (
+        collection.embedding_bag_configs() if is_pooled else collection.embedding_configs()
+    ):
         counts[config.name] = max(len(config.feature_names), counts.get(config.name, 1))
     return counts
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -33,8 +32,8 @@ from torchrec.distributed.types import (
 from torchrec.modules.embedding_configs import DataType
 
 from ...arguments import type_of
-from ...errors import InputError, MachineError
-from .fields import Fields, read_document
+from ...documents import Fields, read_document, write_text
+from ...errors import InputError
 
 try:
     from torchrec.distributed.planner.types import PlanLoader
@@ -80,7 +79,7 @@ def save_plan(planner: EmbeddingShardingPlanner, path: str | os.PathLike[str]) -
     if context is not None:
         content["context"] = context
     content["tables"] = [_table_of(option) for option in options]
-    _write(os.fsdecode(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_text(os.fsdecode(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 
 def load_plan(path: str | os.PathLike[str]) -> ShardingPlan:
@@ -297,28 +296,3 @@ def coverage_fault(option: ShardingOption, world_size: int) -> str:
     if covered != rows * columns:
         return f"shards: expected all {rows * columns} elements of the table, got {covered}"
     return ""
-
-
-def _write(path: str, text: str) -> None:
-    """Next to its place first, then renamed."""
-    temporary = ""
-    try:
-        path = os.path.realpath(path)
-        handle, temporary = tempfile.mkstemp(
-            prefix=".neuroshard-", suffix=".tmp", dir=os.path.dirname(path)
-        )
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-        kind = InputError if isinstance(error, (FileNotFoundError, IsADirectoryError)) else MachineError
-        raise kind(
-            f"{path}: expected a file that can be written, got {error.strerror}"
-        ) from error

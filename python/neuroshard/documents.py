@@ -1,13 +1,16 @@
-"""JSON objects read field by field, with errors that name the place."""
+"""JSON documents: read field by field, with errors that name the place, and written whole or not at
+all."""
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import tempfile
 from typing import Any
 
-from ...arguments import type_of
-from ...errors import InputError
+from .arguments import type_of
+from .errors import InputError, MachineError
 
 
 def read_document(path: str, expected_format: str) -> dict[str, Any]:
@@ -58,6 +61,18 @@ class Fields:
             optional,
         )
 
+    def choices(self, name: str, known: tuple[str, ...]) -> list[str]:
+        """A list of some texts."""
+        return list(
+            self._taken(
+                name,
+                f"a list of some of {', '.join(known)}",
+                lambda value: isinstance(value, list)
+                and all(isinstance(each, str) and each in known for each in value),
+                False,
+            )
+        )
+
     def flag(self, name: str, *, optional: bool = False) -> Any:
         """True or False."""
         return self._taken(name, "true or false", lambda value: isinstance(value, bool), optional)
@@ -101,6 +116,36 @@ class Fields:
         value = self._taken(name, "an object", lambda value: isinstance(value, dict), True)
         return Fields({} if value is None else value, self._file, self._path_of(name))
 
+    def free(self, name: str) -> dict[str, Any]:
+        """An object whose content is the writer's own; empty if it is not there."""
+        value = self._taken(name, "an object", lambda value: isinstance(value, dict), True)
+        return {} if value is None else dict(value)
+
+    def rows(self, name: str, width: int) -> list[list[float]]:
+        """A list of lists of `width` finite numbers of at least 0."""
+
+        def is_row(value: Any) -> bool:
+            return (
+                isinstance(value, list)
+                and len(value) == width
+                and all(
+                    isinstance(each, (int, float))
+                    and not isinstance(each, bool)
+                    and math.isfinite(each)
+                    and each >= 0
+                    for each in value
+                )
+            )
+
+        return list(
+            self._taken(
+                name,
+                f"a list of lists of {width} numbers of at least 0",
+                lambda value: isinstance(value, list) and all(map(is_row, value)),
+                False,
+            )
+        )
+
     def has(self, name: str) -> bool:
         """Whether there is such a field, and it was not taken."""
         return name in self._left
@@ -131,3 +176,28 @@ class Fields:
             shown = repr(value) if isinstance(value, (str, int, float, bool)) else type_of(value)
             raise InputError(f"{self._file}: {self._path_of(name)}: expected {expected}, got {shown}")
         return value
+
+
+def write_text(path: str, text: str) -> None:
+    """Writes a file: next to its place first, then renamed."""
+    temporary = ""
+    try:
+        path = os.path.realpath(path)
+        handle, temporary = tempfile.mkstemp(
+            prefix=".neuroshard-", suffix=".tmp", dir=os.path.dirname(path)
+        )
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
+        kind = InputError if isinstance(error, (FileNotFoundError, IsADirectoryError)) else MachineError
+        raise kind(
+            f"{path}: expected a file that can be written, got {error.strerror}"
+        ) from error

@@ -1,0 +1,190 @@
+"""The learned costs of TorchRec's runtime: `neuroshard/runtime-model/1` (docs/formats.md), and the
+price of a plan by them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..documents import Fields, read_document, write_text
+from ..errors import InputError
+from ..types import Table
+from .operators import OPERATORS, operators_ms
+from .work import BYTES, KINDS, SHARDING_TYPES, WORK, Setup, ShardedModule, work_of
+
+FORMAT = "neuroshard/runtime-model/1"
+
+_MIB = 1 << 20
+_SHIPPED = Path(__file__).parent / "models"
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a step of the embeddings takes, forward and backward [ms]."""
+
+    #: In the operators of the process where they take longest.
+    operators_ms: float
+    #: All the rest: sending, sorting, adding up, and what each operator and module costs by itself.
+    runtime_ms: float
+
+    @property
+    def step_ms(self) -> float:
+        """Both."""
+        return self.operators_ms + self.runtime_ms
+
+
+@dataclass(frozen=True)
+class LayoutCosts:
+    """Costs on one number of processes: milliseconds of each kind of `WORK`, for one that is counted
+    and for a MiB of bytes."""
+
+    world_size: int
+    local_world_size: int
+    forward: Mapping[str, float]
+    backward: Mapping[str, float]
+    #: By how much operators of each kind of `OPERATORS` take longer here, or less long, than the
+    #: computation model says.
+    operators: Mapping[str, float]
+    #: By kind of module, the sharding types that were measured: others have no price.
+    types: Mapping[str, Sequence[str]]
+    #: What is known of the fit: numbers of samples and errors.
+    errors: Mapping[str, Any] = field(default_factory=dict)
+
+    def forward_ms(self, work: Mapping[str, float]) -> float:
+        """Of the forward pass, beyond its operators."""
+        return weighed(self.forward, work)
+
+    def backward_ms(self, work: Mapping[str, float]) -> float:
+        """Of the backward pass, likewise."""
+        return weighed(self.backward, work)
+
+    def runtime_ms(self, work: Mapping[str, float]) -> float:
+        """Of both."""
+        return self.forward_ms(work) + self.backward_ms(work)
+
+    def price(
+        self,
+        modules: Sequence[ShardedModule],
+        setup: Setup,
+        models: Sequence[str],
+        optimizer: str = "sgd",
+        tables: Sequence[Sequence[Table]] = (),
+    ) -> Price:
+        """The price of a plan; arguments as of `operators_ms`."""
+        found = operators_ms(modules, setup, models, optimizer, tables)
+        return Price(self.slowest_ms(found), self.runtime_ms(work_of(modules, setup)))
+
+    def slowest_ms(self, operators: Sequence[Mapping[str, float]]) -> float:
+        """The time of the operators where they take longest."""
+        return max(
+            sum(self.operators[kind] * ms for kind, ms in of_rank.items()) for of_rank in operators
+        )
+
+
+@dataclass(frozen=True)
+class RuntimeCosts:
+    """What was learned on one machine."""
+
+    #: The computation model whose prices `LayoutCosts.operators` are relative to.
+    operator_model: str
+    layouts: tuple[LayoutCosts, ...]
+    hardware: Mapping[str, Any] = field(default_factory=dict)
+    software: Mapping[str, Any] = field(default_factory=dict)
+
+    def layout(self, world_size: int, local_world_size: int) -> LayoutCosts | None:
+        """The costs on these processes; None where none were measured."""
+        for layout in self.layouts:
+            if (layout.world_size, layout.local_world_size) == (world_size, local_world_size):
+                return layout
+        return None
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file, whole or not at all."""
+        content = {
+            "format": FORMAT,
+            "operator_model": self.operator_model,
+            "hardware": self.hardware,
+            "software": self.software,
+            "layouts": [
+                {
+                    "world_size": layout.world_size,
+                    "local_world_size": layout.local_world_size,
+                    "types": {kind: list(types) for kind, types in layout.types.items()},
+                    "operators": layout.operators,
+                    "forward": _without_zeros(layout.forward),
+                    "backward": _without_zeros(layout.backward),
+                    "errors": layout.errors,
+                }
+                for layout in self.layouts
+            ],
+        }
+        write_text(os.fsdecode(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def weighed(costs: Mapping[str, float], work: Mapping[str, float]) -> float:
+    """The sum of costs times work."""
+    return sum(cost * units(name, work) for name, cost in costs.items())
+
+
+def units(name: str, work: Mapping[str, float]) -> float:
+    """Work in the unit of its cost: a number, or MiB."""
+    return work[name] / _MIB if name in BYTES else work[name]
+
+
+def shipped_runtime_costs() -> list[str]:
+    """The names of the costs that come with the package."""
+    return sorted(path.stem for path in _SHIPPED.glob("*.json"))
+
+
+def read_runtime_costs(name: str | os.PathLike[str]) -> RuntimeCosts:
+    """Those of a file, or shipped ones by name. InputError names the place of a fault."""
+    path = os.fsdecode(name)
+    if path in shipped_runtime_costs():
+        path = str(_SHIPPED / f"{path}.json")
+    elif os.sep not in path and not os.path.exists(path):
+        raise InputError(
+            f"runtime: expected a file or one of {', '.join(shipped_runtime_costs())}, got {path!r}"
+        )
+    fields = Fields(read_document(path, FORMAT), path)
+    costs = RuntimeCosts(
+        operator_model=fields.text("operator_model"),
+        hardware=fields.free("hardware"),
+        software=fields.free("software"),
+        layouts=tuple(_layout_of(layout) for layout in fields.parts("layouts")),
+    )
+    fields.end()
+    return costs
+
+
+def _layout_of(fields: Fields) -> LayoutCosts:
+    layout = LayoutCosts(
+        world_size=fields.integer("world_size", least=1, most=65536),
+        local_world_size=fields.integer("local_world_size", least=1, most=65536),
+        types=_types(fields.part("types")),
+        operators=_numbers(fields.part("operators"), OPERATORS, 1.0),
+        forward=_numbers(fields.part("forward"), WORK, 0.0),
+        backward=_numbers(fields.part("backward"), WORK, 0.0),
+        errors=fields.free("errors"),
+    )
+    fields.end()
+    return layout
+
+
+def _types(fields: Fields) -> dict[str, list[str]]:
+    types = {kind: fields.choices(kind, SHARDING_TYPES) for kind in KINDS if fields.has(kind)}
+    fields.end()
+    return types
+
+
+def _numbers(fields: Fields, names: Sequence[str], default: float) -> dict[str, float]:
+    numbers = {name: float(fields.number(name, default=default)) for name in names}
+    fields.end()
+    return numbers
+
+
+def _without_zeros(numbers: Mapping[str, float]) -> dict[str, float]:
+    return {name: value for name, value in numbers.items() if value > 0}

@@ -1,0 +1,190 @@
+"""What TorchRec's runtime does for a plan beyond looking up: how many modules, operators and sets of
+collectives there are, and what bytes they move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+#: Modules: an `EmbeddingBagCollection`, and an `EmbeddingCollection`, whose outputs are sequences.
+POOLED = "pooled"
+SEQUENCE = "sequence"
+KINDS = (POOLED, SEQUENCE)
+
+TABLE_WISE = "table_wise"
+COLUMN_WISE = "column_wise"
+ROW_WISE = "row_wise"
+TABLE_ROW_WISE = "table_row_wise"
+TABLE_COLUMN_WISE = "table_column_wise"
+GRID = "grid_shard"
+DATA_PARALLEL = "data_parallel"
+
+#: TorchRec's names of the types that are known here.
+SHARDING_TYPES = (
+    DATA_PARALLEL,
+    TABLE_WISE,
+    COLUMN_WISE,
+    ROW_WISE,
+    TABLE_ROW_WISE,
+    TABLE_COLUMN_WISE,
+    GRID,
+)
+_ROWS_CUT = {ROW_WISE, TABLE_ROW_WISE, GRID}
+_WITHIN_HOSTS = {TABLE_ROW_WISE, GRID}
+
+#: Counted in a plan. All tables of one type in a module are one operator with collectives of its
+#: own, of the kind that the name says: `hierarchical` are a reduce-scatter within hosts and an
+#: all-to-all between them. `features` are the lists of lookups that are sent, one for each range of
+#: columns that is looked up by itself.
+COUNTS = (
+    "pooled_modules",
+    "sequence_modules",
+    "all_to_alls",
+    "reduce_scatters",
+    "hierarchical",
+    "all_reduces",
+    "features",
+)
+
+#: Bytes on the device that has most of them: `lookups` that it receives, `bucketized` lookups that
+#: it sorts by slices of rows, pooled outputs that it sends (`exchanged`) and has added up
+#: (`reduced`), outputs of lookups one by one that it sends (`sequences`), outputs whose columns or
+#: order are put right again (`permuted`), and gradients of tables that every device has
+#: (`all_reduced`).
+BYTES = (
+    "lookups",
+    "bucketized",
+    "exchanged",
+    "reduced",
+    "sequences",
+    "permuted",
+    "all_reduced",
+)
+WORK = (*COUNTS, *BYTES)
+
+#: Work that only one of the passes does.
+FORWARD_ALONE = ("lookups", "bucketized")
+BACKWARD_ALONE = ("all_reduced",)
+
+_INDEX_BYTES = 8
+_LENGTH_BYTES = 4
+_VALUE_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The processes and the batch of one of them."""
+
+    world_size: int
+    local_world_size: int
+    #: Samples of one process.
+    batch_size: int
+
+
+@dataclass(frozen=True)
+class TableShard:
+    """A range of rows and columns of a table on a process."""
+
+    rank: int
+    row_offset: int
+    num_rows: int
+    column_offset: int
+    num_columns: int
+
+
+@dataclass(frozen=True)
+class ShardedTable:
+    """A table and how it is sharded."""
+
+    sharding_type: str
+    num_embeddings: int
+    embedding_dim: int
+    #: Lookups of a sample, over all features.
+    pooling_factor: float
+    #: Those that have rows and columns; of a data-parallel table none.
+    shards: tuple[TableShard, ...]
+    num_features: int = 1
+
+    @property
+    def column_ranges(self) -> int:
+        """Ranges of columns that are looked up by themselves."""
+        return len({shard.column_offset for shard in self.shards}) or 1
+
+
+@dataclass(frozen=True)
+class ShardedModule:
+    """The tables of one module; its kind is one of `KINDS`."""
+
+    kind: str
+    tables: tuple[ShardedTable, ...]
+
+
+def tables_by_type(module: ShardedModule) -> dict[str, list[ShardedTable]]:
+    """The tables that are one operator each type."""
+    groups: dict[str, list[ShardedTable]] = {}
+    for table in module.tables:
+        groups.setdefault(table.sharding_type, []).append(table)
+    return groups
+
+
+def work_of(modules: Sequence[ShardedModule], setup: Setup) -> dict[str, float]:
+    """How much of each kind of `WORK` a plan is."""
+    work = dict.fromkeys(WORK, 0.0)
+    moved = {name: [0.0] * setup.world_size for name in BYTES}
+    for module in modules:
+        work[f"{module.kind}_modules"] += 1
+        for sharding_type in tables_by_type(module):
+            work[_collectives(sharding_type, module.kind)] += 1
+        for table in module.tables:
+            work["features"] += table.num_features * table.column_ranges
+            for name, by_rank in bytes_of(table, module.kind, setup).items():
+                moved[name] = [a + b for a, b in zip(moved[name], by_rank, strict=True)]
+    return work | {name: max(by_rank) for name, by_rank in moved.items()}
+
+
+def bytes_of(table: ShardedTable, kind: str, setup: Setup) -> Mapping[str, list[float]]:
+    """The bytes of `BYTES` that a table is, on each process."""
+    ranks = setup.world_size
+    own = setup.batch_size
+    samples = own * ranks
+    features = table.num_features
+    row_bytes = _VALUE_BYTES * table.embedding_dim
+    if table.sharding_type == DATA_PARALLEL:
+        return {"all_reduced": [float(table.num_embeddings * row_bytes)] * ranks}
+    moved = {name: [0.0] * ranks for name in ("lookups", "exchanged", "reduced", "sequences")}
+    for shard in table.shards:
+        lookups = samples * table.pooling_factor * shard.num_rows / table.num_embeddings
+        moved["lookups"][shard.rank] += (
+            _INDEX_BYTES * lookups + _LENGTH_BYTES * samples * features
+        )
+        width = _VALUE_BYTES * shard.num_columns
+        if kind == SEQUENCE:
+            moved["sequences"][shard.rank] += lookups * width
+            continue
+        pooled = float(samples * features * width)
+        if table.sharding_type not in _ROWS_CUT:
+            moved["exchanged"][shard.rank] += pooled
+            continue
+        moved["reduced"][shard.rank] += pooled
+        if table.sharding_type in _WITHIN_HOSTS:
+            moved["exchanged"][shard.rank] += pooled / setup.local_world_size
+    on_all: dict[str, float] = {}
+    if table.sharding_type in _ROWS_CUT:
+        slices = ranks if table.sharding_type == ROW_WISE else setup.local_world_size
+        on_all["bucketized"] = table.column_ranges * own * (
+            _INDEX_BYTES * table.pooling_factor + _LENGTH_BYTES * features * slices
+        )
+    if kind == SEQUENCE:
+        on_all["permuted"] = own * table.pooling_factor * row_bytes
+    elif table.column_ranges > 1:
+        on_all["permuted"] = float(own * features * row_bytes)
+    return moved | {name: [value] * ranks for name, value in on_all.items()}
+
+
+def _collectives(sharding_type: str, kind: str) -> str:
+    """What the operator of a type is followed by."""
+    if sharding_type == DATA_PARALLEL:
+        return "all_reduces"
+    if kind == SEQUENCE or sharding_type not in _ROWS_CUT:
+        return "all_to_alls"
+    return "hierarchical" if sharding_type in _WITHIN_HOSTS else "reduce_scatters"

@@ -1,0 +1,1 @@
+"""TorchRec's runtime, measured, and its costs in the planner's price."""

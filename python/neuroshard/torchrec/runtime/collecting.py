@@ -1,0 +1,244 @@
+"""`python -m neuroshard.collect --communication`, under torchrun: measures steps of random plans of
+all of TorchRec's sharding types, on gloo and CPUs.
+
+    torchrun --nproc-per-node 2 -m neuroshard.collect --communication -o costs-2.jsonl
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from ... import _core
+from ...errors import InputError, NeuroShardError
+from ...runtime.drawing import PLANS_OF_A_TASK, DrawnTask, draw_task
+from ...runtime.samples import (
+    RuntimeSample,
+    header_line,
+    read_samples,
+    same_header,
+    sample_line,
+)
+from ...torch_versions import installed_versions
+from .measuring import MeasuredModel
+from .processes import gloo_processes
+
+_WARM_UP = 3
+
+#: Of a process's repetitions, the quartile below which a quarter lie, as in the measurements of
+#: the operator: what else the host does lengthens steps.
+_QUANTILE = 0.25
+
+
+def parse_sizes(text: str) -> list[int]:
+    """ "512,1024" as [512, 1024]."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected numbers separated by commas, got {text!r}"
+        ) from None
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options."""
+    result = argparse.ArgumentParser(
+        prog="torchrun --nproc-per-node N -m neuroshard.collect --communication",
+        description="Measure steps of TorchRec's sharded tables, of all sharding types, on gloo",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = result.add_argument
+    add("--communication", action="store_true", help=argparse.SUPPRESS)
+    add(
+        "--samples",
+        type=int,
+        default=320,
+        help=f"samples the file should have in the end, {PLANS_OF_A_TASK} plans of each task",
+    )
+    add("--time-limit", type=float, default=0.0, help="seconds after which no task is begun; 0: none")
+    add(
+        "--batch-size",
+        type=parse_sizes,
+        default="512,1024,2048",
+        help="samples of all processes, to draw from",
+    )
+    add("--max-rows", type=int, default=100_000, help="of the largest table")
+    add("--repetitions", type=int, default=12, help="timed steps of each plan")
+    add("--optimizer", choices=["sgd", "rowwise_adagrad"], default="sgd")
+    add("--local-world-size", type=int, default=0, help="processes of a host; 0: torchrun's")
+    add("--threads", type=int, default=1, help="of each process")
+    add("--seed", type=int, default=0, help="of the sequence of tasks")
+    add("-o", "--output", required=True, help="file to write or to continue (.jsonl)")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        _check(options)
+        with gloo_processes(options.local_world_size, options.threads) as layout:
+            return _collected_by_all(options, layout)
+    except NeuroShardError as error:
+        if os.environ.get("RANK", "0") == "0":
+            print(f"neuroshard.collect: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _collected_by_all(options: argparse.Namespace, layout: tuple[int, int]) -> int:
+    measured = collect(options, layout)
+    if dist.get_rank() == 0:
+        print(f"{options.output}: {measured} samples measured", file=sys.stderr)
+    dist.barrier()
+    return 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    world_size = int(os.environ.get("WORLD_SIZE", "1"))
+    for size in options.batch_size:
+        if size < world_size or size % world_size:
+            raise InputError(
+                f"--batch-size: expected a multiple of {world_size} processes, got {size}"
+            )
+    for name, least in (("samples", 1), ("max_rows", 1000), ("repetitions", 4), ("threads", 1)):
+        value = getattr(options, name)
+        if value < least:
+            option = name.replace("_", "-")
+            raise InputError(f"--{option}: expected at least {least}, got {value}")
+
+
+def collect(options: argparse.Namespace, layout: tuple[int, int]) -> int:
+    """Measures the tasks that the file does not have yet; returns the number of samples."""
+    begin = time.monotonic()
+    is_first = dist.get_rank() == 0
+    done = _from_first(lambda: _tasks_in_file(options, layout))
+    tasks = -(-options.samples // PLANS_OF_A_TASK)
+    measured = 0
+    for number in range(done, tasks):
+        # One clock decides for all.
+        has_time = _from_first(
+            lambda: not options.time_limit or time.monotonic() - begin < options.time_limit
+        )
+        if not has_time:
+            break
+        task = draw_task(number, options.seed, layout, options.batch_size, options.max_rows)
+        samples = measure_task(task, options.optimizer, options.repetitions)
+        measured += len(samples)
+        if is_first:
+            with open(options.output, "a", encoding="utf-8") as file:
+                file.write("".join(map(sample_line, samples)))
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{number + 1} of {tasks} tasks \x1b[K")
+    if is_first and sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    return measured
+
+
+def measure_task(task: DrawnTask, optimizer: str, repetitions: int) -> list[RuntimeSample]:
+    """All plans of a task, step by step in alternation: what disturbs one disturbs all."""
+    models = [
+        MeasuredModel(plan, task.setup, optimizer, task.number) for plan in task.plans
+    ]
+    for _ in range(_WARM_UP + repetitions):
+        for model in models:
+            model.step()
+    samples = []
+    for place, (model, plan) in enumerate(zip(models, task.plans, strict=True)):
+        forward, backward, *operator = (
+            statistics.quantiles(times, n=4)[0]
+            for times in zip(*model.times[_WARM_UP:], strict=True)
+        )
+        of_ranks: list[Any] = [None] * task.setup.world_size
+        dist.all_gather_object(of_ranks, (forward, backward, tuple(operator)))
+        samples.append(
+            RuntimeSample(
+                index=task.number * PLANS_OF_A_TASK + place,
+                task=task.number,
+                setup=task.setup,
+                modules=plan,
+                forward_ms=round(max(times[0] for times in of_ranks), 6),
+                backward_ms=round(max(times[1] for times in of_ranks), 6),
+                operator_ms=tuple(
+                    (round(times[2][0], 6), round(times[2][1], 6)) for times in of_ranks
+                ),
+                repetitions=repetitions,
+            )
+        )
+    del models, model
+    gc.collect()  # sharded modules are held in cycles
+    return samples
+
+
+def _from_first(answer: Any) -> Any:
+    """What the first process answers, or the error that it raises, on all of them."""
+    found: list[Any] = [None]
+    if dist.get_rank() == 0:
+        try:
+            found = [answer()]
+        except NeuroShardError as error:
+            found = [error]
+    dist.broadcast_object_list(found, src=0)
+    if isinstance(found[0], NeuroShardError):
+        raise found[0]
+    return found[0]
+
+
+def _tasks_in_file(options: argparse.Namespace, layout: tuple[int, int]) -> int:
+    """The number of whole tasks in the file, which is made if there is none, and cut off behind
+    them."""
+    header = _header_of(options, layout)
+    path = options.output
+    if not os.path.exists(path) or os.path.getsize(path) == 0:
+        try:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(header_line(header))
+        except OSError as error:
+            raise InputError(
+                f"{path}: expected a file that can be written, got {error.strerror}"
+            ) from error
+        return 0
+    found = read_samples(path)
+    same_header(found.header, header, path)
+    tasks = len(found.samples) // PLANS_OF_A_TASK
+    for place, sample in enumerate(found.samples):
+        if sample.index != place:
+            raise InputError(f"{path}: sample {place}: expected index {place}, got {sample.index}")
+    with open(path, "r+b") as file:
+        lines = file.read(found.whole_bytes).split(b"\n")[: 1 + tasks * PLANS_OF_A_TASK]
+        file.truncate(sum(len(line) + 1 for line in lines))
+    return tasks
+
+
+def _header_of(options: argparse.Namespace, layout: tuple[int, int]) -> dict[str, Any]:
+    versions = installed_versions()
+    return {
+        "hardware": json.loads(_core.cpu_hardware()),
+        "software": {
+            "torch": torch.__version__,
+            "torchrec": versions.get("torchrec", "unknown"),
+            "fbgemm-gpu": versions.get("fbgemm-gpu", "unknown"),
+            "backend": "gloo",
+            "num_threads": options.threads,
+        },
+        "world_size": layout[0],
+        "local_world_size": layout[1],
+        "optimizer": options.optimizer,
+        "sampling": {
+            "seed": options.seed,
+            "batch_sizes": options.batch_size,
+            "max_rows": options.max_rows,
+            "quantile": _QUANTILE,
+            "repetitions": options.repetitions,
+            "plans_of_a_task": PLANS_OF_A_TASK,
+        },
+    }

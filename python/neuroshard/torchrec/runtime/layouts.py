@@ -1,0 +1,35 @@
+"""The runtime's costs on a topology."""
+
+from __future__ import annotations
+
+import os
+
+from torchrec.distributed.planner.types import Topology
+
+from ...errors import InputError
+from ...runtime.costs import LayoutCosts, RuntimeCosts, read_runtime_costs
+
+
+def runtime_costs(
+    name: str | os.PathLike[str], topology: Topology
+) -> tuple[RuntimeCosts, LayoutCosts]:
+    """Those of a file or of a shipped name, and of them the ones on these devices. InputError where
+    none were measured."""
+    if not isinstance(name, (str, os.PathLike)):
+        raise InputError(f"runtime: expected a name or a path, got {type(name).__name__}")
+    if topology.compute_device != "cpu":
+        raise InputError(
+            "runtime: expected the compute device 'cpu', on which the costs were measured, "
+            f"got {topology.compute_device!r}"
+        )
+    costs = read_runtime_costs(name)
+    layout = costs.layout(topology.world_size, topology.local_world_size)
+    if layout is None:
+        known = ", ".join(
+            f"{each.world_size} ({each.local_world_size} a host)" for each in costs.layouts
+        )
+        raise InputError(
+            f"runtime: expected {known} processes, of which {os.fsdecode(name)} has costs, "
+            f"got {topology.world_size} ({topology.local_world_size} a host)"
+        )
+    return costs, layout

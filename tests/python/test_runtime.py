@@ -1,0 +1,342 @@
+"""What TorchRec's runtime does for a plan, files of it, and costs learned from them."""
+
+import dataclasses
+import json
+import random
+
+import pytest
+from conftest import ROOT
+
+from neuroshard import InputError
+from neuroshard.runtime import (
+    LayoutCosts,
+    RuntimeCosts,
+    RuntimeSample,
+    Setup,
+    ShardedModule,
+    ShardedTable,
+    TableShard,
+    fit_layout,
+    read_runtime_costs,
+    read_samples,
+    work_of,
+)
+from neuroshard.runtime.__main__ import main
+from neuroshard.runtime.costs import shipped_runtime_costs
+from neuroshard.runtime.drawing import PLANS_OF_A_TASK, draw_task, shards_of, types_of
+from neuroshard.runtime.fitting import non_negative_least_squares
+from neuroshard.runtime.operators import operators_ms
+from neuroshard.runtime.samples import header_line, sample_line
+from neuroshard.runtime.work import KINDS, WORK
+
+FOUR = Setup(world_size=4, local_world_size=2, batch_size=8)
+MODEL = "fbgemm-cpu-epyc"
+MIB = 1 << 20
+
+
+def table(sharding_type, setup=FOUR, rows=100, columns=16, lookups=3.0, **places):
+    shards = shards_of(sharding_type, rows, columns, setup, **places)
+    return ShardedTable(sharding_type, rows, columns, lookups, shards)
+
+
+def work(kind, *tables):
+    found = work_of([ShardedModule(kind, tables)], FOUR)
+    return {name: value for name, value in found.items() if value}
+
+
+def test_whole_tables():
+    found = work("pooled", table("table_wise", ranks=[2]), table("table_wise", ranks=[1]))
+    assert found == {
+        "pooled_modules": 1,
+        "all_to_alls": 1,
+        "features": 2,
+        "lookups": 8 * 32 * 3 + 4 * 32,  # of either rank
+        "exchanged": 4 * 32 * 16,
+    }
+
+
+def test_columns_are_looked_up_by_themselves():
+    found = work("pooled", table("column_wise", ranks=[0, 0]))
+    assert found["features"] == 2
+    assert found["lookups"] == 2 * (8 * 32 * 3 + 4 * 32)
+    assert found["exchanged"] == 4 * 32 * 16
+    assert found["permuted"] == 4 * 8 * 16
+
+
+def test_rows_are_sorted_and_added_up():
+    found = work("pooled", table("row_wise"))
+    assert found["reduce_scatters"] == 1
+    assert found["lookups"] == 8 * 32 * 3 / 4 + 4 * 32
+    assert found["bucketized"] == 8 * 8 * 3 + 4 * 8 * 4
+    assert found["reduced"] == 4 * 32 * 16
+    assert "exchanged" not in found
+
+
+@pytest.mark.parametrize(("sharding_type", "ranges"), [("table_row_wise", 1), ("grid_shard", 2)])
+def test_within_hosts(sharding_type, ranges):
+    found = work("pooled", table(sharding_type, hosts=list(range(ranges))))
+    width = 16 // ranges
+    assert found["hierarchical"] == 1
+    assert found["reduced"] == 4 * 32 * width
+    assert found["exchanged"] == 4 * 32 * width / 2
+    assert found["bucketized"] == ranges * (8 * 8 * 3 + 4 * 8 * 2)
+    assert found.get("permuted", 0) == (4 * 8 * 16 if ranges > 1 else 0)
+
+
+def test_sequences():
+    found = work("sequence", table("row_wise"))
+    assert found["all_to_alls"] == 1 and "reduced" not in found
+    assert found["sequences"] == 32 * 3 / 4 * 4 * 16
+    assert found["permuted"] == 8 * 3 * 4 * 16
+
+
+def test_copies():
+    found = work("pooled", table("data_parallel"), table("data_parallel"))
+    assert found == {
+        "pooled_modules": 1,
+        "all_reduces": 1,
+        "features": 2,
+        "all_reduced": 2 * 4 * 100 * 16,
+    }
+
+
+def test_drawn_plans_are_whole():
+    types = set()
+    for number in range(40):
+        task = draw_task(number, 1, (4, 2), [512], 5000)
+        assert len(task.plans) == PLANS_OF_A_TASK
+        for plan in task.plans:
+            for module in plan:
+                for drawn in module.tables:
+                    types.add((module.kind, drawn.sharding_type))
+                    elements = sum(s.num_rows * s.num_columns for s in drawn.shards)
+                    whole = drawn.num_embeddings * drawn.embedding_dim
+                    assert elements == (0 if drawn.sharding_type == "data_parallel" else whole)
+    assert types == {(kind, each) for kind in KINDS for each in types_of(kind, FOUR)}
+    again = draw_task(7, 1, (4, 2), [512], 5000)
+    assert again == draw_task(7, 1, (4, 2), [512], 5000)
+
+
+def test_least_squares_without_negative_costs():
+    rows = [[1.0, 0.0], [1.0, 1.0], [1.0, 2.0], [1.0, 5.0]]
+    exact = [2.0 + 3.0 * row[1] for row in rows]
+    assert non_negative_least_squares(rows, exact) == pytest.approx([2.0, 3.0])
+    falling = [5.0 - row[1] for row in rows]
+    constant, slope = non_negative_least_squares(rows, falling)
+    assert slope == 0.0 and constant == pytest.approx(3.0)
+    assert non_negative_least_squares([[0.0, 1.0]], [2.0]) == pytest.approx([0.0, 2.0])
+
+
+TRUE = LayoutCosts(
+    2,
+    2,
+    forward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.4, "reduced": 2.0, "lookups": 3.0},
+    backward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.2, "all_reduced": 1.0},
+    operators={"pooled": 1.5, "sequence": 2.0, "replicated": 0.5},
+    types={"pooled": ["row_wise", "table_wise"], "sequence": ["table_wise"]},
+)
+
+
+def made_samples(tasks, noise=0.0):
+    draw = random.Random(3)
+    samples = []
+    for number in range(tasks):
+        task = draw_task(number, 5, (2, 2), [512, 2048], 20_000)
+        for place, plan in enumerate(task.plans):
+            of_ranks = operators_ms(plan, task.setup, [MODEL])
+            times = [sum(TRUE.operators[k] * ms for k, ms in by.items()) for by in of_ranks]
+            moved = work_of(plan, task.setup)
+
+            def noisy(ms):
+                return max(1e-3, ms * (1.0 + noise * draw.gauss(0, 1)))
+
+            samples.append(
+                RuntimeSample(
+                    index=number * PLANS_OF_A_TASK + place,
+                    task=number,
+                    setup=task.setup,
+                    modules=plan,
+                    forward_ms=noisy(0.4 * max(times) + TRUE.forward_ms(moved)),
+                    backward_ms=noisy(0.6 * max(times) + TRUE.backward_ms(moved)),
+                    operator_ms=tuple((0.4 * ms, 0.6 * ms) for ms in times),
+                    repetitions=12,
+                )
+            )
+    return samples
+
+
+def test_costs_are_learned():
+    fit = fit_layout(made_samples(15), MODEL)
+    assert fit.held_out.tasks == 3 and fit.held_out.samples == 24
+    assert fit.held_out.runtime < 1e-3
+    assert fit.held_out.step < 1e-3
+    assert fit.held_out.named_right == 3 and fit.held_out.mean_loss == 0.0
+    assert fit.costs.operators == pytest.approx(TRUE.operators, rel=1e-3)
+    assert fit.costs.forward["reduced"] == pytest.approx(2.0, rel=1e-2)
+    assert fit.costs.backward["all_reduced"] == pytest.approx(1.0, rel=1e-2)
+    assert fit.costs.types == {kind: sorted(types_of(kind, Setup(2, 2, 1))) for kind in KINDS}
+    # Only one of the passes sorts lookups, or adds up gradients.
+    assert "lookups" not in fit.costs.backward and "all_reduced" not in fit.costs.forward
+
+
+def test_noise_is_no_cost():
+    fit = fit_layout(made_samples(15, noise=0.05), MODEL)
+    assert 0.01 < fit.held_out.step < 0.08
+    assert fit.costs.errors["held_out"]["samples"] == 24
+
+
+def test_too_few_tasks():
+    with pytest.raises(InputError, match="at least 5 tasks, got 2"):
+        fit_layout(made_samples(2), MODEL)
+
+
+HEADER = {
+    "hardware": {"kind": "cpu"},
+    "software": {},
+    "world_size": 2,
+    "local_world_size": 2,
+    "optimizer": "sgd",
+    "sampling": {"seed": 5},
+}
+
+
+def write_samples(path, samples):
+    path.write_text(header_line(HEADER) + "".join(map(sample_line, samples)))
+
+
+def test_samples_are_read_as_they_were_written(tmp_path):
+    path = tmp_path / "costs.jsonl"
+    samples = made_samples(1)
+    write_samples(path, samples)
+    found = read_samples(path)
+    assert list(found.samples) == samples
+    assert dict(found.header) == HEADER and found.layout == (2, 2)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-10])  # a collector was stopped
+    cut = read_samples(path)
+    assert list(cut.samples) == samples[:-1]
+    assert whole[: cut.whole_bytes].endswith(b"\n")
+
+
+def examples(name):
+    document = (ROOT / "docs" / "formats.md").read_text()
+    found = document.split('```json\n{"format": "' + name)[1]
+    return '{"format": "' + name + found.split("```")[0]
+
+
+def test_the_documents_examples_are_read(tmp_path):
+    path = tmp_path / "file"
+    path.write_text(examples("neuroshard/runtime-costs/1"))
+    [sample] = read_samples(path).samples
+    assert sample.step_ms == 3.75
+    assert sample.setup == Setup(2, 2, 512)
+    path.write_text(examples("neuroshard/runtime-model/1"))
+    layout = read_runtime_costs(path).layout(2, 2)
+    assert layout.backward["all_reduced"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"batch_size": 1023}, "line 2: batch_size: expected a multiple of 2, got 1023"),
+        ({"forward_ms": 0}, "line 2: expected times above 0"),
+        ({"forward_ms": -1}, "forward_ms: expected a number of at least 0, got -1"),
+        ({"operator_ms": [[1.0, 1.0]]}, "operator_ms: expected 2 pairs, got 1"),
+        ({"operator_ms": [[1.0], [1.0]]}, "operator_ms: expected a list of lists of 2 numbers"),
+        ({"extra": 1}, "expected no field 'extra'"),
+        ({"modules": []}, "modules: expected a list of at least one object"),
+    ],
+)
+def test_samples_that_cannot_be(tmp_path, change, text):
+    path = tmp_path / "costs.jsonl"
+    line = json.loads(examples("neuroshard/runtime-costs/1").splitlines()[1])
+    path.write_text(header_line(HEADER) + json.dumps(line | change) + "\n")
+    with pytest.raises(InputError) as error:
+        read_samples(path)
+    assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("shards", "text"),
+    [
+        ([[0, 0, 501, 0, 16]], "expected 16016 elements, got 8016"),
+        ([[2, 0, 1001, 0, 16]], "expected parts of the table"),
+        ([[0, 1, 1001, 0, 16]], "expected parts of the table"),
+        ([[0, 0, 1001, 16]], "expected a list of lists of 5 numbers"),
+    ],
+)
+def test_shards_that_cannot_be(tmp_path, shards, text):
+    path = tmp_path / "costs.jsonl"
+    line = json.loads(examples("neuroshard/runtime-costs/1").splitlines()[1])
+    line["modules"][0]["tables"][0]["shards"] = shards
+    path.write_text(header_line(HEADER) + json.dumps(line) + "\n")
+    with pytest.raises(InputError, match=text):
+        read_samples(path)
+
+
+def test_files_that_are_no_samples(tmp_path):
+    path = tmp_path / "costs.jsonl"
+    with pytest.raises(InputError, match="expected a file, got No such file"):
+        read_samples(path)
+    for content, text in [
+        ("", "expected a header, got an empty file"),
+        ("{}\n", "format: expected text, got nothing"),
+        ('{"format": "other"}\n', "format: expected 'neuroshard/runtime-costs/1'"),
+        ("[\n", "line 1: expected JSON"),
+        (header_line(HEADER | {"local_world_size": 2, "world_size": 3}), "expected a divisor of 3"),
+    ]:
+        path.write_text(content)
+        with pytest.raises(InputError, match=text):
+            read_samples(path)
+
+
+def test_costs_are_read_as_they_were_written(tmp_path):
+    path = tmp_path / "runtime.json"
+    costs = RuntimeCosts(MODEL, (TRUE,), {"kind": "cpu"})
+    costs.write(path)
+    assert read_runtime_costs(path) == costs
+    assert costs.layout(4, 2) is None
+    content = json.loads(path.read_text())
+    content["layouts"][0]["forward"]["unknown"] = 1.0
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"layouts\[0\].forward: expected no field 'unknown'"):
+        read_runtime_costs(path)
+    with pytest.raises(InputError, match="runtime: expected a file or one of"):
+        read_runtime_costs("no-such")
+
+
+def test_a_price_is_operators_and_runtime():
+    setup = Setup(2, 2, 512)
+    tables = [table("table_wise", setup, 1000, 32, ranks=[rank]) for rank in (0, 0, 1)]
+    modules = [ShardedModule("pooled", tuple(tables))]
+    alone = [ShardedModule("pooled", tuple(tables[:2]))]
+    price = TRUE.price(modules, setup, [MODEL])
+    [of_rank, _] = operators_ms(alone, setup, [MODEL])
+    assert price.operators_ms == pytest.approx(1.5 * of_rank["pooled"])
+    lookups = 2 * (8 * 1024 * 3 + 4 * 1024) / MIB
+    assert price.runtime_ms == pytest.approx(0.4 + 0.2 + 3.0 * lookups)
+    assert price.step_ms == price.operators_ms + price.runtime_ms
+    # Another type is an operator and collectives more.
+    mixed = dataclasses.replace(modules[0], tables=(*tables[:2], table("row_wise", setup, 1000, 32)))
+    by_type = operators_ms([mixed], setup, [MODEL])
+    assert len(by_type) == 2 and by_type[1]["pooled"] > 0
+
+
+def test_the_command(tmp_path, capsys):
+    samples = tmp_path / "costs.jsonl"
+    output = tmp_path / "runtime.json"
+    write_samples(samples, made_samples(5))
+    assert main([str(samples), "-o", str(output)]) == 0
+    printed = capsys.readouterr().out
+    assert "2 processes, 2 a host" in printed and "1 of 1" in printed
+    assert read_runtime_costs(output).layout(2, 2).errors["held_out"]["tasks"] == 1
+    assert main([str(tmp_path / "missing"), "-o", str(output)]) == 2
+    assert "expected a file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", shipped_runtime_costs())
+def test_shipped_costs(name):
+    costs = read_runtime_costs(name)
+    assert costs.operator_model == MODEL
+    for layout in costs.layouts:
+        assert layout.errors["held_out"]["samples"] > 0

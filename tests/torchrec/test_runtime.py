@@ -1,0 +1,357 @@
+"""TorchRec's runtime on gloo: every sharding type runs, is measured, and is priced."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import make_collection, make_topology
+from torch import nn
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
+from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
+from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.types import ShardingType
+from torchrec.modules.embedding_configs import EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingCollection
+
+from neuroshard import InputError
+from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
+from neuroshard.runtime.drawing import types_of
+from neuroshard.runtime.work import KINDS, WORK
+from neuroshard.torchrec import NeuroShardPlanner
+
+LAYOUTS = [(2, 2), (4, 2)]
+
+
+class AllTypes(EmbeddingBagCollectionSharder):
+    """TorchRec runs rows on CPUs, and does not offer them."""
+
+    def sharding_types(self, compute_device_type):
+        return [kind.value for kind in ShardingType if kind != ShardingType.GRID_SHARD]
+
+
+def torchrun(processes, *arguments, check=True):
+    run = subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", str(processes), *map(str, arguments)),
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert not check or run.returncode == 0, run.stdout[-1000:] + run.stderr[-5000:]
+    return run
+
+
+ALL_TYPES = """
+import gc
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.distributed._shard.sharded_tensor import ShardedTensor
+
+from neuroshard.runtime.drawing import shards_of, types_of
+from neuroshard.runtime.work import KINDS, Setup, ShardedModule, ShardedTable
+from neuroshard.torchrec.runtime.measuring import MeasuredModel
+from neuroshard.torchrec.runtime.processes import gloo_processes
+
+SIZES = [(101, 32, 3.0, 1), (50, 32, 1.0, 1), (64, 32, 4.0, 2)]
+
+
+def weight(table, rows, columns):
+    at = torch.arange(rows)[:, None] * 31 + torch.arange(columns)[None, :] * 7 + table
+    return (at % 97).float() / 97
+
+
+def shards(sharding_type, rows, columns, setup, number):
+    ranks = [number % setup.world_size]
+    if sharding_type == "column_wise":
+        ranks = [setup.world_size - 1, 0]
+    if sharding_type == "table_column_wise":
+        ranks = [2, 3]
+    hosts = [0, 1] if sharding_type == "grid_shard" else [number % 2]
+    return shards_of(sharding_type, rows, columns, setup, ranks=ranks, hosts=hosts)
+
+
+def initialize(model):
+    for name, value in model.state_dict().items():
+        table = int(name.split("_")[-1].split(".")[0])
+        whole = weight(table, *SIZES[table][:2])
+        if not isinstance(value, ShardedTensor):
+            value.copy_(whole)
+            continue
+        for shard in value.local_shards():
+            (row, column), (rows, columns) = shard.metadata.shard_offsets, shard.metadata.shard_sizes
+            shard.tensor.copy_(whole[row : row + rows, column : column + columns])
+
+
+def check(kind, types, setup):
+    tables = tuple(
+        ShardedTable(each, rows, columns, lookups, shards(each, rows, columns, setup, i), features)
+        for i, ((rows, columns, lookups, features), each) in enumerate(zip(SIZES, types))
+    )
+    measured = MeasuredModel([ShardedModule(kind, tables)], setup, "sgd", 3)
+    initialize(measured.model)
+    [batch] = measured.batch()
+    found = measured.model.module.m0(batch)
+    found = found.to_dict() if kind == "pooled" else dict(found.wait())
+    assert found.keys() == set(batch.keys())
+    for key, output in found.items():
+        table = int(key.split("_")[1])
+        whole = weight(table, *SIZES[table][:2])
+        lookups = batch[key]
+        if kind == "sequence":
+            torch.testing.assert_close(output.values(), whole[lookups.values()])
+            continue
+        offsets = lookups.lengths().cumsum(0) - lookups.lengths()
+        expected = torch.nn.functional.embedding_bag(lookups.values(), whole, offsets, mode="sum")
+        torch.testing.assert_close(output, expected)
+    for _ in range(3):
+        measured.step()
+    for forward_ms, backward_ms, *operator in measured.times:
+        # A process may have no table.
+        assert 0 <= operator[0] < forward_ms and 0 <= operator[1] < backward_ms, measured.times
+        assert operator[0] > 0 or setup.world_size > 2, measured.times
+
+
+with gloo_processes(2, 1) as layout:
+    setup = Setup(*layout, batch_size=6)
+    for kind in KINDS:
+        types = types_of(kind, setup)
+        for each in types:
+            check(kind, [each] * len(SIZES), setup)
+        check(kind, types[:3], setup)
+        print(f"{kind}: {len(types)} types", flush=True)
+"""
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_type_looks_up_what_whole_tables_have(tmp_path, layout):
+    script = tmp_path / "all_types.py"
+    script.write_text(ALL_TYPES)
+    run = torchrun(layout[0], script)
+    for kind, types in (("pooled", 4 if layout == (2, 2) else 7), ("sequence", 3)):
+        assert run.stdout.count(f"{kind}: {types} types") == layout[0], run.stdout
+
+
+COLLECT = ("-m", "neuroshard.collect", "--communication", "--max-rows", 2000)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_steps_are_measured_and_files_continued(tmp_path, layout):
+    path = tmp_path / "costs.jsonl"
+    more = ("--repetitions", 4, "--batch-size", "64,128", "--local-world-size", 2, "-o", path)
+    torchrun(layout[0], *COLLECT, *more, "--samples", 8)
+    first = read_samples(path)
+    assert first.layout == layout and len(first.samples) == 8
+    for sample in first.samples:
+        assert len(sample.operator_ms) == layout[0]
+        assert max(f + b for f, b in sample.operator_ms) < sample.step_ms
+    if layout != (2, 2):
+        return
+    with path.open("a") as file:
+        file.write('{"index": 8, "task"')  # a run that was stopped
+    run = torchrun(2, *COLLECT, *more, "--samples", 16)
+    assert "8 samples measured" in run.stderr
+    found = read_samples(path)
+    assert found.samples[:8] == first.samples
+    assert [sample.index for sample in found.samples] == list(range(16))
+    # A time limit that has passed: nothing is begun. And another's file is not continued.
+    run = torchrun(2, *COLLECT, *more, "--samples", 24, "--time-limit", 1e-9)
+    assert "0 samples measured" in run.stderr
+    run = torchrun(2, *COLLECT, *more, "--samples", 24, "--seed", 1, check=False)
+    assert run.returncode != 0
+    assert "sampling: expected" in run.stderr
+
+
+def test_collecting_needs_torchrun():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", *map(str, COLLECT), "-o", "/tmp/costs.jsonl"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert run.returncode == 2
+    assert "expected processes of torchrun" in run.stderr
+
+
+def costs_file(path, world_size=2, local_world_size=2, **of_pass):
+    """Costs that are 0 but for these, forward and backward."""
+    layout = LayoutCosts(
+        world_size,
+        local_world_size,
+        forward=dict.fromkeys(WORK, 0.0) | of_pass,
+        backward=dict.fromkeys(WORK, 0.0) | of_pass,
+        operators={"pooled": 1.0, "sequence": 1.0, "replicated": 1.0},
+        types={kind: types_of(kind, Setup(world_size, local_world_size, 1)) for kind in KINDS},
+    )
+    RuntimeCosts("fbgemm-cpu-epyc", (layout,)).write(path)
+    return str(path)
+
+
+SIZES = [(20_000, 32), (50_000, 64), (10_000, 16), (30_000, 64), (8_000, 32)]
+
+
+class Both(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bags = make_collection(SIZES)
+        self.sequences = EmbeddingCollection(
+            device=torch.device("meta"),
+            tables=[
+                EmbeddingConfig(
+                    name=f"s{i}", num_embeddings=20_000, embedding_dim=32, feature_names=[f"g{i}"]
+                )
+                for i in range(3)
+            ],
+        )
+
+
+def constraints(sharding_types=None):
+    names = [f"t{i}" for i in range(len(SIZES))] + [f"s{i}" for i in range(3)]
+    return {
+        name: ParameterConstraints(
+            pooling_factors=[5.0], min_partition=16, sharding_types=sharding_types
+        )
+        for name in names
+    }
+
+
+def make_planner(runtime, world=2, memory=1 << 32, types=None, **options):
+    return NeuroShardPlanner(
+        topology=make_topology(world, memory, local=2),
+        batch_size=1024,
+        storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
+        constraints=constraints(types),
+        debug=False,
+        runtime=runtime,
+        **options,
+    )
+
+
+def planned(planner, module=None):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plan = planner.plan(module or Both(), [AllTypes(), EmbeddingCollectionSharder()])
+    return {
+        name: parameter.sharding_type
+        for of_module in plan.plan.values()
+        for name, parameter in of_module.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("costs", "types"),
+    [
+        ({"reduced": 50.0, "sequences": 1.0, "all_reduced": 50.0}, {"table_wise", "column_wise"}),
+        ({"all_to_alls": 500.0, "all_reduced": 50.0}, {"row_wise"}),
+        ({"exchanged": 50.0, "reduced": 50.0, "sequences": 50.0}, {"data_parallel"}),
+    ],
+)
+def test_the_types_that_cost_least_are_chosen(tmp_path, costs, types):
+    planner = make_planner(costs_file(tmp_path / "costs.json", **costs))
+    found = planned(planner)
+    assert planner.left_to_torchrec == {}
+    of_bags = {kind for name, kind in found.items() if name.startswith("t")}
+    assert of_bags <= types, found
+    price = planner.runtime_price
+    assert price.step_ms == price.operators_ms + price.runtime_ms
+    assert planner.estimates.by_models_ms == price.step_ms
+    # TorchRec's plan for the same options is a candidate.
+    assert price.step_ms <= planner.estimates.torchrec_by_models_ms
+
+
+def test_an_operator_more_has_its_price(tmp_path):
+    """Copies of small tables are worth an operator of their own, or not."""
+    sends = {"exchanged": 4.0, "reduced": 20.0, "sequences": 4.0, "all_reduced": 0.3}
+    cheap = planned(make_planner(costs_file(tmp_path / "a.json", **sends)))
+    dear = planned(make_planner(costs_file(tmp_path / "b.json", **sends, all_reduces=1000.0)))
+    assert "data_parallel" in cheap.values(), cheap
+    assert "data_parallel" not in dear.values(), dear
+
+
+def test_four_processes_as_two_hosts(tmp_path):
+    path = costs_file(
+        tmp_path / "costs.json", 4, all_to_alls=500.0, reduce_scatters=500.0, all_reduced=50.0
+    )
+    planner = make_planner(path, world=4)
+    found = planned(planner, make_collection(SIZES))
+    assert set(found.values()) == {"table_row_wise"}
+
+
+def test_what_users_allow_is_kept(tmp_path):
+    path = costs_file(tmp_path / "costs.json", all_to_alls=500.0)
+    assert set(planned(make_planner(path, types=["table_wise"])).values()) == {"table_wise"}
+
+
+def test_memory_is_kept(tmp_path):
+    path = costs_file(tmp_path / "costs.json")
+    with pytest.raises(PlannerError):
+        planned(make_planner(path, memory=1 << 20))
+    # Copies would be cheapest; there is room for little more than the tables once.
+    tight = costs_file(tmp_path / "tight.json", exchanged=50.0, reduced=50.0, sequences=50.0)
+    planner = make_planner(tight, memory=40 << 20)
+    planned(planner)
+    used = [0, 0]
+    for option in planner._best_plan:
+        for shard in option.shards:
+            used[shard.rank] += shard.storage.ddr
+    assert max(used) <= 40 << 20
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"world": 4}, r"runtime: expected 2 \(2 a host\) processes"),
+        ({"objective": "torchrec"}, "runtime: expected objective='measured'"),
+        ({"runtime": "no-such"}, "runtime: expected a file or one of"),
+        ({"runtime": 7}, "runtime: expected a name or a path, got int"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path, options, text):
+    given = {"runtime": costs_file(tmp_path / "costs.json")} | options
+    with pytest.raises(InputError, match=text):
+        make_planner(**given)
+
+
+def test_other_devices_are_refused(tmp_path):
+    with pytest.raises(InputError, match="runtime: expected the compute device 'cpu'"):
+        NeuroShardPlanner(
+            topology=make_topology(2, 1 << 32, device="cuda"),
+            objective="measured",
+            runtime=costs_file(tmp_path / "costs.json"),
+        )
+
+
+def test_costs_come_from_a_file_of_the_collectors(tmp_path):
+    """From measured steps to a plan, by the documented commands."""
+    samples = tmp_path / "costs.jsonl"
+    torchrun(
+        2,
+        *COLLECT,
+        *("--repetitions", 4, "--batch-size", "64", "--samples", 40, "-o", samples),
+    )
+    output = tmp_path / "runtime.json"
+    run = subprocess.run(
+        [sys.executable, "-m", "neuroshard.runtime", str(samples), "-o", str(output)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
+    assert run.returncode == 0, run.stderr
+    assert "held out" in run.stdout
+    assert json.loads(output.read_text())["layouts"][0]["errors"]["held_out"]["samples"] == 8
+    planner = make_planner(str(output))
+    assert planned(planner)
+    assert planner.runtime_price.runtime_ms > 0
