@@ -128,6 +128,8 @@ def _sharded(
     chosen = draw.sample(known, draw.choices([1, 2, 3], weights=[0.5, 0.3, 0.2])[0])
     is_even = draw.random() < 0.7
     load = [0.0] * setup.world_size
+    # Sequences of one operator have the same columns.
+    parts = draw.choice([2, setup.world_size])
     result = []
     for table in tables:
         sharding_type = draw.choice(chosen)
@@ -141,7 +143,7 @@ def _sharded(
         hosts = [host]
         ranks = order[:1]
         if sharding_type == COLUMN_WISE:
-            ranks = order[: draw.choice([2, setup.world_size])]
+            ranks = order[: parts if kind == SEQUENCE else draw.choice([2, setup.world_size])]
         elif sharding_type == TABLE_COLUMN_WISE:
             first = host * setup.local_world_size
             ranks = [first + i for i in range(setup.local_world_size)]

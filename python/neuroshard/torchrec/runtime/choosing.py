@@ -12,10 +12,11 @@ from torchrec.distributed.planner.types import ShardingOption
 
 from ...errors import InfeasibleError
 from ...runtime.costs import Price
+from ...runtime.work import POOLED
 from ..choice import OptionSearch
 from ..inputs import PlanningInputs
 from ..tables import COLUMN_WISE, TABLE_WISE, copy_of
-from .pricing import RuntimePricing
+from .pricing import RuntimePricing, kind_of
 
 #: Types that tables are chosen from together. Each is an operator with collectives of its own in
 #: every module, which costs more than a third kind gains.
@@ -86,7 +87,12 @@ def _united(
 ) -> list[ShardingOption] | None:
     """The plan with whole tables as column-wise ones of one piece, next to cut ones, where they may
     be: one operator less. None where that changes nothing."""
-    modules = {option.module[0] for option in plan if option.sharding_type == COLUMN_WISE}
+    # Sequences of one operator must have the same columns.
+    modules = {
+        option.module[0]
+        for option in plan
+        if option.sharding_type == COLUMN_WISE and kind_of(option) == POOLED
+    }
     changes = [
         option.sharding_type == TABLE_WISE
         and option.module[0] in modules
