@@ -2,12 +2,15 @@
 #include "neuroshard/search/first_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "neuroshard/cost/compute/remembering_compute_model.h"
+#include "neuroshard/search/beam/even_pieces.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/replica_choice.h"
 #include "neuroshard/search/replica_moves.h"
@@ -26,6 +29,15 @@ constexpr std::int64_t kListsPerCandidate = 12;
 
 /// Levels without a gain after which it ends: a later one hardly ever gains.
 constexpr int kPatience = 3;
+
+/// Lists of even pieces are tried where they take more cuts than the search has levels, or than
+/// this share of the tables: a search comes to fewer by itself, each where it gains most, and among
+/// many small tables a few that are not cut do no harm.
+constexpr std::int64_t kTablesForEachCut = 8;
+
+/// A plan of even pieces must cost less than this share of the other one: where it saves less, the
+/// improvement gains more from a plan whose every cut has gained something.
+constexpr double kClearlyCheaper = 0.9;
 
 /// The options of the search with all cuts. It has more ways to go than with columns alone: of many
 /// hundreds of tables it looks at fewer candidates a level and begins with fewer lists.
@@ -48,20 +60,57 @@ bool fits_in_columns(const Task& task, const StopClock& clock) {
   return fit.feasible && !fit.by_rows;
 }
 
-/// Takes the plan with all cuts where it is cheaper or `result` has none.
+/// Takes the plan with all cuts where it costs less than this `share` of the one that there is, or
+/// there is none (infinity).
 void search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
-                     const PlannerOptions& options, const StopClock& clock, bool has_plan,
+                     const PlannerOptions& options, const StopClock& clock, double share,
                      PlanningResult& result) {
-  const BeamSearchOptions of_all = with_all_cuts(beam, options, simulator.task().tables.size());
+  const bool has_plan = !std::isinf(share);
   try {
-    PlanningResult all = plan_with_replicas(simulator, of_all, options, clock);
-    if (!has_plan || all.predicted.cost_ms < result.predicted.cost_ms) std::swap(result, all);
+    PlanningResult all = plan_with_replicas(simulator, beam, options, clock);
+    if (!has_plan || all.predicted.cost_ms < share * result.predicted.cost_ms) {
+      std::swap(result, all);
+    }
     result.stats.stopped_by_clock |= all.stats.stopped_by_clock;
     add_work(all.stats, result.stats);
   } catch (const TimeIsOver&) {
     if (!has_plan) throw;
     result.stats.stopped_by_clock = true;
   }
+}
+
+bool may_have_other_cuts(const Task& task) {
+  return std::any_of(task.tables.begin(), task.tables.end(),
+                     [](const Table& table) { return table.allow.rows || table.allow.replicas; });
+}
+
+/// Takes the plan of lists of even pieces where it is clearly cheaper.
+void search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
+                        const PlannerOptions& options, const StopClock& clock, FirstPlan& first) {
+  PlanningResult& result = first.best;
+  try {
+    const auto tables = static_cast<std::int64_t>(simulator.task().tables.size());
+    const std::int64_t few = std::max<std::int64_t>(beam.num_levels, tables / kTablesForEachCut);
+    // Together the tables take as long as all devices, so there are hardly more cuts than devices.
+    if (simulator.task().topology.world_size <= few) return;
+    if (cuts_to_even_pieces(simulator, clock) <= few) return;
+    beam.even_pieces = true;
+    beam.num_levels = 0;
+    if (first.of_columns) {
+      BeamSearchOptions of_columns = beam;
+      of_columns.rows = false;
+      PlanningResult columns = beam_search(simulator, of_columns, options.num_threads, clock);
+      const double cost_ms = columns.predicted.cost_ms;
+      first.least_of_columns_ms = std::min(first.least_of_columns_ms, cost_ms);
+      if (cost_ms < kClearlyCheaper * result.predicted.cost_ms) std::swap(result, columns);
+      result.stats.stopped_by_clock |= columns.stats.stopped_by_clock;
+      add_work(columns.stats, result.stats);
+    }
+  } catch (const TimeIsOver&) {
+    result.stats.stopped_by_clock = true;
+  }
+  if (result.stats.stopped_by_clock) return;
+  search_all_cuts(simulator, beam, options, clock, kClearlyCheaper, result);
 }
 
 }  // namespace
@@ -101,9 +150,15 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
     result = beam_search(simulator, observed, options.num_threads, clock);
     first.head_evaluations_of_columns = result.stats.head_evaluations;
     first.of_columns = result;
+    first.least_of_columns_ms = result.predicted.cost_ms;
   }
   if (result.stats.stopped_by_clock) return first;
-  search_all_cuts(simulator, observed, options, clock, columns_fit, result);
+  const BeamSearchOptions of_all = with_all_cuts(observed, options, simulator.task().tables.size());
+  const double share = columns_fit ? 1.0 : std::numeric_limits<double>::infinity();
+  search_all_cuts(simulator, of_all, options, clock, share, result);
+  if (!result.stats.stopped_by_clock && may_have_other_cuts(simulator.task())) {
+    search_even_pieces(simulator, of_all, options, clock, first);
+  }
   move_replicas(simulator, options, clock, result);
   return first;
 }

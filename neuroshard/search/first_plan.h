@@ -15,6 +15,8 @@ struct FirstPlan {
   PlanningResult best;
   /// That of columns alone, where other cuts were tried too and columns fit.
   std::optional<PlanningResult> of_columns;
+  /// The least cost of the plans with columns alone that were met, where `of_columns` is set.
+  double least_of_columns_ms = 0.0;
   std::int64_t head_evaluations_of_columns = 0;  ///< those of the search with columns alone
 };
 

@@ -125,13 +125,12 @@ void NeuroShardPlanner::prefer_columns(const Simulator& allowed, const PlannerOp
                                        const StopClock& clock, FirstPlan& first) const {
   PlanningResult& result = first.best;
   if (!first.of_columns || result.stats.stopped_by_clock) return;
-  if (result.predicted.cost_ms < (1.0 - kMostGainOfColumns) * first.of_columns->predicted.cost_ms) {
-    return;
-  }
+  if (result.predicted.cost_ms < (1.0 - kMostGainOfColumns) * first.least_of_columns_ms) return;
   PlannerOptions columns_alone = options;
   columns_alone.cuts.rows = columns_alone.cuts.replicas = false;
   FirstPlan columns{.best = *std::move(first.of_columns),
                     .of_columns = std::nullopt,
+                    .least_of_columns_ms = 0.0,
                     .head_evaluations_of_columns = first.head_evaluations_of_columns};
   // The work of its search is in the result's.
   SearchStats of_levels;

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/search/neuroshard_planner.h"
@@ -107,6 +110,33 @@ TEST(RowsAndReplicas, SlicesHaveEqualSharesOfTheAccesses) {
         << shard.row_offset;
   }
   EXPECT_LT(rows.predicted.cost_ms, planned(simulator, {false, false, false}).predicted.cost_ms);
+}
+
+/// As DLRM-DCNv2 on 64 GPUs: a device's share is fewer columns than a table has, and a table that
+/// is cut gains nothing before all the others are cut.
+TEST(RowsAndReplicas, FewTablesOnManyDevicesAreAllCut) {
+  constexpr int kHot = 2;
+  constexpr int kOthers = 24;
+  constexpr int kDevices = 64;
+  std::vector<Table> tables;
+  for (int t = 0; t < kHot + kOthers; ++t) {
+    const double pooling_factor = t < kHot ? 64.0 : 4.0;
+    tables.push_back(make_table("t" + std::to_string(t), 10'000'000, 128, pooling_factor));
+  }
+  Task task = one_host_task(std::move(tables), kDevices, std::int64_t{1} << 36);
+  task.batch_size = 131'072;
+  task.topology.local_world_size = 8;
+  const Simulator simulator = make_simulator(task);
+  ShardingPlan by_hand;  // each hot table on 8 devices, each other one on two
+  for (int device = 0; device < kDevices; ++device) {
+    const int other = device - 8 * kHot;
+    by_hand.shards.push_back(other < 0 ? Shard{device / 8, device % 8 * 16, 16, device}
+                                       : Shard{kHot + other / 2, other % 2 * 64, 64, device});
+  }
+  ASSERT_THAT(violations(simulator.task(), by_hand), IsEmpty());
+  const PlanningResult result = planned(simulator, kAll);
+  EXPECT_THAT(violations(simulator.task(), result.plan), IsEmpty());
+  EXPECT_LT(result.predicted.cost_ms, simulator.cost(by_hand).cost_ms);
 }
 
 RC_GTEST_PROP(RowsAndReplicasProperty, PlansAreValidAndNoDearer, ()) {

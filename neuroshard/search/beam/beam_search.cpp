@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/search/beam/even_pieces.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
 #include "neuroshard/search/bundled_planning.h"
@@ -243,6 +244,16 @@ class Search {
     return lists;
   }
 
+  /// None where whole tables are small already.
+  std::vector<Candidate> lists_of_even_pieces(std::int64_t largest) {
+    std::vector<Candidate> lists;
+    for (PieceList& pieces : even_lists(simulator_, catalog_, options_.rows, largest,
+                                        options_.max_first_pieces, clock_)) {
+      lists.push_back({sorted(std::move(pieces))});
+    }
+    return lists;
+  }
+
   /// The tables with the cuts only that memory makes necessary. Where the greedy algorithm finds no
   /// room for those: also with all pieces halved to a half, a quarter, ... of a device, and with
   /// the cuts of a plan that fits, so that cheap placements are sought around every way of making
@@ -250,6 +261,10 @@ class Search {
   std::vector<BeamState> first_states() {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+    if (options_.even_pieces) {
+      std::vector<BeamState> states = placed(lists_of_even_pieces(largest));
+      if (!states.empty()) return states;
+    }
     std::vector<BeamState> states = placed({{halved_to(largest)}});
     if (options_.rows) {
       for (BeamState& state : placed(sliced_lists(largest))) states.push_back(std::move(state));

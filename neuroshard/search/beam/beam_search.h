@@ -12,10 +12,11 @@ namespace neuroshard {
 
 /// The paper's hyper-parameters are the defaults.
 struct BeamSearchOptions {
-  int num_candidates = 10;  ///< largest and costliest pieces that are halved, each; the paper's N
-  int beam_width = 3;       ///< lists of cuts kept from level to level; K
-  int num_levels = 10;      ///< most cuts beyond those that memory demands; L
-  bool rows = false;        ///< also halve slices of rows, where tables allow it
+  int num_candidates = 10;   ///< largest and costliest pieces that are halved, each; the paper's N
+  int beam_width = 3;        ///< lists of cuts kept from level to level; K
+  int num_levels = 10;       ///< most cuts beyond those that memory demands; L
+  bool rows = false;         ///< also halve slices of rows, where tables allow it
+  bool even_pieces = false;  ///< begin with lists of even pieces instead (even_pieces.h)
   /// Most pieces placed, summed over all lists of all levels: once it is reached, no further level
   /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
   /// below the limit.
@@ -24,8 +25,8 @@ struct BeamSearchOptions {
   double worth_ms = std::numeric_limits<double>::infinity();
   /// Levels in a row without a better plan after which the search ends.
   int patience = std::numeric_limits<int>::max();
-  /// With rows: most pieces of the lists that the search begins with, of which it leaves some out
-  /// where they have more.
+  /// Most pieces of the lists with rows in slices that the search begins with, of which it leaves
+  /// some out where they have more; and of the lists of even pieces.
   std::int64_t max_first_pieces = std::numeric_limits<std::int64_t>::max();
   GreedyGridSearchOptions greedy;
   const PlanningObserver* observer = nullptr;  ///< is told after every level
