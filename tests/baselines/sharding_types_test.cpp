@@ -18,6 +18,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
+#include "tests/baselines/option_rows.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard::torchrec {
@@ -58,13 +59,6 @@ const ShardingOption& option_of(const std::vector<ShardingOption>& options, Shar
     if (option.type == type) return option;
   }
   throw std::logic_error("no such option");
-}
-
-/// Each shard's rows.
-std::vector<std::int64_t> rows_of(const ShardingOption& option, const Table& table) {
-  std::vector<std::int64_t> rows;
-  for (int i = 0; i < option.num_shards; ++i) rows.push_back(option.range(table, i).num_rows);
-  return rows;
 }
 
 // --- Options ---

@@ -11,19 +11,13 @@
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/task_io.h"
+#include "tests/baselines/option_rows.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard::torchrec {
 namespace {
 
 using testing::DoubleNear;
-
-/// Each shard's rows.
-std::vector<std::int64_t> rows_of(const ShardingOption& option, const Table& table) {
-  std::vector<std::int64_t> rows;
-  for (int i = 0; i < option.num_shards; ++i) rows.push_back(option.range(table, i).num_rows);
-  return rows;
-}
 
 constexpr double kLastBits = 1e-12;  // relative
 

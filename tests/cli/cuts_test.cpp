@@ -16,8 +16,6 @@ using namespace testing_cli;
 using testing::HasSubstr;
 using testing::Not;
 
-const Arguments kAnalytic{"--model", "analytic-cpu", "--model", "analytic-ethernet-25g"};
-
 /// A table with most of the lookups, and a tiny one.
 const std::string kLopsided = R"({"format": "neuroshard/task/1", "batch_size": 4096,
 "optimizer": "rowwise_adagrad", "tables": [

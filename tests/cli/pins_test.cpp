@@ -13,8 +13,6 @@ namespace {
 using namespace testing_cli;
 using testing::HasSubstr;
 
-const Arguments kAnalytic{"--model", "analytic-cpu", "--model", "analytic-ethernet-25g"};
-
 /// "a" on device 2 with "b", "c" anywhere; the pins of "b" as given.
 std::string task_text_with(const std::string& pins_of_b) {
   return R"({"format": "neuroshard/task/1", "batch_size": 4096, "optimizer": "sgd", "tables": [

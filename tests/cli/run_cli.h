@@ -23,6 +23,9 @@ namespace neuroshard::testing_cli {
 
 using Arguments = std::vector<std::string>;
 
+/// Models that need no file.
+inline const Arguments kAnalytic{"--model", "analytic-cpu", "--model", "analytic-ethernet-25g"};
+
 struct CommandResult {
   int exit_code = -1;  ///< minus the signal's number if one ended it
   std::string out;

@@ -22,7 +22,7 @@ using testing_tasks::make_table;
 using testing_tasks::make_topology;
 
 /// "a" of 16 columns, "odd" of 10, on two devices of ample memory.
-Task two_tables() {
+Task tables_a_and_odd() {
   Task task;
   task.batch_size = 64;
   task.tables = {make_table("a", 100, 16), make_table("odd", 10, 10)};
@@ -30,50 +30,52 @@ Task two_tables() {
   return task;
 }
 
-std::vector<std::string> found(const std::vector<Shard>& shards, const Task& task = two_tables()) {
+std::vector<std::string> violations_of(const std::vector<Shard>& shards,
+                                       const Task& task = tables_a_and_odd()) {
   return violations(task, {shards});
 }
 
 TEST(Violations, NoneInAValidPlan) {
-  EXPECT_THAT(found({{0, 0, 16, 0}, {1, 0, 10, 0}}), IsEmpty());
-  EXPECT_THAT(found({{1, 0, 10, 1}, {0, 12, 4, 1}, {0, 0, 12, 0}}), IsEmpty());  // any order
-  EXPECT_THAT(found({{0, 0, 4, 0}, {0, 4, 4, 0}, {0, 8, 8, 0}, {1, 0, 10, 0}}), IsEmpty());
+  EXPECT_THAT(violations_of({{0, 0, 16, 0}, {1, 0, 10, 0}}), IsEmpty());
+  EXPECT_THAT(violations_of({{1, 0, 10, 1}, {0, 12, 4, 1}, {0, 0, 12, 0}}),
+              IsEmpty());  // any order
+  EXPECT_THAT(violations_of({{0, 0, 4, 0}, {0, 4, 4, 0}, {0, 8, 8, 0}, {1, 0, 10, 0}}), IsEmpty());
 }
 
 TEST(Violations, Gaps) {
-  EXPECT_THAT(found({{0, 4, 4, 0}, {0, 12, 4, 1}, {1, 0, 10, 0}}),
+  EXPECT_THAT(violations_of({{0, 4, 4, 0}, {0, 12, 4, 1}, {1, 0, 10, 0}}),
               ElementsAre("table \"a\": columns 0 to 3 are on no device",
                           "table \"a\": columns 8 to 11 are on no device"));
-  EXPECT_THAT(found({{0, 0, 12, 0}}),
+  EXPECT_THAT(violations_of({{0, 0, 12, 0}}),
               ElementsAre("table \"a\": columns 12 to 15 are on no device",
                           "table \"odd\": columns 0 to 9 are on no device"));
-  EXPECT_THAT(found({}), ElementsAre("table \"a\": columns 0 to 15 are on no device",
-                                     "table \"odd\": columns 0 to 9 are on no device"));
+  EXPECT_THAT(violations_of({}), ElementsAre("table \"a\": columns 0 to 15 are on no device",
+                                             "table \"odd\": columns 0 to 9 are on no device"));
 }
 
 TEST(Violations, Overlaps) {
-  EXPECT_THAT(found({{0, 0, 8, 0}, {0, 4, 12, 1}, {1, 0, 10, 0}}),
+  EXPECT_THAT(violations_of({{0, 0, 8, 0}, {0, 4, 12, 1}, {1, 0, 10, 0}}),
               ElementsAre("table \"a\": columns from 4 are placed more than once"));
-  EXPECT_THAT(found({{0, 0, 16, 0}, {0, 0, 16, 1}, {1, 0, 10, 0}}),
+  EXPECT_THAT(violations_of({{0, 0, 16, 0}, {0, 0, 16, 1}, {1, 0, 10, 0}}),
               ElementsAre("table \"a\": columns from 0 are placed more than once"));
   // A narrow piece inside a wide one does not hide what the wide one covers.
-  EXPECT_THAT(found({{0, 0, 12, 0}, {0, 4, 4, 1}, {0, 12, 4, 0}, {1, 0, 10, 0}}),
+  EXPECT_THAT(violations_of({{0, 0, 12, 0}, {0, 4, 4, 1}, {0, 12, 4, 0}, {1, 0, 10, 0}}),
               ElementsAre("table \"a\": columns from 4 are placed more than once"));
 }
 
 TEST(Violations, CutsOffMultiplesOfFour) {
-  EXPECT_THAT(found({{0, 0, 6, 0}, {0, 6, 10, 1}, {1, 0, 10, 0}}),
+  EXPECT_THAT(violations_of({{0, 0, 6, 0}, {0, 6, 10, 1}, {1, 0, 10, 0}}),
               ElementsAre("shards[0]: expected cuts of \"a\" at multiples of 4 columns, got 6 from "
                           "0",
                           "shards[1]: expected cuts of \"a\" at multiples of 4 columns, got 10 "
                           "from 6"));
-  EXPECT_THAT(found({{0, 2, 4, 0}, {1, 0, 10, 0}}),
+  EXPECT_THAT(violations_of({{0, 2, 4, 0}, {1, 0, 10, 0}}),
               ElementsAre("shards[0]: expected cuts of \"a\" at multiples of 4 columns, got 4 "
                           "from 2"));
 }
 
 TEST(Violations, TablesThatMustStayWhole) {
-  EXPECT_THAT(found({{0, 0, 16, 0}, {1, 0, 4, 0}, {1, 4, 6, 1}}),
+  EXPECT_THAT(violations_of({{0, 0, 16, 0}, {1, 0, 4, 0}, {1, 4, 6, 1}}),
               ElementsAre("shards[1]: expected \"odd\" whole, as its dimension 10 is no multiple "
                           "of 4, got 4 columns",
                           "shards[2]: expected \"odd\" whole, as its dimension 10 is no multiple "
@@ -111,42 +113,42 @@ TEST(Violations, MemoryCountsWhatPiecesTakeBeyondTheirRows) {
 }
 
 TEST(Violations, IndicesOutOfRange) {
-  EXPECT_THAT(found({{2, 0, 16, 0}, {-1, 0, 1, 0}}),
+  EXPECT_THAT(violations_of({{2, 0, 16, 0}, {-1, 0, 1, 0}}),
               ElementsAre("shards[0].table: expected one of 2 tables, got index 2",
                           "shards[1].table: expected one of 2 tables, got index -1"));
-  EXPECT_THAT(found({{0, 0, 16, 2}, {1, 0, 10, -1}}),
+  EXPECT_THAT(violations_of({{0, 0, 16, 2}, {1, 0, 10, -1}}),
               ElementsAre("shards[0].device: expected 0 to 1, got 2",
                           "shards[1].device: expected 0 to 1, got -1"));
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  EXPECT_THAT(
-      found({{0, 12, 8, 0}, {0, -4, 4, 0}, {0, 0, 0, 0}, {0, 4, kMost, 0}, {0, kMost, 4, 0}}),
-      ElementsAre("shards[0]: expected columns of \"a\" within 0 to 16, got 8 from 12",
-                  "shards[1]: expected columns of \"a\" within 0 to 16, got 4 from -4",
-                  "shards[2]: expected columns of \"a\" within 0 to 16, got 0 from 0",
-                  "shards[3]: expected columns of \"a\" within 0 to 16, got "
-                  "9223372036854775807 from 4",
-                  "shards[4]: expected columns of \"a\" within 0 to 16, got 4 from "
-                  "9223372036854775807"));
+  EXPECT_THAT(violations_of(
+                  {{0, 12, 8, 0}, {0, -4, 4, 0}, {0, 0, 0, 0}, {0, 4, kMost, 0}, {0, kMost, 4, 0}}),
+              ElementsAre("shards[0]: expected columns of \"a\" within 0 to 16, got 8 from 12",
+                          "shards[1]: expected columns of \"a\" within 0 to 16, got 4 from -4",
+                          "shards[2]: expected columns of \"a\" within 0 to 16, got 0 from 0",
+                          "shards[3]: expected columns of \"a\" within 0 to 16, got "
+                          "9223372036854775807 from 4",
+                          "shards[4]: expected columns of \"a\" within 0 to 16, got 4 from "
+                          "9223372036854775807"));
 }
 
 TEST(Violations, MemoryCountsOptimizerStateOfEveryPiece) {
-  Task task = two_tables();
+  Task task = tables_a_and_odd();
   task.optimizer = Optimizer::rowwise_adagrad;
   // Table "a": 100 rows of 16 fp32, and 4 bytes of state per row of each of the two pieces.
   task.topology.memory_bytes = {100 * (8 * 4 + 4), 100 * (8 * 4 + 4) + 10 * (10 * 4 + 4)};
   const std::vector<Shard> fits{{0, 0, 8, 0}, {0, 8, 8, 1}, {1, 0, 10, 1}};
-  EXPECT_THAT(found(fits, task), IsEmpty());
+  EXPECT_THAT(violations_of(fits, task), IsEmpty());
   EXPECT_THAT(device_memory(task, {fits}), ElementsAre(3600, 4040));
   task.topology.memory_bytes = {3599, 4039};
-  EXPECT_THAT(found(fits, task),
+  EXPECT_THAT(violations_of(fits, task),
               ElementsAre("device 0: expected at most 3599 bytes (3.51 KiB), got 3600 (3.52 KiB)",
                           "device 1: expected at most 4039 bytes (3.94 KiB), got 4040 (3.95 KiB)"));
   task.optimizer = Optimizer::sgd;
-  EXPECT_THAT(found(fits, task), IsEmpty());
+  EXPECT_THAT(violations_of(fits, task), IsEmpty());
 }
 
 TEST(Violations, HalfPrecisionTakesHalfTheMemory) {
-  Task task = two_tables();
+  Task task = tables_a_and_odd();
   task.tables[0].data_type = DataType::fp16;
   EXPECT_EQ(shard_bytes(task.tables[0], 16, Optimizer::sgd), 100 * 16 * 2);
   // The state stays fp32.

@@ -168,7 +168,7 @@ TEST(AnalyticCommunication, TheCatalogsAreThePresets) {
   }
 }
 
-struct Case {
+struct LinkCase {
   Topology topology;
   std::int64_t batch_size = 1;
   std::vector<double> columns;
@@ -176,8 +176,8 @@ struct Case {
 };
 
 /// Hosts of any size, devices that start together, a little apart, or long after one another.
-Case arbitrary_case() {
-  Case drawn;
+LinkCase arbitrary_link_case() {
+  LinkCase drawn;
   const int per_host = *rc::gen::inRange(1, 7);
   drawn.topology = make_topology(per_host * *rc::gen::inRange(1, 6), per_host);
   drawn.batch_size = *rc::gen::inRange<std::int64_t>(1, 100'000);
@@ -238,7 +238,7 @@ void share_by_definition(int first, int last, const std::vector<double>& start,
 }
 
 /// LinkSchedule's comment, peer by peer.
-std::vector<double> ends_by_definition(const Interconnect& links, const Case& c,
+std::vector<double> ends_by_definition(const Interconnect& links, const LinkCase& c,
                                        const std::vector<double>& start) {
   const int world_size = c.topology.world_size;
   const int per_host = c.topology.local_world_size;
@@ -285,7 +285,7 @@ bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * (1.0 + std::
 RC_GTEST_PROP(AnalyticCommunicationProperty, AgreesWithTheDefinitionPeerByPeer, ()) {
   const Interconnect interconnect = arbitrary_interconnect();
   const AnalyticCommunicationModel model(interconnect);
-  const Case c = arbitrary_case();
+  const LinkCase c = arbitrary_link_case();
   const std::vector<double> together(c.columns.size(), 0.0);
   const auto back = backward(model, c.topology, c.batch_size, c.columns);
   const auto fore = forward(model, c.topology, c.batch_size, c.columns, c.start_ms);
@@ -302,7 +302,7 @@ RC_GTEST_PROP(AnalyticCommunicationProperty, AgreesWithTheDefinitionPeerByPeer, 
 /// Lower bounds of plans and the improvement's early refusals rely on this.
 RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsNeverAboveTheCost, ()) {
   const AnalyticCommunicationModel model(arbitrary_interconnect());
-  const Case c = arbitrary_case();
+  const LinkCase c = arbitrary_link_case();
   const auto back = backward(model, c.topology, c.batch_size, c.columns);
   const auto fore = forward(model, c.topology, c.batch_size, c.columns, c.start_ms);
   for (std::size_t d = 0; d < c.columns.size(); ++d) {
@@ -313,7 +313,7 @@ RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsNeverAboveTheCost, ()) {
 
 RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsConvexAndNeverFalls, ()) {
   const AnalyticCommunicationModel model(arbitrary_interconnect());
-  const Case c = arbitrary_case();
+  const LinkCase c = arbitrary_link_case();
   const auto floor = [&](double columns) {
     return model.floor_ms(c.topology, c.batch_size, columns);
   };
@@ -330,7 +330,7 @@ RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsConvexAndNeverFalls, ()) 
 /// No floor could be higher: it is the cost of a device that alone has columns.
 RC_GTEST_PROP(AnalyticCommunicationProperty, TheFloorIsTheCostOfTheOnlySender, ()) {
   const AnalyticCommunicationModel model(arbitrary_interconnect());
-  Case c = arbitrary_case();
+  LinkCase c = arbitrary_link_case();
   const auto sender = *rc::gen::inRange<std::size_t>(0, c.columns.size());
   const double columns = c.columns[sender];
   c.columns.assign(c.columns.size(), 0.0);

@@ -31,6 +31,8 @@ inline void showValue(const Task& task, std::ostream& os) {
 
 namespace testing_tasks {
 
+inline constexpr std::int64_t kGiB = std::int64_t{1} << 30;
+
 inline Table make_table(const std::string& name, std::int64_t num_embeddings,
                         std::int64_t embedding_dim, double pooling_factor = 1.0) {
   Table table;

@@ -38,7 +38,7 @@ constexpr int kTasks = 100'000;
 constexpr double kRoundingError = 1e-5;
 
 /// A piece of a table, or of a slice of its rows.
-struct Piece {
+struct CheckedPiece {
   const Table* table = nullptr;
   TableStatistics statistics;
   std::int64_t columns = 0;
@@ -59,10 +59,10 @@ class Frontier {
     const std::vector<TableStatistics> statistics = table_statistics(task);
     const OperatorSettings settings = operator_settings(task, model_, statistics);
     coarser_ += settings.grid > kStateGrid ? 1 : 0;
-    std::vector<Piece> pieces;
+    std::vector<CheckedPiece> pieces;
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       const Table& table = task.tables[t];
-      Piece piece{&table, statistics[t], random_width(table, random)};
+      CheckedPiece piece{&table, statistics[t], random_width(table, random)};
       check_growth(task, piece, settings, random);
       // Any cut of the table, some pieces from slices of its rows.
       std::int64_t left = table.embedding_dim;
@@ -110,7 +110,7 @@ class Frontier {
     return pieces * settings.grid * steps_per_piece_;
   }
 
-  void check_growth(const Task& task, const Piece& piece, const OperatorSettings& settings,
+  void check_growth(const Task& task, const CheckedPiece& piece, const OperatorSettings& settings,
                     Random& random) {
     const Table& table = *piece.table;
     const auto cost_of = [&](const TableStatistics& statistics, std::int64_t columns,
@@ -141,18 +141,19 @@ class Frontier {
         slack, [&] { return fmt::format("to batch {}: {}", batch_size, where()); });
   }
 
-  [[nodiscard]] double estimate_of(const Piece& piece, const OperatorSettings& settings) const {
+  [[nodiscard]] double estimate_of(const CheckedPiece& piece,
+                                   const OperatorSettings& settings) const {
     std::vector<double> terms(work_terms().size());
     write_work_terms(piece_work(piece.statistics, piece.columns, settings), piece.statistics,
                      settings, terms);
     return model_.members().front().estimate.piece_ms(terms);
   }
 
-  void check_device(const Task& task, const std::vector<Piece>& pieces,
+  void check_device(const Task& task, const std::vector<CheckedPiece>& pieces,
                     const OperatorSettings& settings, Random& random) {
     double estimate = model_.members().front().estimate.offset_ms;
     std::vector<State> contributions;
-    for (const Piece& piece : pieces) {
+    for (const CheckedPiece& piece : pieces) {
       estimate += estimate_of(piece, settings);
       contributions.push_back(encoded(piece.statistics, piece.columns, settings));
     }

@@ -49,13 +49,13 @@ std::vector<Model> arbitrary_models() {
 }
 
 /// Pieces of tables as they may be.
-struct Piece {
+struct ArbitraryPiece {
   TableStatistics table;
   std::int64_t columns = 0;
 };
 
-std::vector<Piece> arbitrary_pieces() {
-  std::vector<Piece> pieces;
+std::vector<ArbitraryPiece> arbitrary_pieces() {
+  std::vector<ArbitraryPiece> pieces;
   for (int i = *rc::gen::inRange(1, 12); i > 0; --i) {
     const Table table = *testing_tasks::arbitrary_table();
     pieces.push_back({{table.num_embeddings, table.pooling_factor, table.data_type,
@@ -198,12 +198,12 @@ TEST(OperatorSettings, TheGridIsTheUsualOneUnlessATaskIsAstronomic) {
 }
 
 RC_GTEST_PROP(ComputeCostModelProperty, AddingAndPricingInOneGoIsTheSame, ()) {
-  const std::vector<Piece> pieces = arbitrary_pieces();
+  const std::vector<ArbitraryPiece> pieces = arbitrary_pieces();
   for (const Model& model : arbitrary_models()) {
     std::vector<double> state(model->state_size(), 0.0);
     std::vector<double> expected = state;
     std::vector<double> contribution(state.size());
-    for (const Piece& piece : pieces) {
+    for (const ArbitraryPiece& piece : pieces) {
       model->encode(piece.table, piece.columns, kSettings, contribution);
       for (std::size_t i = 0; i < state.size(); ++i) expected[i] += contribution[i];
       const double cost = model->add_and_cost(state, contribution);

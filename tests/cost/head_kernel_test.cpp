@@ -27,7 +27,7 @@ struct Problem {
   [[nodiscard]] std::size_t num_states() const { return states.size() / (hidden + 2); }
 };
 
-std::vector<double> uniform_values(std::size_t count, Random& random) {
+std::vector<double> uniform_doubles(std::size_t count, Random& random) {
   std::vector<double> values(count);
   for (double& value : values) value = random.uniform(-2.0, 2.0);
   return values;
@@ -35,10 +35,10 @@ std::vector<double> uniform_values(std::size_t count, Random& random) {
 
 Problem random_problem(std::size_t hidden, std::size_t num_states, Random& random) {
   Problem problem{hidden,
-                  uniform_values(num_states * (hidden + 2), random),
-                  uniform_values(hidden + 2, random),
-                  uniform_values(hidden, random),
-                  uniform_values(hidden, random),
+                  uniform_doubles(num_states * (hidden + 2), random),
+                  uniform_doubles(hidden + 2, random),
+                  uniform_doubles(hidden, random),
+                  uniform_doubles(hidden, random),
                   random.uniform()};
   problem.piece[0] = 1.0;
   for (std::size_t i = 0; i < num_states; ++i) {
@@ -90,8 +90,8 @@ TEST(HeadKernel, MatchesTheFormulaOnEveryInstructionSet) {
 TEST(HeadKernel, AddsAndSubtractsEveryElement) {
   Random random(3);
   for (std::size_t size = 0; size <= 70; ++size) {
-    const std::vector<double> first = uniform_values(size, random);
-    const std::vector<double> second = uniform_values(size, random);
+    const std::vector<double> first = uniform_doubles(size, random);
+    const std::vector<double> second = uniform_doubles(size, random);
     std::vector<double> sum = first;
     kernels::add(sum.data(), second.data(), size);
     std::vector<double> difference = first;
@@ -132,8 +132,8 @@ std::vector<double> values_on_grid(std::size_t size, double pieces, Random& rand
 /// Pieces added one after the other, in one go and in two steps.
 void expect_one_go_is_two_steps(std::size_t hidden, std::size_t behind, Random& random) {
   const std::size_t size = 2 + hidden + behind;
-  const std::vector<double> bias = uniform_values(hidden, random);
-  const std::vector<double> output = uniform_values(hidden, random);
+  const std::vector<double> bias = uniform_doubles(hidden, random);
+  const std::vector<double> output = uniform_doubles(hidden, random);
   const double offset = random.uniform();
   std::vector<double> expected(size, 0.0);
   std::vector<double> at(8 + size, 0.0);  // rows begin anywhere in a cache line

@@ -24,21 +24,21 @@ using testing_networks::random_communication_network;
 using testing_networks::two_clusters;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
-using Model = std::shared_ptr<const CommunicationCostModel>;
+using CommunicationModel = std::shared_ptr<const CommunicationCostModel>;
 
 /// What rounding in the last digits of a cost may amount to, as the search has it.
-constexpr double kRounding = 1e-9;
+constexpr double kBoundRounding = 1e-9;
 
 /// The input of the bound: a plan before its all-to-alls are priced.
-struct Case {
+struct BoundCase {
   Task task;
   std::vector<double> compute_ms;
   std::vector<double> columns;
 };
 
 /// Devices that wait for each other or hardly do, of many columns, few, or none.
-Case arbitrary_case(const Topology& topology) {
-  Case drawn;
+BoundCase arbitrary_bound_case(const Topology& topology) {
+  BoundCase drawn;
   drawn.task.batch_size = *rc::gen::element<std::int64_t>(1, 512, 4096, 65'536, kMaxBatchSize);
   drawn.task.tables = {make_table("t", 10, 4)};
   drawn.task.topology = topology;
@@ -53,26 +53,26 @@ Case arbitrary_case(const Topology& topology) {
   return drawn;
 }
 
-double least_cost(const Model& model, const Case& c) {
+double least_cost(const CommunicationModel& model, const BoundCase& c) {
   return model->least_cost_ms(c.task.topology, c.task.batch_size, c.compute_ms, c.columns);
 }
 
-double cost(const Model& model, const Case& c) {
+double cost(const CommunicationModel& model, const BoundCase& c) {
   static const auto compute =
       std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb"));
   return Simulator(c.task, compute, model).combine(c.compute_ms, c.columns).cost_ms;
 }
 
-void expect_bounds(const Model& model, const Case& c) {
+void expect_bounds(const CommunicationModel& model, const BoundCase& c) {
   const double before = cost(model, c);
   const double least = least_cost(model, c);
-  RC_ASSERT(least * (1.0 - kRounding) <= before);
+  RC_ASSERT(least * (1.0 - kBoundRounding) <= before);
   double floor = 0.0;
   for (std::size_t d = 0; d < c.columns.size(); ++d) {
     floor = std::max(
         floor, c.compute_ms[d] + model->floor_ms(c.task.topology, c.task.batch_size, c.columns[d]));
   }
-  RC_ASSERT(least >= floor * (1.0 - kRounding));
+  RC_ASSERT(least >= floor * (1.0 - kBoundRounding));
   RC_ASSERT(cost(model, c) == before);  // asking for the bound leaves nothing behind
   if (c.columns.size() == 1) RC_ASSERT(least == before);
 }
@@ -84,58 +84,58 @@ Topology arbitrary_topology(const std::vector<int>& devices_per_host) {
   return make_topology(hosts * per_host, per_host);
 }
 
-struct Cluster {
+struct ShippedCluster {
   const char* name;  ///< of a shipped model
   std::vector<int> devices_per_host;
 };
 
 /// Those of pcie4 share a card in fours.
-const std::vector<Cluster>& clusters() {
-  static const std::vector<Cluster> all{{"a100-nvswitch", {1, 2, 8, 10}},
-                                        {"h100-nvswitch", {1, 4, 8}},
-                                        {"pcie4", {1, 2, 3, 4, 6, 8}},
-                                        {"ethernet-10g", {1, 2}},
-                                        {"ethernet-100g", {1, 4}}};
+const std::vector<ShippedCluster>& clusters() {
+  static const std::vector<ShippedCluster> all{{"a100-nvswitch", {1, 2, 8, 10}},
+                                               {"h100-nvswitch", {1, 4, 8}},
+                                               {"pcie4", {1, 2, 3, 4, 6, 8}},
+                                               {"ethernet-10g", {1, 2}},
+                                               {"ethernet-100g", {1, 4}}};
   return all;
 }
 
-const Model& shipped(const std::string& name) {
-  static std::map<std::string, Model> loaded;
-  Model& model = loaded[name];
+const CommunicationModel& shipped(const std::string& name) {
+  static std::map<std::string, CommunicationModel> loaded;
+  CommunicationModel& model = loaded[name];
   if (!model) model = load_cost_models({name}, make_topology(2, 1)).communication;
   return model;
 }
 
 RC_GTEST_PROP(LeastCostProperty, ShippedModelsKeepTheirBounds, ()) {
-  const Cluster cluster = *rc::gen::elementOf(clusters());
-  const Model& model = shipped(cluster.name);
+  const ShippedCluster cluster = *rc::gen::elementOf(clusters());
+  const CommunicationModel& model = shipped(cluster.name);
   RC_ASSERT(!model->is_estimate());
-  expect_bounds(model, arbitrary_case(arbitrary_topology(cluster.devices_per_host)));
+  expect_bounds(model, arbitrary_bound_case(arbitrary_topology(cluster.devices_per_host)));
 }
 
 RC_GTEST_PROP(LeastCostProperty, AnalyticModelsKeepTheirBounds, ()) {
-  const Cluster cluster = *rc::gen::elementOf(clusters());
+  const ShippedCluster cluster = *rc::gen::elementOf(clusters());
   const auto model = std::make_shared<AnalyticCommunicationModel>(find_interconnect(cluster.name));
-  expect_bounds(model, arbitrary_case(arbitrary_topology(cluster.devices_per_host)));
+  expect_bounds(model, arbitrary_bound_case(arbitrary_topology(cluster.devices_per_host)));
 }
 
 RC_GTEST_PROP(LeastCostProperty, NetworksOfAnyParametersKeepTheirBounds, ()) {
   const auto cluster = *rc::gen::element<std::size_t>(0, 1);
   const auto model = std::make_shared<NeuralCommunicationModel>(
       random_communication_network(*rc::gen::inRange(0, 50)), two_clusters(), cluster);
-  expect_bounds(model, arbitrary_case(arbitrary_topology({1, 2, 3, 4, 8})));
+  expect_bounds(model, arbitrary_bound_case(arbitrary_topology({1, 2, 3, 4, 8})));
 }
 
 RC_GTEST_PROP(LeastCostProperty, WhereTheLinksAloneDecideTheBoundIsTheCost, ()) {
-  const Model& model = shipped("ethernet-10g");
+  const CommunicationModel& model = shipped("ethernet-10g");
   const int per_host = *rc::gen::inRange(1, 4);
-  const Case c = arbitrary_case(make_topology(40 * per_host, per_host));
+  const BoundCase c = arbitrary_bound_case(make_topology(40 * per_host, per_host));
   RC_ASSERT(!model->outside_range(c.task).empty());
-  RC_ASSERT(least_cost(model, c) >= cost(model, c) * (1.0 - kRounding));
+  RC_ASSERT(least_cost(model, c) >= cost(model, c) * (1.0 - kBoundRounding));
   // And the cost is the analytic model's, as that is the same links.
   const auto analytic =
       std::make_shared<AnalyticCommunicationModel>(find_interconnect("ethernet-10g"));
-  RC_ASSERT(std::abs(cost(analytic, c) - cost(model, c)) <= kRounding * cost(model, c));
+  RC_ASSERT(std::abs(cost(analytic, c) - cost(model, c)) <= kBoundRounding * cost(model, c));
 }
 
 }  // namespace

@@ -23,10 +23,10 @@ using testing_networks::random_communication_network;
 using testing_networks::two_clusters;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
-using Model = std::shared_ptr<const CommunicationCostModel>;
+using CommunicationModel = std::shared_ptr<const CommunicationCostModel>;
 
 /// Sums of the same times in another order.
-constexpr double kRounding = 1e-12;
+constexpr double kOrderRounding = 1e-12;
 
 /// A plan before its all-to-alls are priced.
 struct Plan {
@@ -52,14 +52,14 @@ Plan arbitrary_plan(const std::vector<int>& devices_per_host) {
   return plan;
 }
 
-double cost(const Model& model, const Plan& plan) {
+double cost(const CommunicationModel& model, const Plan& plan) {
   static const auto compute =
       std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb"));
   return Simulator(plan.task, compute, model).combine(plan.compute_ms, plan.columns).cost_ms;
 }
 
 /// One device after the other gets more columns, computes longer, or both.
-void expect_monotone(const Model& model, Plan plan) {
+void expect_monotone(const CommunicationModel& model, Plan plan) {
   double before = cost(model, plan);
   RC_ASSERT(std::isfinite(before));
   for (std::size_t d = 0; d < plan.columns.size(); ++d) {
@@ -67,7 +67,7 @@ void expect_monotone(const Model& model, Plan plan) {
     if (change != 0) plan.columns[d] += *rc::gen::element(1.0, 4.0, 64.0, 4096.0, 1e9);
     if (change != 1) plan.compute_ms[d] += *rc::gen::element(1e-6, 0.01, 1.0, 50.0);
     const double after = cost(model, plan);
-    RC_ASSERT(after >= before * (1.0 - kRounding));
+    RC_ASSERT(after >= before * (1.0 - kOrderRounding));
     before = after;
   }
 }
@@ -84,16 +84,16 @@ const Cluster& arbitrary_cluster() {
   return all[*rc::gen::inRange<std::size_t>(0, all.size())];
 }
 
-const Model& shipped(const std::string& name) {
-  static std::map<std::string, Model> loaded;
-  Model& model = loaded[name];
+const CommunicationModel& shipped(const std::string& name) {
+  static std::map<std::string, CommunicationModel> loaded;
+  CommunicationModel& model = loaded[name];
   if (!model) model = load_cost_models({name}, make_topology(2, 1)).communication;
   return model;
 }
 
 RC_GTEST_PROP(MonotoneCostProperty, OfTheShippedModel, ()) {
   const Cluster& cluster = arbitrary_cluster();
-  const Model& model = shipped(cluster.name);
+  const CommunicationModel& model = shipped(cluster.name);
   RC_ASSERT(!model->is_estimate());
   expect_monotone(model, arbitrary_plan(cluster.devices_per_host));
 }

@@ -26,14 +26,14 @@ using ::testing::HasSubstr;
 using testing_networks::random_communication_network;
 using testing_networks::two_clusters;
 
-struct Case {
+struct NetworkCase {
   Topology topology;
   std::vector<double> columns;
   std::vector<double> start_ms;
 };
 
-Case arbitrary_case() {
-  Case drawn;
+NetworkCase arbitrary_network_case() {
+  NetworkCase drawn;
   drawn.topology.local_world_size = *rc::gen::element(1, 2, 4);
   drawn.topology.world_size = drawn.topology.local_world_size * *rc::gen::inRange(1, 5);
   const int world_size = drawn.topology.world_size;
@@ -49,7 +49,7 @@ Case arbitrary_case() {
 RC_GTEST_PROP(NeuralCommunicationModelProperty, NobodyEndsBeforeTheLastHasStarted, ()) {
   const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 50)),
                                        two_clusters(), 1);
-  const Case c = arbitrary_case();
+  const NetworkCase c = arbitrary_network_case();
   const int world_size = c.topology.world_size;
   std::vector<double> times(world_size);
   model.forward(c.topology, 4096, c.columns, c.start_ms, times);
@@ -90,7 +90,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangeP
   const auto cluster = *rc::gen::element<std::size_t>(0, 1);
   const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 50)),
                                        two_clusters(), cluster);
-  Case c = arbitrary_case();
+  NetworkCase c = arbitrary_network_case();
   if (cluster == 0) c.topology.local_world_size = 1;
   const int world_size = c.topology.world_size;
   std::vector<double> times(world_size);
@@ -100,7 +100,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangeP
   Random random(*rc::gen::inRange(0, 1000));
   const std::vector<int> order =
       reordered(c.topology, model.cluster().interconnect.devices_per_card, random);
-  Case moved = c;
+  NetworkCase moved = c;
   for (int d = 0; d < world_size; ++d) {
     moved.columns[d] = c.columns[order[d]];
     moved.start_ms[d] = c.start_ms[order[d]];
@@ -129,7 +129,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, HostsAndDevicesOfAHostMayChangeP
 }
 
 /// From the first start to the last end.
-double duration(const CommunicationCostModel& model, const Case& c) {
+double duration(const CommunicationCostModel& model, const NetworkCase& c) {
   std::vector<double> times(c.columns.size());
   model.forward(c.topology, 4096, c.columns, c.start_ms, times);
   double last = 0.0;
@@ -141,7 +141,7 @@ RC_GTEST_PROP(NeuralCommunicationModelProperty, IsWithinItsFactorOfTheLinkSchedu
   const auto cluster = *rc::gen::element<std::size_t>(0, 1);
   const NeuralCommunicationModel model(random_communication_network(*rc::gen::inRange(0, 200)),
                                        two_clusters(), cluster);
-  Case c = arbitrary_case();
+  NetworkCase c = arbitrary_network_case();
   if (cluster == 0) c.topology.local_world_size = 1;
   const AnalyticCommunicationModel links(model.cluster().interconnect);
   const double learned = duration(model, c);

@@ -90,17 +90,17 @@ TEST(RendezvousSchedule, WhatIsNoNumberIsNoResult) {
   EXPECT_TRUE(std::isnan(ends.shares[2]));
 }
 
-struct Case {
+struct ScheduleCase {
   Interconnect interconnect;
   Topology topology;
   std::vector<double> columns;
   std::vector<double> start_ms;
 };
 
-Case arbitrary_case() {
+ScheduleCase arbitrary_schedule_case() {
   const int per_host = *rc::gen::element(1, 2, 3, 4);
   const int hosts = *rc::gen::inRange(per_host == 1 ? 2 : 1, 5);
-  Case c;
+  ScheduleCase c;
   c.interconnect = links(*rc::gen::element(1, 2, 3));
   c.topology = make_topology(hosts * per_host, per_host);
   const int longest = *rc::gen::element(0, 3, 100);
@@ -112,7 +112,7 @@ Case arbitrary_case() {
 }
 
 /// The definition: every link, both directions, every time at which a device enters.
-double last_end(const Case& c, double slowdown) {
+double last_end(const ScheduleCase& c, double slowdown) {
   const int world_size = c.topology.world_size;
   const int per_host = c.topology.local_world_size;
   const auto host = [&](int d) { return d / per_host; };
@@ -147,7 +147,7 @@ double last_end(const Case& c, double slowdown) {
 }
 
 RC_GTEST_PROP(RendezvousScheduleProperty, LastEndsAreTheBusiestLinks, ()) {
-  const Case c = arbitrary_case();
+  const ScheduleCase c = arbitrary_schedule_case();
   RendezvousSchedule schedule(c.interconnect, c.topology, c.topology.world_size * 250'000);
   AllToAllEnds ends;
   schedule.forward(c.columns, c.start_ms, ends);
@@ -155,14 +155,14 @@ RC_GTEST_PROP(RendezvousScheduleProperty, LastEndsAreTheBusiestLinks, ()) {
     const double expected = last_end(c, kSlowdowns[k]);
     RC_ASSERT(std::abs(ends.last_start_ms + ends.rests_ms[k] - expected) <= 1e-9 * expected);
   }
-  Case together = c;
+  ScheduleCase together = c;
   std::fill(together.start_ms.begin(), together.start_ms.end(), 0.0);
   RC_ASSERT(std::abs(ends.rests_ms.back() - last_end(together, 1.0)) <=
             1e-9 * ends.rests_ms.back());
 }
 
 RC_GTEST_PROP(RendezvousScheduleProperty, LiesBetweenEarlySendersAndNoneAtAll, ()) {
-  const Case c = arbitrary_case();
+  const ScheduleCase c = arbitrary_schedule_case();
   RendezvousSchedule schedule(c.interconnect, c.topology, c.topology.world_size * 250'000);
   std::vector<double> link_ends(c.columns.size());
   schedule.links().ends(c.columns, c.start_ms, link_ends);

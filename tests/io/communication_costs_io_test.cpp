@@ -10,7 +10,7 @@
 namespace neuroshard {
 namespace {
 
-CommunicationCostsHeader golden_header() {
+CommunicationCostsHeader golden_communication_header() {
   CommunicationCostsHeader header;
   header.hardware.set("gpu", "H100").set("simulated", true);
   header.world_size = 4;
@@ -22,7 +22,7 @@ CommunicationCostsHeader golden_header() {
   return header;
 }
 
-std::vector<CommunicationCostSample> golden_samples() {
+std::vector<CommunicationCostSample> golden_communication_samples() {
   return {{{256, 320, 0, 4},
            {0.0, 3.5, 0.1, 20.0},
            {4.1, 0.7, 3.9, 0.0},
@@ -31,28 +31,28 @@ std::vector<CommunicationCostSample> golden_samples() {
           {{4, 4, 4, 4}, {0, 0, 0, 0}, {1, 1, 1, 1}, {1e-3, 1, 1, 1}, {2, {}, {}}}};
 }
 
-void write_golden(const std::string& path) {
-  CommunicationCostsWriter writer(path, golden_header());
-  writer.append(golden_samples()[0]);
+void write_golden_communication(const std::string& path) {
+  CommunicationCostsWriter writer(path, golden_communication_header());
+  writer.append(golden_communication_samples()[0]);
   writer.append(SkippedSample{1, "simulation failed"});
-  writer.append(golden_samples()[1]);
+  writer.append(golden_communication_samples()[1]);
 }
 
 TEST(CommunicationCostsIo, GoldenFile) {
   const TemporaryFolder folder;
-  write_golden(folder.file("costs.jsonl"));
+  write_golden_communication(folder.file("costs.jsonl"));
   const std::string written = read_file(folder.file("costs.jsonl"));
   const std::string bytes = golden("communication_costs.jsonl", written);
   EXPECT_EQ(written, bytes);
   const CommunicationCosts costs = parse_communication_costs(bytes, "costs.jsonl");
-  EXPECT_EQ(costs.header.hardware, golden_header().hardware);
+  EXPECT_EQ(costs.header.hardware, golden_communication_header().hardware);
   EXPECT_EQ(costs.header.world_size, 4);
   EXPECT_EQ(costs.header.local_world_size, 2);
   EXPECT_EQ(costs.header.interconnect, "nvlink");
   EXPECT_EQ(costs.header.batch_size, 65536);
   EXPECT_EQ(costs.header.data_type, DataType::fp16);
-  EXPECT_EQ(costs.header.sampling, golden_header().sampling);
-  EXPECT_EQ(costs.samples, golden_samples());
+  EXPECT_EQ(costs.header.sampling, golden_communication_header().sampling);
+  EXPECT_EQ(costs.samples, golden_communication_samples());
   ASSERT_EQ(costs.skipped.size(), 1u);
   EXPECT_EQ(costs.skipped[0].id, 1);
   EXPECT_FALSE(costs.truncated);
@@ -65,9 +65,9 @@ TEST(CommunicationCostsIo, AllReducesAndPartialSumsStandBesideAllToAlls) {
       {CollectiveKind::all_reduce, 4096, {0.5, 0.25, 0.5, 1.0}, {7, 16, 0.02}},
       {CollectiveKind::partial_sums, 12, {0.0, 0.0, 0.0, 0.125}, {}}};
   {
-    CommunicationCostsWriter writer(path, golden_header());
+    CommunicationCostsWriter writer(path, golden_communication_header());
     writer.append(collectives[0]);
-    writer.append(golden_samples()[0]);
+    writer.append(golden_communication_samples()[0]);
     writer.append(collectives[1]);
   }
   const std::string text = read_file(path);
@@ -78,8 +78,9 @@ TEST(CommunicationCostsIo, AllReducesAndPartialSumsStandBesideAllToAlls) {
   const CommunicationCosts costs = read_communication_costs(path);
   EXPECT_EQ(costs.collectives, collectives);
   ASSERT_EQ(costs.samples.size(), 1u);
-  EXPECT_EQ(costs.samples[0], golden_samples()[0]);
-  EXPECT_EQ(CommunicationCostsWriter(path, golden_header()).done(), (std::set<std::int64_t>{0, 7}));
+  EXPECT_EQ(costs.samples[0], golden_communication_samples()[0]);
+  EXPECT_EQ(CommunicationCostsWriter(path, golden_communication_header()).done(),
+            (std::set<std::int64_t>{0, 7}));
 
   const std::string header = text.substr(0, text.find('\n') + 1);
   const auto refusal = [&](const std::string& line) {
@@ -101,18 +102,18 @@ TEST(CommunicationCostsIo, AllReducesAndPartialSumsStandBesideAllToAlls) {
 TEST(CommunicationCostsIo, ContinuesAFile) {
   const TemporaryFolder folder;
   const std::string path = folder.file("costs.jsonl");
-  write_golden(path);
+  write_golden_communication(path);
   const std::string whole = read_file(path);
   write_file(path, whole.substr(0, whole.size() - 10));
   EXPECT_TRUE(read_communication_costs(path).truncated);
   {
-    CommunicationCostsWriter writer(path, golden_header());
+    CommunicationCostsWriter writer(path, golden_communication_header());
     EXPECT_EQ(writer.done(), (std::set<std::int64_t>{0, 1}));
-    writer.append(golden_samples()[1]);
+    writer.append(golden_communication_samples()[1]);
     writer.sync();
   }
   EXPECT_EQ(read_file(path), whole);
-  CommunicationCostsHeader header = golden_header();
+  CommunicationCostsHeader header = golden_communication_header();
   header.local_world_size = 4;
   EXPECT_EQ(input_error([&] { const CommunicationCostsWriter writer(path, header); }),
             path +
@@ -122,7 +123,7 @@ TEST(CommunicationCostsIo, ContinuesAFile) {
 
 RC_GTEST_PROP(CommunicationCostsIo, ReadsBackBitForBit, ()) {
   const TemporaryFolder folder;
-  CommunicationCostsHeader header = golden_header();
+  CommunicationCostsHeader header = golden_communication_header();
   header.world_size = *rc::gen::inRange(1, 20);
   header.local_world_size = 1;
   std::vector<CommunicationCostSample> samples;
@@ -141,13 +142,13 @@ RC_GTEST_PROP(CommunicationCostsIo, ReadsBackBitForBit, ()) {
   RC_ASSERT(read_communication_costs(folder.file("costs.jsonl")).samples == samples);
 }
 
-const std::string kValid =
+const std::string kValidCommunication =
     R"({"format": "neuroshard/communication-costs/1", "hardware": {}, "topology": {"world_size": 2}, "batch_size": 64, "data_type": "fp32"}
 {"columns": [256, 320], "start_ms": [0.0, 3.5], "forward_ms": [4.1, 0.7], "backward_ms": [0.6, 0.5]}
 {"index": 3, "skipped": "time out"}
 )";
 
-const Malformed kMalformed[] = {
+const Malformed kMalformedCommunication[] = {
     {"neuroshard/communication-costs/1", "neuroshard/communication-costs/2",
      "f: line 1: format: expected \"neuroshard/communication-costs/1\", got "
      "\"neuroshard/communication-costs/2\""},
@@ -183,9 +184,9 @@ const Malformed kMalformed[] = {
 };
 
 TEST(CommunicationCostsIo, RefusesMalformedLines) {
-  EXPECT_NO_THROW((void)parse_communication_costs(kValid, "f"));
-  for (const Malformed& variant : kMalformed) {
-    const std::string text = replaced(kValid, variant.from, variant.to);
+  EXPECT_NO_THROW((void)parse_communication_costs(kValidCommunication, "f"));
+  for (const Malformed& variant : kMalformedCommunication) {
+    const std::string text = replaced(kValidCommunication, variant.from, variant.to);
     EXPECT_EQ(input_error([&] { (void)parse_communication_costs(text, "f"); }), variant.message);
   }
 }

@@ -13,14 +13,14 @@
 namespace neuroshard {
 namespace {
 
-const std::string kValid =
+const std::string kValidComputation =
     R"({"format": "neuroshard/compute-costs/1", "hardware": {}, "operator": {}, "batch_size": 64, "optimizer": "sgd", "tables": [{"name": "a", "num_embeddings": 10, "pooling_factor": 2.5, "data_type": "fp32", "reuse_histogram": [1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}]}
 {"shards": [[0, 64]], "forward_ms": 1.5, "backward_ms": 2.5}
 {"shards": [[0, 8], [0, 16]], "forward_ms": 3, "backward_ms": 4, "index": 9, "repetitions": 10, "interval": 0.02}
 {"index": 10, "skipped": "out of memory"}
 )";
 
-ComputeCostsHeader golden_header() {
+ComputeCostsHeader golden_compute_header() {
   ComputeCostsHeader header;
   header.hardware.set("cpu", "AMD EPYC").set("cores", 2);
   header.operator_info.set("name", "fused-cpu").set("threads", 1);
@@ -35,16 +35,16 @@ ComputeCostsHeader golden_header() {
   return header;
 }
 
-std::vector<ComputeCostSample> golden_samples() {
+std::vector<ComputeCostSample> golden_compute_samples() {
   return {{{{0, 64}, {1, 8}, {0, 4, 0.125}}, 1.234, 2.345, {0, 10, 0.0123}},
           {{{1, 128}}, 1e-3, 0.1 + 0.2, {2, {}, {}}}};
 }
 
-void write_golden(const std::string& path) {
-  ComputeCostsWriter writer(path, golden_header());
-  writer.append(golden_samples()[0]);
+void write_golden_computation(const std::string& path) {
+  ComputeCostsWriter writer(path, golden_compute_header());
+  writer.append(golden_compute_samples()[0]);
   writer.append(SkippedSample{1, "out of memory"});
-  writer.append(golden_samples()[1]);
+  writer.append(golden_compute_samples()[1]);
   writer.sync();
 }
 
@@ -68,13 +68,13 @@ void expect_same(const ComputeCostsHeader& a, const ComputeCostsHeader& b) {
 
 TEST(ComputeCostsIo, GoldenFile) {
   const TemporaryFolder folder;
-  write_golden(folder.file("costs.jsonl"));
+  write_golden_computation(folder.file("costs.jsonl"));
   const std::string written = read_file(folder.file("costs.jsonl"));
   const std::string bytes = golden("compute_costs.jsonl", written);
   EXPECT_EQ(written, bytes);
   const ComputeCosts costs = parse_compute_costs(bytes, "costs.jsonl");
-  expect_same(costs.header, golden_header());
-  EXPECT_EQ(costs.samples, golden_samples());
+  expect_same(costs.header, golden_compute_header());
+  EXPECT_EQ(costs.samples, golden_compute_samples());
   ASSERT_EQ(costs.skipped.size(), 1u);
   EXPECT_EQ(costs.skipped[0].id, 1);
   EXPECT_EQ(costs.skipped[0].reason, "out of memory");
@@ -83,7 +83,7 @@ TEST(ComputeCostsIo, GoldenFile) {
 
 TEST(ComputeCostsIo, AThirdEntryIsAShareOfTheRows) {
   const auto pieces = [](const char* shards) {
-    const std::string text = replaced(kValid, "[[0, 64]]", shards);
+    const std::string text = replaced(kValidComputation, "[[0, 64]]", shards);
     return parse_compute_costs(text, "f").samples[0].pieces;
   };
   EXPECT_EQ(pieces("[[0, 64, 0.25]]"), (std::vector<Piece>{{0, 64, 0.25}}));
@@ -92,7 +92,7 @@ TEST(ComputeCostsIo, AThirdEntryIsAShareOfTheRows) {
 
 TEST(ComputeCostsIo, RefusesToWriteASliceThatIsNone) {
   const TemporaryFolder folder;
-  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_header());
+  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_compute_header());
   EXPECT_EQ(input_error([&] {
               writer.append(ComputeCostSample{{{0, 4, 0.0}}, 1.0, 1.0, {}});
             }),
@@ -102,7 +102,7 @@ TEST(ComputeCostsIo, RefusesToWriteASliceThatIsNone) {
 TEST(ComputeCostsIo, ContinuesAFileCutAnywhere) {
   const TemporaryFolder folder;
   const std::string path = folder.file("costs.jsonl");
-  write_golden(path);
+  write_golden_computation(path);
   const std::string whole = read_file(path);
   for (std::size_t size = 0; size <= whole.size(); ++size) {
     const bool near_newline =
@@ -110,10 +110,10 @@ TEST(ComputeCostsIo, ContinuesAFileCutAnywhere) {
     if (size % 7 != 0 && !near_newline) continue;  // opening files is slow
     std::ofstream(path) << whole.substr(0, size);  // without the fsync of write_file
     {
-      ComputeCostsWriter writer(path, golden_header());
-      if (!writer.done().contains(0)) writer.append(golden_samples()[0]);
+      ComputeCostsWriter writer(path, golden_compute_header());
+      if (!writer.done().contains(0)) writer.append(golden_compute_samples()[0]);
       if (!writer.done().contains(1)) writer.append(SkippedSample{1, "out of memory"});
-      if (!writer.done().contains(2)) writer.append(golden_samples()[1]);
+      if (!writer.done().contains(2)) writer.append(golden_compute_samples()[1]);
     }
     ASSERT_EQ(read_file(path), whole) << size;
   }
@@ -121,7 +121,7 @@ TEST(ComputeCostsIo, ContinuesAFileCutAnywhere) {
 
 TEST(ComputeCostsIo, ReadsAFileCutAnywhereInItsLastLine) {
   const TemporaryFolder folder;
-  write_golden(folder.file("costs.jsonl"));
+  write_golden_computation(folder.file("costs.jsonl"));
   const std::string whole = read_file(folder.file("costs.jsonl"));
   const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
   for (std::size_t size = last_line; size <= whole.size(); ++size) {
@@ -140,73 +140,75 @@ TEST(ComputeCostsIo, RefusesToContinueAnotherFile) {
     EXPECT_EQ(input_error([&] { const ComputeCostsWriter writer(path, header); }), message);
     EXPECT_EQ(read_file(path), before);
   };
-  write_golden(path);
-  ComputeCostsHeader header = golden_header();
+  write_golden_computation(path);
+  ComputeCostsHeader header = golden_compute_header();
   header.tables[1].pooling_factor = 2.0;
   refused(header, path +
                       ": line 1: tables[1].pooling_factor: expected 2.0 as in this run, to "
                       "continue the file, got 0.1");
-  header = golden_header();
+  header = golden_compute_header();
   header.sampling->set("seed", 2);
   refused(header, path +
                       ": line 1: sampling.seed: expected 2 as in this run, to continue the "
                       "file, got 1");
-  header = golden_header();
+  header = golden_compute_header();
   header.hardware.set("gpu", "H100");
   refused(header, path +
                       ": line 1: hardware.gpu: expected \"H100\" as in this run, to continue "
                       "the file, got nothing");
   write_file(path, "notes\nmore notes");
-  refused(golden_header(), path +
-                               ": line 1, column 2: expected JSON, got invalid literal in "
-                               "\"no\"");
+  refused(golden_compute_header(), path +
+                                       ": line 1, column 2: expected JSON, got invalid literal in "
+                                       "\"no\"");
   write_file(path, "notes");
-  refused(golden_header(),
+  refused(golden_compute_header(),
           path + ": expected a file that begins with the header of this run, got \"notes\"");
   write_file(path, "{\"format\": \"neuroshard/task/1\"}\n");
-  refused(golden_header(), path +
-                               ": line 1: format: expected \"neuroshard/compute-costs/1\", got "
-                               "\"neuroshard/task/1\"");
+  refused(golden_compute_header(),
+          path +
+              ": line 1: format: expected \"neuroshard/compute-costs/1\", got "
+              "\"neuroshard/task/1\"");
 }
 
 TEST(ComputeCostsIo, RefusesToWriteWhatItWouldNotRead) {
   const TemporaryFolder folder;
-  ComputeCostsHeader header = golden_header();
+  ComputeCostsHeader header = golden_compute_header();
   header.tables[1].num_embeddings = 0;
   EXPECT_EQ(
       input_error([&] { const ComputeCostsWriter writer(folder.file("costs.jsonl"), header); }),
       "header: tables[1].num_embeddings: expected an integer between 1 and 4398046511104, got 0");
   EXPECT_EQ(folder.num_files(), 0u);
-  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_header());
+  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_compute_header());
   EXPECT_EQ(input_error([&] {
               writer.append(ComputeCostSample{{{2, 4}}, 1.0, 1.0, {}});
             }),
             "sample: shards[0][0]: expected an integer between 0 and 1, got 2");
   EXPECT_EQ(input_error([&] {
-              const ComputeCostsWriter compressed(folder.file("costs.jsonl.gz"), golden_header());
+              const ComputeCostsWriter compressed(folder.file("costs.jsonl.gz"),
+                                                  golden_compute_header());
             }),
             folder.file("costs.jsonl.gz") +
                 ": expected an uncompressed file to append to, got a name that ends in .gz");
   EXPECT_EQ(input_error([&] {
-              const ComputeCostsWriter full("/dev/full", golden_header());
+              const ComputeCostsWriter full("/dev/full", golden_compute_header());
             }).substr(0, 33),
             "/dev/full: expected room to write");
 }
 
 TEST(ComputeCostsIo, ReadsCompressedFiles) {
   const TemporaryFolder folder;
-  write_golden(folder.file("costs.jsonl"));
+  write_golden_computation(folder.file("costs.jsonl"));
   const std::string bytes = read_file(folder.file("costs.jsonl"));
   gzFile file = gzopen(folder.file("costs.jsonl.gz").c_str(), "wb");
   gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
   gzclose(file);
-  EXPECT_EQ(read_compute_costs(folder.file("costs.jsonl.gz")).samples, golden_samples());
+  EXPECT_EQ(read_compute_costs(folder.file("costs.jsonl.gz")).samples, golden_compute_samples());
 }
 
 RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
   const TemporaryFolder folder;
   std::vector<ComputeCostSample> samples;
-  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_header());
+  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_compute_header());
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
     ComputeCostSample sample;
     for (int j = *rc::gen::inRange(1, 15); j > 0; --j) {
@@ -223,7 +225,7 @@ RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
   RC_ASSERT(read_compute_costs(folder.file("costs.jsonl")).samples == samples);
 }
 
-const Malformed kMalformed[] = {
+const Malformed kMalformedComputation[] = {
     {"neuroshard/compute-costs/1", "neuroshard/communication-costs/1",
      "f: line 1: format: expected \"neuroshard/compute-costs/1\", got "
      "\"neuroshard/communication-costs/1\""},
@@ -300,9 +302,9 @@ const Malformed kMalformed[] = {
 };
 
 TEST(ComputeCostsIo, RefusesMalformedLines) {
-  EXPECT_NO_THROW((void)parse_compute_costs(kValid, "f"));
-  for (const Malformed& variant : kMalformed) {
-    const std::string text = replaced(kValid, variant.from, variant.to);
+  EXPECT_NO_THROW((void)parse_compute_costs(kValidComputation, "f"));
+  for (const Malformed& variant : kMalformedComputation) {
+    const std::string text = replaced(kValidComputation, variant.from, variant.to);
     EXPECT_EQ(input_error([&] { (void)parse_compute_costs(text, "f"); }), variant.message);
   }
   EXPECT_EQ(input_error([] { (void)parse_compute_costs("", "f"); }),

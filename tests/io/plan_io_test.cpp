@@ -117,7 +117,7 @@ RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
   RC_ASSERT(!testing::Test::HasFailure());
 }
 
-const std::string kValid =
+const std::string kValidPlan =
     R"({"format": "neuroshard/plan/1",
 "task": {"format": "neuroshard/task/1", "batch_size": 64, "optimizer": "sgd",
   "tables": [{"name": "a", "num_embeddings": 10, "embedding_dim": 8, "pooling_factor": 2.5}],
@@ -129,7 +129,7 @@ const std::string kValid =
   {"compute_ms": 1, "forward_comm_ms": 1, "backward_comm_ms": 0, "memory_bytes": 161, "num_columns": 5}]},
 "model": {"anything": [1, {"a": null}]}, "search": {"note": "by hand"}})";
 
-const Malformed kMalformed[] = {
+const Malformed kMalformedPlans[] = {
     {"neuroshard/plan/1", "neuroshard/plan/7",
      "f: format: expected \"neuroshard/plan/1\", got \"neuroshard/plan/7\""},
     {"neuroshard/task/1", "neuroshard/task/7",
@@ -198,16 +198,16 @@ const Malformed kMalformed[] = {
 };
 
 TEST(PlanIo, RefusesMalformedFiles) {
-  EXPECT_NO_THROW((void)parse_plan(kValid, "f"));
-  for (const Malformed& variant : kMalformed) {
-    const std::string text = replaced(kValid, variant.from, variant.to);
+  EXPECT_NO_THROW((void)parse_plan(kValidPlan, "f"));
+  for (const Malformed& variant : kMalformedPlans) {
+    const std::string text = replaced(kValidPlan, variant.from, variant.to);
     EXPECT_EQ(input_error([&] { (void)parse_plan(text, "f"); }), variant.message);
   }
 }
 
 TEST(PlanIo, RectanglesAndReplicatedTables) {
   const std::string text = replaced(
-      replaced(kValid, "\"table\": \"a\", \"column_offset\": 4",
+      replaced(kValidPlan, "\"table\": \"a\", \"column_offset\": 4",
                "\"table\": \"a\", \"row_offset\": 3, \"num_rows\": 7, \"column_offset\": 4"),
       "\"model\": {", "\"replicated_tables\": [\"a\"],\n\"model\": {");
   const PlanDocument document = parse_plan(text, "f");
@@ -218,7 +218,7 @@ TEST(PlanIo, RectanglesAndReplicatedTables) {
 }
 
 TEST(PlanIo, PredictionModelAndSearchAreOptional) {
-  const std::string text = kValid.substr(0, kValid.find(",\n\"predicted\"")) + "}";
+  const std::string text = kValidPlan.substr(0, kValidPlan.find(",\n\"predicted\"")) + "}";
   const PlanDocument document = parse_plan(text, "f");
   EXPECT_FALSE(document.predicted.has_value());
   EXPECT_EQ(document.model, Json(Json::Object{}));

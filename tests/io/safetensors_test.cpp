@@ -31,8 +31,8 @@ std::string file_bytes(std::string_view header, std::string_view data) {
   return bytes.append(header).append(data);
 }
 
-std::string parse_error(const std::string& bytes,
-                        ChecksumPolicy policy = ChecksumPolicy::if_present) {
+std::string tensors_error(const std::string& bytes,
+                          ChecksumPolicy policy = ChecksumPolicy::if_present) {
   return input_error([&] { (void)parse_tensors(bytes, "f", policy); });
 }
 
@@ -72,19 +72,19 @@ TEST(Safetensors, ReadsDoublesAsFloats) {
   EXPECT_EQ(file.tensors.at("a").values, (std::vector<float>{0.1f, -2.0f}));
   const double large[] = {0.1, 1e300};
   std::memcpy(data.data(), large, sizeof(large));
-  EXPECT_EQ(parse_error(file_bytes(header, data)),
+  EXPECT_EQ(tensors_error(file_bytes(header, data)),
             "f: a[1]: expected a finite number that a float can hold, got 1e+300");
 }
 
 TEST(Safetensors, ChecksumsGuardTheData) {
   std::string bytes = tensor_bytes(golden_file());
   bytes.back() ^= 1;
-  EXPECT_THAT(parse_error(bytes),
+  EXPECT_THAT(tensors_error(bytes),
               testing::MatchesRegex("f: __metadata__.data_sha256: expected [0-9a-f]+, got "
                                     "\"[0-9a-f]+\""));
   const std::string without = file_bytes("{}", "");
   EXPECT_NO_THROW((void)parse_tensors(without, "f", ChecksumPolicy::if_present));
-  EXPECT_EQ(parse_error(without, ChecksumPolicy::required),
+  EXPECT_EQ(tensors_error(without, ChecksumPolicy::required),
             "f: __metadata__.data_sha256: expected the checksum of the tensors, got nothing");
 }
 
@@ -102,22 +102,22 @@ TEST(Safetensors, RefusesToWriteWhatItWouldNotRead) {
 }
 
 TEST(Safetensors, RefusesHostileHeaderSizes) {
-  EXPECT_EQ(parse_error(""), "f: expected a safetensors file, of at least 8 bytes, got 0 bytes");
-  EXPECT_EQ(parse_error("1234567"),
+  EXPECT_EQ(tensors_error(""), "f: expected a safetensors file, of at least 8 bytes, got 0 bytes");
+  EXPECT_EQ(tensors_error("1234567"),
             "f: expected a safetensors file, of at least 8 bytes, got 7 bytes");
-  EXPECT_EQ(parse_error(std::string(8, '\xff')),
+  EXPECT_EQ(tensors_error(std::string(8, '\xff')),
             "f: header size: expected at most 0 bytes, got 18446744073709551615");
   std::string bytes = file_bytes("{}", "");
   bytes[0] = 3;
-  EXPECT_EQ(parse_error(bytes), "f: header size: expected at most 2 bytes, got 3");
-  EXPECT_EQ(parse_error(file_bytes("", "")), "f: header: expected JSON, got nothing");
-  EXPECT_EQ(parse_error(file_bytes("[]", "")), "f: expected an object, got an empty array");
+  EXPECT_EQ(tensors_error(bytes), "f: header size: expected at most 2 bytes, got 3");
+  EXPECT_EQ(tensors_error(file_bytes("", "")), "f: header: expected JSON, got nothing");
+  EXPECT_EQ(tensors_error(file_bytes("[]", "")), "f: expected an object, got an empty array");
 }
 
-const std::string kValid =
+const std::string kValidTensors =
     R"({"__metadata__": {"k": "v"}, "a": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}, "b": {"dtype": "F32", "shape": [], "data_offsets": [8, 12]}})";
 
-const Malformed kMalformed[] = {
+const Malformed kMalformedTensors[] = {
     {"{\"k\": \"v\"}", "{\"k\": 1}", "f: __metadata__.k: expected a string, got 1"},
     {"{\"k\": \"v\"}", "[]", "f: __metadata__: expected an object, got an empty array"},
     {"\"b\"", "\"a\"", "f: header: a: expected this field once, got it more than once"},
@@ -152,22 +152,23 @@ const Malformed kMalformed[] = {
 
 TEST(Safetensors, RefusesMalformedHeaders) {
   const std::string data(12, '\0');
-  EXPECT_NO_THROW((void)parse_tensors(file_bytes(kValid, data), "f", ChecksumPolicy::if_present));
-  for (const Malformed& variant : kMalformed) {
-    const std::string header = replaced(kValid, variant.from, variant.to);
-    EXPECT_EQ(parse_error(file_bytes(header, data)), variant.message);
+  EXPECT_NO_THROW(
+      (void)parse_tensors(file_bytes(kValidTensors, data), "f", ChecksumPolicy::if_present));
+  for (const Malformed& variant : kMalformedTensors) {
+    const std::string header = replaced(kValidTensors, variant.from, variant.to);
+    EXPECT_EQ(tensors_error(file_bytes(header, data)), variant.message);
   }
   std::string with_nan = data;
   const float nan = std::nanf("");
   std::memcpy(with_nan.data() + 4, &nan, 4);
-  EXPECT_EQ(parse_error(file_bytes(kValid, with_nan)),
+  EXPECT_EQ(tensors_error(file_bytes(kValidTensors, with_nan)),
             "f: a[1]: expected a finite number that a float can hold, got nan");
 }
 
 TEST(Safetensors, RefusesEveryTruncation) {
   const std::string bytes = tensor_bytes(golden_file());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_NE(parse_error(bytes.substr(0, size)), "no error") << size;
+    EXPECT_NE(tensors_error(bytes.substr(0, size)), "no error") << size;
   }
 }
 

@@ -10,7 +10,7 @@
 namespace neuroshard {
 namespace {
 
-const std::string kValid =
+const std::string kValidTask =
     R"({"format": "neuroshard/task/1", "batch_size": 64, "optimizer": "sgd",
 "tables": [{"name": "a", "num_embeddings": 10, "embedding_dim": 8, "pooling_factor": 2.5,
   "data_type": "fp16", "index_distribution": {"zipf_exponent": 1.5}},
@@ -74,9 +74,9 @@ TEST(TaskIo, Defaults) {
 
 TEST(TaskIo, WhereTheHotRowsAre) {
   const auto with = [](const std::string& field) {
-    return replaced(kValid, "\"embedding_dim\": 16", "\"embedding_dim\": 16, " + field);
+    return replaced(kValidTask, "\"embedding_dim\": 16", "\"embedding_dim\": 16, " + field);
   };
-  const std::string plain = task_text(parse_task(kValid, "f"));
+  const std::string plain = task_text(parse_task(kValidTask, "f"));
   EXPECT_THAT(plain, testing::Not(testing::HasSubstr("\"row_")));
   EXPECT_EQ(task_text(parse_task(with("\"row_order\": \"hashed\""), "f")), plain);
   const Task ordered = parse_task(with("\"row_order\": \"by_frequency\""), "f");
@@ -111,7 +111,7 @@ RC_GTEST_PROP(TaskIo, ReadsBackBitForBit, ()) {
   RC_ASSERT(!testing::Test::HasFailure());
 }
 
-const Malformed kMalformed[] = {
+const Malformed kMalformedTasks[] = {
     {"neuroshard/task/1", "neuroshard/task/2",
      "f: format: expected \"neuroshard/task/1\", got \"neuroshard/task/2\""},
     {"\"neuroshard/task/1\"", "1", "f: format: expected a string, got 1"},
@@ -276,9 +276,9 @@ const Malformed kMalformed[] = {
 };
 
 TEST(TaskIo, RefusesMalformedFiles) {
-  EXPECT_NO_THROW((void)parse_task(kValid, "f"));
-  for (const Malformed& variant : kMalformed) {
-    const std::string text = replaced(kValid, variant.from, variant.to);
+  EXPECT_NO_THROW((void)parse_task(kValidTask, "f"));
+  for (const Malformed& variant : kMalformedTasks) {
+    const std::string text = replaced(kValidTask, variant.from, variant.to);
     EXPECT_EQ(input_error([&] { (void)parse_task(text, "f"); }), variant.message);
   }
   EXPECT_EQ(input_error([] { (void)parse_task("[]", "f"); }),
@@ -286,8 +286,8 @@ TEST(TaskIo, RefusesMalformedFiles) {
 }
 
 TEST(TaskIo, RefusesEveryTruncation) {
-  for (std::size_t size = 0; size < kValid.size(); ++size) {
-    EXPECT_NE(input_error([&] { (void)parse_task(kValid.substr(0, size), "f"); }), "no error");
+  for (std::size_t size = 0; size < kValidTask.size(); ++size) {
+    EXPECT_NE(input_error([&] { (void)parse_task(kValidTask.substr(0, size), "f"); }), "no error");
   }
 }
 

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-Task make_task() {
+Task twelve_tables() {
   Task task;
   task.batch_size = 4096;
   for (int i = 0; i < 12; ++i) {
@@ -35,7 +35,7 @@ Task make_task() {
   return task;
 }
 
-PlanRequest make_request(std::vector<std::string> models) {
+PlanRequest replan_request(std::vector<std::string> models) {
   PlanRequest request;
   request.models = std::move(models);
   request.options.steps = 1'000;
@@ -44,13 +44,14 @@ PlanRequest make_request(std::vector<std::string> models) {
 }
 
 PlanDocument older_plan() {
-  return plan_task(make_task(), make_request({"analytic-a100-40gb", "analytic-a100-nvswitch"}))
+  return plan_task(twelve_tables(),
+                   replan_request({"analytic-a100-40gb", "analytic-a100-nvswitch"}))
       .document;
 }
 
 /// With a table gone, one new, one grown and one used more.
 Task later_task() {
-  Task task = make_task();
+  Task task = twelve_tables();
   task.tables[3].pooling_factor = 60.0;
   task.tables[5].num_embeddings *= 2;
   task.tables[7].name = "new";
@@ -59,7 +60,7 @@ Task later_task() {
 
 TEST(ReplanTask, DocumentSaysWhatMoves) {
   const PlanDocument older = older_plan();
-  const PlannedTask planned = replan_task(later_task(), older, 0.3, make_request({}), "old.json");
+  const PlannedTask planned = replan_task(later_task(), older, 0.3, replan_request({}), "old.json");
   const PlanDocument& document = planned.document;
   EXPECT_THAT(violations(document.task, document.plan), IsEmpty());
   ASSERT_TRUE(document.moves.has_value());
@@ -80,15 +81,16 @@ TEST(ReplanTask, DocumentSaysWhatMoves) {
 
 TEST(ReplanTask, MovesNothingForTheSameTaskWithoutAllowance) {
   const PlanDocument older = older_plan();
-  const PlannedTask planned = replan_task(make_task(), older, 0.0, make_request({}), "old.json");
+  const PlannedTask planned =
+      replan_task(twelve_tables(), older, 0.0, replan_request({}), "old.json");
   EXPECT_EQ(planned.document.plan.shards, older.plan.shards);
   EXPECT_THAT(planned.document.moves->pairs, IsEmpty());
   EXPECT_EQ(planned.document.moves->moved_bytes, 0);
 }
 
 TEST(ReplanTask, OtherModelsMayBeNamed) {
-  const PlannedTask planned =
-      replan_task(later_task(), older_plan(), 0.1, make_request({"analytic-h100-sxm"}), "old.json");
+  const PlannedTask planned = replan_task(later_task(), older_plan(), 0.1,
+                                          replan_request({"analytic-h100-sxm"}), "old.json");
   EXPECT_EQ(planned.models.compute->name(), "analytic-h100-sxm");
   EXPECT_EQ(planned.models.communication->name(), "analytic-a100-nvswitch");
 }
@@ -96,7 +98,7 @@ TEST(ReplanTask, OtherModelsMayBeNamed) {
 template <typename Error>
 std::string message_of(const PlanDocument& older, double max_move) {
   try {
-    (void)replan_task(later_task(), older, max_move, make_request({}), "old.json");
+    (void)replan_task(later_task(), older, max_move, replan_request({}), "old.json");
   } catch (const Error& error) {
     return error.what();
   }
@@ -106,7 +108,7 @@ std::string message_of(const PlanDocument& older, double max_move) {
 
 TEST(ReplanTask, KeepsToTheClockAndTheLimit) {
   const PlanDocument older = older_plan();
-  PlanRequest request = make_request({});
+  PlanRequest request = replan_request({});
   request.options.steps = 1'000'000'000;
   request.options.time_limit_seconds = 0.3;
   request.options.stop_by_clock = true;
@@ -133,7 +135,7 @@ TEST(ReplanTask, RefusesWhatItCannotStartFrom) {
 }
 
 TEST(ReplanTask, IsNotMadeAgainWithoutTheOlderPlan) {
-  const PlannedTask planned = replan_task(later_task(), older_plan(), 0.1, make_request({}), "o");
+  const PlannedTask planned = replan_task(later_task(), older_plan(), 0.1, replan_request({}), "o");
   try {
     (void)plan_like(planned.document, {}, "plan.json");
     FAIL() << "expected an InputError";
@@ -144,10 +146,10 @@ TEST(ReplanTask, IsNotMadeAgainWithoutTheOlderPlan) {
 }
 
 TEST(ReplanTask, TakesTheOlderPlansOptions) {
-  PlanRequest request = make_request({"analytic-a100-40gb", "analytic-a100-nvswitch"});
+  PlanRequest request = replan_request({"analytic-a100-40gb", "analytic-a100-nvswitch"});
   request.options.cuts = kColumnsAlone;
   request.options.pessimism = 0.25;
-  const PlanDocument older = plan_task(make_task(), request).document;
+  const PlanDocument older = plan_task(twelve_tables(), request).document;
   EXPECT_EQ(options_of_older(older, "old.json").cuts, kColumnsAlone);
   EXPECT_EQ(options_of_older(older, "old.json").pessimism, 0.25);
   PlanDocument of_others = older;

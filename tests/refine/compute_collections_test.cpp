@@ -24,7 +24,7 @@ CollectionRequest make_request() {
   return request;
 }
 
-std::string input_error(const CollectionRequest& request) {
+std::string refusal_of(const CollectionRequest& request) {
   try {
     (void)compute_collections(request);
   } catch (const InputError& error) {
@@ -64,16 +64,16 @@ TEST(ComputeCollections, OneFileNeedsNothingInItsName) {
 TEST(ComputeCollections, RefusesFilesThatCannotBeToldApart) {
   CollectionRequest request = make_request();
   request.path = "costs-{batch_size}.jsonl";
-  EXPECT_EQ(input_error(request),
+  EXPECT_EQ(refusal_of(request),
             "--output: expected {optimizer} in the name, as there are several, got "
             "costs-{batch_size}.jsonl");
   request = make_request();
   request.batch_sizes = {512, 512};
-  EXPECT_THAT(input_error(request), HasSubstr("expected each value once, got costs-b512-sgd.jsonl "
-                                              "twice"));
+  EXPECT_THAT(refusal_of(request), HasSubstr("expected each value once, got costs-b512-sgd.jsonl "
+                                             "twice"));
   request = make_request();
   request.least_sure = "analytic-cpu";
-  EXPECT_EQ(input_error(request),
+  EXPECT_EQ(refusal_of(request),
             "--least-sure: expected a computation model of several networks, got analytic-cpu");
 }
 

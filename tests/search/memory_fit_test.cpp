@@ -18,6 +18,7 @@ namespace neuroshard {
 namespace {
 
 using testing_tasks::arbitrary_task;
+using testing_tasks::kGiB;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
 using testing_tasks::with_conditions;
@@ -36,8 +37,6 @@ Task on_devices(Task task, int num_devices, std::int64_t memory_bytes) {
   task.topology = make_topology(num_devices, 1, memory_bytes);
   return task;
 }
-
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 TEST(MemoryFit, WholeTablesWhereTheyFit) {
   const Task task =

@@ -149,22 +149,22 @@ std::vector<double> ratios_to_best(const Planner& planner, std::size_t count) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kTasks = 40;  // each takes ten times as long
+constexpr std::size_t kColumnTasks = 40;  // each takes ten times as long
 #else
-constexpr std::size_t kTasks = 200;
+constexpr std::size_t kColumnTasks = 200;
 #endif
 
 TEST(Optimality, ThePapersSearchIsNearlyAsGoodAsCanBe) {
-  const std::vector<double> ratios = ratios_to_best(BeamSearchPlanner(), kTasks);
-  EXPECT_LT(ratios[kTasks / 2], 1.0001);
-  EXPECT_LT(ratios[kTasks * 9 / 10], 1.03);
+  const std::vector<double> ratios = ratios_to_best(BeamSearchPlanner(), kColumnTasks);
+  EXPECT_LT(ratios[kColumnTasks / 2], 1.0001);
+  EXPECT_LT(ratios[kColumnTasks * 9 / 10], 1.03);
   // Where memory leaves only one or two plans, the greedy algorithm finds any of them.
   EXPECT_LT(ratios.back(), 1.5);
 }
 
 TEST(Optimality, TheImprovedSearchFindsTheBestPlanOfNineteenTasksInTwenty) {
-  const std::vector<double> ratios = ratios_to_best(NeuroShardPlanner(), kTasks);
-  EXPECT_LE(ratios[kTasks * 95 / 100 - 1], 1.0 + 1e-9);
+  const std::vector<double> ratios = ratios_to_best(NeuroShardPlanner(), kColumnTasks);
+  EXPECT_LE(ratios[kColumnTasks * 95 / 100 - 1], 1.0 + 1e-9);
   EXPECT_LT(ratios.back(), 1.05);
 }
 

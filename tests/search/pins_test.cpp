@@ -36,6 +36,7 @@ using testing::Not;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
 using testing_tasks::conditioned_task;
+using testing_tasks::kGiB;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -267,8 +268,6 @@ std::string refusal(const Task& task) {
   }
   return "no error";
 }
-
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 /// 1 GiB for every 16 columns.
 Table gibibytes(const char* name, std::int64_t columns) {

@@ -35,9 +35,9 @@ std::vector<Way> ways_of(const Table& table, int num_devices) {
 }
 
 /// Every way of cutting and placing, depth first, over incremental states.
-class BruteForce {
+class RectangleBruteForce {
  public:
-  explicit BruteForce(const Simulator& simulator)
+  explicit RectangleBruteForce(const Simulator& simulator)
       : simulator_(simulator),
         world_size_(simulator.task().topology.world_size),
         states_(world_size_, std::vector<double>(simulator.compute().state_size(), 0.0)),
@@ -162,7 +162,7 @@ class BruteForce {
 };
 
 /// Two or three tables on two or three devices; memory from tight to ample. Some tables are tiny.
-Task small_task(Random& random) {
+Task small_rectangle_task(Random& random) {
   std::vector<Table> tables;
   const auto devices = static_cast<int>(random.integer(2, 3));
   const std::int64_t num_tables = random.integer(2, 3);
@@ -196,22 +196,22 @@ double ratio_to_best(const Simulator& simulator, double best) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kTasks = 20;
+constexpr std::size_t kRectangleTasks = 20;
 #else
-constexpr std::size_t kTasks = 200;
+constexpr std::size_t kRectangleTasks = 200;
 #endif
 
 TEST(RectangleOptimality, TheBestPlanOfNineteenTasksInTwenty) {
   Random random(2024);
   std::vector<double> ratios;
-  while (ratios.size() < kTasks) {
-    const Task task = small_task(random);
+  while (ratios.size() < kRectangleTasks) {
+    const Task task = small_rectangle_task(random);
     std::shared_ptr<const ComputeCostModel> compute;
     if (random.below(2) == 0) {
       compute = testing_networks::random_model(ComputeArchitecture::bounded_loads, random());
     }
     const Simulator simulator = make_simulator(task, compute);
-    const double best = BruteForce(simulator).run();
+    const double best = RectangleBruteForce(simulator).run();
     if (best < std::numeric_limits<double>::infinity()) {
       ratios.push_back(ratio_to_best(simulator, best));
     }
@@ -219,9 +219,9 @@ TEST(RectangleOptimality, TheBestPlanOfNineteenTasksInTwenty) {
   std::sort(ratios.begin(), ratios.end());
   const auto optimal =
       std::count_if(ratios.begin(), ratios.end(), [](double r) { return r <= 1.0 + 1e-9; });
-  std::printf("cost relative to the best plan, %zu tasks: %zu the best, most %.4f\n", kTasks,
-              static_cast<std::size_t>(optimal), ratios.back());
-  EXPECT_LE(ratios[kTasks * 95 / 100 - 1], 1.0 + 1e-9);
+  std::printf("cost relative to the best plan, %zu tasks: %zu the best, most %.4f\n",
+              kRectangleTasks, static_cast<std::size_t>(optimal), ratios.back());
+  EXPECT_LE(ratios[kRectangleTasks * 95 / 100 - 1], 1.0 + 1e-9);
   EXPECT_LT(ratios.back(), 1.05);
 }
 

@@ -37,7 +37,7 @@ using testing_tasks::one_host_task;
 using testing_tasks::with_pins;
 
 /// 8 rows x 4 columns of fp32 with row-wise state: 16 + 4 bytes a row; two such tables.
-Task small_task() {
+Task two_small_tables() {
   return one_host_task({make_table("a", 8, 8), make_table("b", 8, 8)}, 2, 1 << 20,
                        Optimizer::rowwise_adagrad);
 }
@@ -45,7 +45,7 @@ Task small_task() {
 ShardingPlan small_plan() { return {{{0, 0, 4, 0}, {0, 4, 4, 1}, {1, 0, 8, 1}}, {}}; }
 
 TEST(PlacedBefore, CountsWeightsAndStateOfWhatADeviceDidNotHold) {
-  const Task task = small_task();
+  const Task task = two_small_tables();
   const PlacedBefore before(task, small_plan(), task);
   EXPECT_EQ(before.total_bytes(), 8 * (16 + 4) * 2 + 8 * (32 + 4));
   EXPECT_EQ(before.moved_bytes(small_plan()), 0);
@@ -60,7 +60,7 @@ TEST(PlacedBefore, CountsWeightsAndStateOfWhatADeviceDidNotHold) {
 }
 
 TEST(PlacedBefore, CountsOnlyRowsThatATableHadThenAndHasNow) {
-  const Task old_task = small_task();
+  const Task old_task = two_small_tables();
   Task task = old_task;
   task.tables[0].num_embeddings = 20;  // grown
   task.tables[1].num_embeddings = 6;   // shrunk
@@ -77,7 +77,7 @@ TEST(PlacedBefore, CountsOnlyRowsThatATableHadThenAndHasNow) {
 }
 
 TEST(PlacedBefore, TakesTablesOfAnotherDimensionAsNew) {
-  const Task old_task = small_task();
+  const Task old_task = two_small_tables();
   Task task = old_task;
   task.tables[0].embedding_dim = 16;
   const PlacedBefore before(old_task, small_plan(), task);
@@ -86,7 +86,7 @@ TEST(PlacedBefore, TakesTablesOfAnotherDimensionAsNew) {
 }
 
 TEST(PlacedBefore, SendsCopiesToNewDevicesFromTheirHosts) {
-  const Task old_task = small_task();
+  const Task old_task = two_small_tables();
   Task task = old_task;
   task.topology.world_size = 4;
   task.topology.local_world_size = 2;
@@ -102,7 +102,7 @@ TEST(PlacedBefore, SendsCopiesToNewDevicesFromTheirHosts) {
 }
 
 TEST(PlacedBefore, DevicesThatAreGoneStillSend) {
-  const Task old_task = small_task();
+  const Task old_task = two_small_tables();
   Task task = old_task;
   task.topology = testing_tasks::make_topology(1, 1, 1 << 20);
   const PlacedBefore before(old_task, small_plan(), task);
@@ -318,7 +318,7 @@ TEST(RelabelledPlan, UndoesAnExchangeOfDevicesAndHosts) {
   }
 }
 
-PlannerOptions brief_options(int num_threads = 1) {
+PlannerOptions brief_search(int num_threads = 1) {
   PlannerOptions options;
   options.steps = 400;
   options.num_threads = num_threads;
@@ -327,7 +327,7 @@ PlannerOptions brief_options(int num_threads = 1) {
 
 std::optional<ShardingPlan> planned(const Task& task) {
   try {
-    return NeuroShardPlanner().plan(make_simulator(task), brief_options()).plan;
+    return NeuroShardPlanner().plan(make_simulator(task), brief_search()).plan;
   } catch (const InfeasibleError&) {
     return std::nullopt;
   }
@@ -350,7 +350,7 @@ RC_GTEST_PROP(ReplannerProperty, PlansAreValidKeepToTheLimitAndDoNotDependOnThre
   const Replanner replanner(before, max_move);
   PlanningResult result;
   try {
-    result = replanner.plan(simulator, brief_options());
+    result = replanner.plan(simulator, brief_search());
   } catch (const InfeasibleError&) {
     return;
   }
@@ -359,7 +359,7 @@ RC_GTEST_PROP(ReplannerProperty, PlansAreValidKeepToTheLimitAndDoNotDependOnThre
   RC_ASSERT(static_cast<double>(before->moved_bytes(result.plan)) <=
             max_move * static_cast<double>(before->total_bytes()));
   RC_ASSERT(result.predicted.cost_ms == simulator.cost(result.plan).cost_ms);
-  const PlanningResult again = replanner.plan(simulator, brief_options(3));
+  const PlanningResult again = replanner.plan(simulator, brief_search(3));
   RC_ASSERT(again.plan.shards == result.plan.shards);
   RC_ASSERT(again.plan.replicated_tables == result.plan.replicated_tables);
 }
@@ -375,7 +375,7 @@ Task plain_task(int num_devices) {
 PlanningResult replanned(const Task& old_task, const ShardingPlan& old_plan, const Task& task,
                          double max_move) {
   const auto before = std::make_shared<const PlacedBefore>(old_task, old_plan, task);
-  return Replanner(before, max_move).plan(make_simulator(task), brief_options());
+  return Replanner(before, max_move).plan(make_simulator(task), brief_search());
 }
 
 TEST(Replanner, WithoutAllowanceTheOldPlanStays) {
@@ -433,7 +433,7 @@ TEST(Replanner, RelievesDevicesOfTablesThatHaveGrown) {
   Task grown = task;
   grown.tables[0].num_embeddings = 1250;
   const auto before = std::make_shared<const PlacedBefore>(task, old_plan, grown);
-  const PlanningResult result = Replanner(before, 0.1).plan(make_simulator(grown), brief_options());
+  const PlanningResult result = Replanner(before, 0.1).plan(make_simulator(grown), brief_search());
   EXPECT_THAT(violations(grown, result.plan), IsEmpty());
   EXPECT_GT(before->moved_bytes(result.plan), 0);
 }

@@ -22,12 +22,11 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
+using testing_tasks::kGiB;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 using testing_tasks::with_conditions;
-
-constexpr std::int64_t kGiB = std::int64_t{1} << 30;
 
 TEST(RowFit, FillsDevicesToTheLastRow) {
   // 1,000 rows of 16 bytes; two devices hold them exactly.

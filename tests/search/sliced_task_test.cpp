@@ -84,7 +84,7 @@ TEST(SlicedTask, OtherPlansOfTheSlicesAreValidToo) {
 }
 
 /// A random plan: a table whole, in pieces of columns, in slices of rows, or on every device.
-ShardingPlan arbitrary_rectangles(const Task& task) {
+ShardingPlan arbitrary_slices_and_copies(const Task& task) {
   const auto device = [&] { return *rc::gen::inRange(0, task.topology.world_size); };
   ShardingPlan plan;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -117,7 +117,7 @@ RC_GTEST_PROP(SlicedTaskProperty, ThereAndBackWithTheSameCost, ()) {
   if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
   for (std::int64_t& bytes : task.topology.memory_bytes) bytes = std::int64_t{1} << 50;
   const Simulator simulator = make_simulator(task, arbitrary_compute());
-  const ShardingPlan plan = arbitrary_rectangles(simulator.task());
+  const ShardingPlan plan = arbitrary_slices_and_copies(simulator.task());
   RC_ASSERT(violations(simulator.task(), plan).empty());
   RC_PRE(!plan.shards.empty());
   const SlicedTask sliced(simulator, plan);

@@ -16,11 +16,11 @@ using Eigen::MatrixXf;
 using Eigen::VectorXd;
 using DoubleParameters = std::vector<MatrixXd>;
 
-constexpr int kFeatures = 5;
+constexpr int kContexts = 5;
 constexpr std::size_t kNumLayers = 3;
 
 /// All-to-alls of 2, 3, 4, ... devices.
-AllToAllBatch random_batch(int samples, Random& random) {
+AllToAllBatch random_all_to_alls(int samples, Random& random) {
   AllToAllBatch batch;
   batch.first_device.push_back(0);
   for (int i = 0; i < samples; ++i) {
@@ -31,7 +31,7 @@ AllToAllBatch random_batch(int samples, Random& random) {
         rows, columns, [&] { return static_cast<float>(random.uniform(low, high)); }));
   };
   const int devices = batch.first_device.back();
-  batch.contexts = MatrixXf::NullaryExpr(kFeatures, samples,
+  batch.contexts = MatrixXf::NullaryExpr(kContexts, samples,
                                          [&] { return static_cast<float>(random.normal()); });
   batch.rests_ms = uniform(static_cast<Index>(kNumLastEnds), samples, 0.1, 8.0);
   batch.lag_ms = uniform(devices, 1, 0.0, 2.0);
@@ -40,7 +40,7 @@ AllToAllBatch random_batch(int samples, Random& random) {
   return batch;
 }
 
-DoubleParameters as_double(const Parameters& parameters) {
+DoubleParameters in_double(const Parameters& parameters) {
   DoubleParameters result;
   for (const MatrixXf& parameter : parameters) result.push_back(parameter.cast<double>());
   return result;
@@ -96,7 +96,7 @@ MatrixXd numeric_gradient(DoubleParameters p, std::size_t at, const AllToAllBatc
 
 /// Moves the parameters to where no end has nearly all of the weight; `shift` of the last biases.
 TrainableCommunicationNetwork disturbed_network(Random& random, float shift) {
-  TrainableCommunicationNetwork network(kFeatures, random);
+  TrainableCommunicationNetwork network(kContexts, random);
   for (MatrixXf& parameter : network.parameters()) {
     parameter = parameter.unaryExpr(
         [&](float value) { return value + static_cast<float>(random.uniform(-0.2, 0.3)); });
@@ -108,9 +108,9 @@ TrainableCommunicationNetwork disturbed_network(Random& random, float shift) {
 TEST(TrainableCommunicationNetwork, PredictsByTheFormula) {
   Random random(3);
   const TrainableCommunicationNetwork network = disturbed_network(random, 4.0F);
-  const AllToAllBatch batch = random_batch(9, random);
+  const AllToAllBatch batch = random_all_to_alls(9, random);
   const Eigen::VectorXf predicted = network.predict(batch);
-  const DoubleParameters p = as_double(network.parameters());
+  const DoubleParameters p = in_double(network.parameters());
   for (Index sample = 0; sample < 9; ++sample) {
     const VectorXd times = reference_times(p, batch, sample);
     for (Index d = 0; d < times.size(); ++d) {
@@ -124,9 +124,9 @@ TEST(TrainableCommunicationNetwork, PredictsByTheFormula) {
 TEST(TrainableCommunicationNetwork, ExportsWhatItPredictsBy) {
   Random random(4);
   const TrainableCommunicationNetwork network = disturbed_network(random, 4.0F);
-  const AllToAllBatch batch = random_batch(5, random);
-  const Eigen::VectorXf mean = Eigen::VectorXf::Constant(kFeatures, 0.5F);
-  const Eigen::VectorXf scale = Eigen::VectorXf::Constant(kFeatures, 2.0F);
+  const AllToAllBatch batch = random_all_to_alls(5, random);
+  const Eigen::VectorXf mean = Eigen::VectorXf::Constant(kContexts, 0.5F);
+  const Eigen::VectorXf scale = Eigen::VectorXf::Constant(kContexts, 2.0F);
   const CommunicationNetwork exported = network.exported(mean, scale);
   const Eigen::VectorXf predicted = network.predict(batch);
   for (Index sample = 0; sample < 5; ++sample) {
@@ -148,10 +148,10 @@ TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
   for (const float shift : {4.0F, 6.0F}) {  // the larger one leaves the first end little weight
     Random random(5);
     const TrainableCommunicationNetwork network = disturbed_network(random, shift);
-    const AllToAllBatch batch = random_batch(8, random);
+    const AllToAllBatch batch = random_all_to_alls(8, random);
     Parameters gradients;
     const double loss = network.loss_and_gradients(batch, gradients);
-    const DoubleParameters p = as_double(network.parameters());
+    const DoubleParameters p = in_double(network.parameters());
     EXPECT_NEAR(loss, reference_loss(p, batch), 1e-4 * loss);
     ASSERT_EQ(gradients.size(), network.parameters().size());
     double largest = 0.0;
@@ -168,8 +168,8 @@ TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
 
 TEST(TrainableCommunicationNetwork, BeginsNearTheLinks) {
   Random random(1);
-  const TrainableCommunicationNetwork network(kFeatures, random);
-  AllToAllBatch batch = random_batch(20, random);
+  const TrainableCommunicationNetwork network(kContexts, random);
+  AllToAllBatch batch = random_all_to_alls(20, random);
   for (std::size_t k = 0; k < kSlowdowns.size(); ++k) {
     batch.rests_ms.row(static_cast<Index>(k)) =
         batch.rests_ms.row(0) * static_cast<float>(kSlowdowns[k]);

@@ -21,8 +21,8 @@ using Eigen::MatrixXf;
 using Eigen::VectorXd;
 using Parameters = std::vector<MatrixXd>;
 
-constexpr auto kLoads = ComputeArchitecture::bounded_loads;
-constexpr auto kPublished = ComputeArchitecture::published;
+constexpr auto kBoundedLoads = ComputeArchitecture::bounded_loads;
+constexpr auto kPublishedSums = ComputeArchitecture::published;
 constexpr int kFeatures = 6;
 constexpr std::size_t kLayers = 3;
 
@@ -46,7 +46,7 @@ PieceBatch random_batch(int samples, Random& random) {
   batch.features = MatrixXf::NullaryExpr(kFeatures, batch.first_piece.back(),
                                          [&] { return static_cast<float>(random.normal()); });
   // As feature 0 is standardised.
-  const NetworkShape shape = small_shape(kLoads);
+  const NetworkShape shape = small_shape(kBoundedLoads);
   batch.log_estimate =
       (batch.features.row(0).transpose().array() / shape.estimate_scale + shape.estimate_mean) *
       std::numbers::ln2_v<float>;
@@ -65,7 +65,7 @@ VectorXd encode(ComputeArchitecture architecture, const Parameters& p, const Vec
                 double log_estimate) {
   VectorXd hidden = features;
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
-    const bool loads = architecture == kLoads && layer + 1 == kLayers;
+    const bool loads = architecture == kBoundedLoads && layer + 1 == kLayers;
     VectorXd input = hidden;
     if (loads) {
       input.resize(hidden.size() + features.size());
@@ -95,7 +95,7 @@ double reference_cost(ComputeArchitecture architecture, const Parameters& p,
     sum += encode(architecture, p, batch.features.col(i).cast<double>(), batch.log_estimate[i]);
   }
   VectorXd bias = p[2 * kLayers + 1].col(0);
-  if (architecture == kLoads) bias = bias.cwiseProduct(threshold_units(bias.size()));
+  if (architecture == kBoundedLoads) bias = bias.cwiseProduct(threshold_units(bias.size()));
   const VectorXd hidden = (p[2 * kLayers] * sum + bias).cwiseMax(0.0);
   return hidden.dot(p[2 * kLayers + 2].col(0)) + sum.dot(p[2 * kLayers + 3].col(0)) +
          p[2 * kLayers + 4](0, 0);
@@ -151,7 +151,7 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   disturb(network, random);
   // The published network has no linear term: its parameter stays 0.
   const std::size_t linear = 2 * kLayers + 3;
-  if (architecture == kPublished) network.parameters()[linear].setZero();
+  if (architecture == kPublishedSums) network.parameters()[linear].setZero();
   const PieceBatch batch = random_batch(9, random);
   const Parameters p = as_double(network.parameters());
   std::vector<MatrixXf> gradients;
@@ -159,7 +159,7 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   EXPECT_NEAR(value, reference_loss(architecture, p, batch, loss), 1e-4 * (1.0 + value));
   ASSERT_EQ(gradients.size(), p.size());
   for (std::size_t at = 0; at < p.size(); ++at) {
-    if (architecture == kPublished && at == linear) {
+    if (architecture == kPublishedSums && at == linear) {
       EXPECT_EQ(gradients[at].cwiseAbs().maxCoeff(), 0.0F);
       continue;
     }
@@ -184,7 +184,7 @@ TEST_P(TrainableNetworkTest, PredictionsFollowTheFormula) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TrainableNetworkTest,
-                         testing::Combine(testing::Values(kLoads, kPublished),
+                         testing::Combine(testing::Values(kBoundedLoads, kPublishedSums),
                                           testing::Values(Loss::squared_error,
                                                           Loss::squared_log_error),
                                           testing::Range(1, 5)));
@@ -249,7 +249,7 @@ TEST(TrainableNetwork, ProjectionBringsAnyParametersIntoTheirBounds) {
 
 TEST(TrainableNetwork, ProjectionLeavesWhatIsWithinItsBounds) {
   Random random(3);
-  TrainableNetwork network(small_shape(kLoads), random);
+  TrainableNetwork network(small_shape(kBoundedLoads), random);
   const std::vector<MatrixXf> before = network.parameters();
   network.project();
   for (std::size_t at = 0; at < before.size(); ++at) {
@@ -259,7 +259,7 @@ TEST(TrainableNetwork, ProjectionLeavesWhatIsWithinItsBounds) {
 
 TEST(TrainableNetwork, ProjectionLeavesThePublishedNetworkAlone) {
   Random random(1);
-  TrainableNetwork published(small_shape(kPublished), random);
+  TrainableNetwork published(small_shape(kPublishedSums), random);
   for (MatrixXf& parameter : published.parameters()) parameter.setConstant(-1.0F);
   published.project();
   for (const MatrixXf& parameter : published.parameters()) EXPECT_EQ(parameter.maxCoeff(), -1.0F);
@@ -307,7 +307,7 @@ class ExportTest : public testing::TestWithParam<ComputeArchitecture> {};
 
 TEST_P(ExportTest, InferencePredictsWhatTrainingDid) {
   const FeatureSchema schema =
-      GetParam() == kPublished ? FeatureSchema::published : FeatureSchema::work;
+      GetParam() == kPublishedSums ? FeatureSchema::published : FeatureSchema::work;
   const auto features = static_cast<Index>(feature_names(schema).size());
   Random random(8);
   for (int repeat = 0; repeat < 20; ++repeat) {
@@ -317,7 +317,7 @@ TEST_P(ExportTest, InferencePredictsWhatTrainingDid) {
     shape.num_features = static_cast<int>(features);
     TrainableNetwork network(shape, random);
     disturb(network, random);
-    if (GetParam() == kPublished) network.parameters()[2 * kLayers + 3].setZero();
+    if (GetParam() == kPublishedSums) network.parameters()[2 * kLayers + 3].setZero();
     const Eigen::VectorXf mean = Eigen::VectorXf::Constant(features, 8.0F);
     const Eigen::VectorXf scale = Eigen::VectorXf::Constant(features, 0.1F);
     const RealPieces pieces = real_pieces(random);
@@ -336,7 +336,7 @@ TEST_P(ExportTest, InferencePredictsWhatTrainingDid) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, ExportTest, testing::Values(kLoads, kPublished));
+INSTANTIATE_TEST_SUITE_P(Architectures, ExportTest, testing::Values(kBoundedLoads, kPublishedSums));
 
 }  // namespace
 }  // namespace neuroshard

@@ -13,12 +13,12 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::int64_t kBatch = 16'384;
+constexpr std::int64_t kDrawnBatch = 16'384;
 
 IndexBatch drawn(const Table& table, std::uint64_t seed) {
   Random random(seed);
   IndexBatch batch;
-  IndexSampler(table, kBatch).draw(kBatch, random, batch);
+  IndexSampler(table, kDrawnBatch).draw(kDrawnBatch, random, batch);
   return batch;
 }
 
@@ -55,7 +55,7 @@ TEST(DrawnSlices, HaveTheLoadThatTheStatisticsSay) {
   for (int step = 0; step <= 9; ++step) {
     Table table = zipf_table(1'000'000, 20.0, 1.05 + 0.05 * step);
     table.row_order = RowOrder::by_frequency;
-    const AccessByRow accesses(table, kBatch);
+    const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 7 + step);
     for (int slices = 2; slices <= 8; ++slices) {
       const std::vector<std::int64_t> ends = accesses.equal_access_ends(slices, 1);
@@ -78,7 +78,7 @@ TEST(DrawnSlices, HaveTheLoadThatTheStatisticsSay) {
 TEST(DrawnSlices, OfOtherRangesToo) {
   Table table = zipf_table(300'000, 20.0, 1.2);
   table.row_order = RowOrder::by_frequency;
-  const AccessByRow accesses(table, kBatch);
+  const AccessByRow accesses(table, kDrawnBatch);
   const IndexBatch batch = drawn(table, 3);
   for (std::int64_t first = 1; first < 100'000; first *= 4) {
     SCOPED_TRACE(first);
@@ -91,9 +91,9 @@ TEST(DrawnSlices, OfClassesAndOfAHistogramAlone) {
   std::reverse(classes.index_distribution->access_classes.begin(),
                classes.index_distribution->access_classes.end());
   const Table zipf = zipf_table(200'000, 20.0, 1.2);
-  for (Table table : {classes, with_histogram(zipf, reuse_histogram(zipf, kBatch))}) {
+  for (Table table : {classes, with_histogram(zipf, reuse_histogram(zipf, kDrawnBatch))}) {
     table.row_order = RowOrder::by_frequency;
-    const AccessByRow accesses(table, kBatch);
+    const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 5);
     const std::vector<std::int64_t> ends = accesses.equal_access_ends(4, 1);
     for (int slice = 0; slice < 4; ++slice) {
@@ -110,7 +110,7 @@ const std::vector<RowAccessPoint> kMeasured{
 TEST(DrawnSlices, OfMeasuredAccesses) {
   for (Table table : {make_table(200'000, 20.0), zipf_table(200'000, 20.0, 0.6)}) {
     table.row_access = kMeasured;
-    const AccessByRow accesses(table, kBatch);
+    const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 11);
     const auto expect_load = [&](std::int64_t first, std::int64_t end) {
       const double lookups = accesses.range(first, end - first).reuse.num_indices;
@@ -133,7 +133,7 @@ TEST(DrawnSlices, OfMeasuredAccesses) {
 TEST(DrawnSlices, OfMeasuredAccessesWithHotRowsBySegment) {
   for (Table table : {zipf_table(200'000, 20.0, 1.2), class_table(20.0)}) {
     table.row_access = kMeasured;
-    const AccessByRow accesses(table, kBatch);
+    const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 17);
     double before = 0.0;
     std::int64_t first = 0;
@@ -141,7 +141,7 @@ TEST(DrawnSlices, OfMeasuredAccessesWithHotRowsBySegment) {
       SCOPED_TRACE(point.row_share);
       const auto end = static_cast<std::int64_t>(
           std::llround(point.row_share * static_cast<double>(table.num_embeddings)));
-      const double lookups = (point.access_share - before) * 20.0 * kBatch;
+      const double lookups = (point.access_share - before) * 20.0 * kDrawnBatch;
       EXPECT_NEAR(static_cast<double>(within(batch, first, end).indices.size()), lookups,
                   0.03 * lookups);
       before = point.access_share;
@@ -157,7 +157,7 @@ TEST(DrawnSlices, AsTablesOfTheirOwn) {
   Table measured = zipf_table(1'000'000, 20.0, 1.2);
   measured.row_access = {{0.001, 0.5}, {0.5, 0.6}, {1.0, 1.0}};
   for (const Table& table : {ordered, measured}) {
-    const AccessByRow accesses(table, kBatch);
+    const AccessByRow accesses(table, kDrawnBatch);
     const std::vector<std::int64_t> ends = accesses.equal_access_ends(4, 1);
     for (int slice = 0; slice < 4; ++slice) {
       SCOPED_TRACE(slice);
@@ -173,7 +173,7 @@ TEST(DrawnSlices, AsTablesOfTheirOwn) {
 TEST(DrawnSlices, ThatAreNeverUsedHaveHardlyAnyLookups) {
   Table table = make_table(1'000, 4.0);
   table.row_access = {{0.5, 1.0}, {1.0, 1.0}};
-  const Table slice = row_slice(table, AccessByRow(table, kBatch), 500, 500);
+  const Table slice = row_slice(table, AccessByRow(table, kDrawnBatch), 500, 500);
   validate(slice, "slice");
   EXPECT_LT(slice.pooling_factor, 1e-5);
   EXPECT_LT(drawn(slice, 1).indices.size(), 10u);

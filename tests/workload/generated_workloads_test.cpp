@@ -15,7 +15,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::uint64_t kSeeds[] = {0, 1, 2, 42, 12'345, ~std::uint64_t{0}};
+constexpr std::uint64_t kWorkloadSeeds[] = {0, 1, 2, 42, 12'345, ~std::uint64_t{0}};
 
 void expect_published_aggregates(const Workload& workload, const LocalityFacts& facts) {
   ASSERT_EQ(workload.tables.size(), static_cast<std::size_t>(facts.num_tables));
@@ -54,7 +54,7 @@ void expect_plausible_tables(const Workload& workload) {
 
 TEST(GeneratedWorkloads, HaveThePublishedAggregatesForAnySeed) {
   const std::vector<LocalityFacts> facts = published_locality();
-  for (const std::uint64_t seed : kSeeds) {
+  for (const std::uint64_t seed : kWorkloadSeeds) {
     SCOPED_TRACE(seed);
     expect_published_aggregates(dlrm_2021(seed), facts[0]);
     expect_published_aggregates(dlrm_2022(seed), facts[1]);
@@ -62,7 +62,7 @@ TEST(GeneratedWorkloads, HaveThePublishedAggregatesForAnySeed) {
 }
 
 TEST(GeneratedWorkloads, HavePlausibleAndDifferentTables) {
-  for (const std::uint64_t seed : kSeeds) {
+  for (const std::uint64_t seed : kWorkloadSeeds) {
     SCOPED_TRACE(seed);
     expect_plausible_tables(dlrm_2021(seed));
     expect_plausible_tables(dlrm_2022(seed));

@@ -14,7 +14,7 @@
 namespace neuroshard {
 namespace {
 
-constexpr std::int64_t kBatch = 8'192;
+constexpr std::int64_t kSliceBatch = 8'192;
 
 Table one_bin_table() {
   ReuseHistogram histogram{};
@@ -24,7 +24,7 @@ Table one_bin_table() {
 
 TEST(RowSlice, TheWholeTableIsItself) {
   const Table table = class_table(3.0);
-  const Table slice = row_slice(table, kBatch, 1.0);
+  const Table slice = row_slice(table, kSliceBatch, 1.0);
   EXPECT_EQ(slice.num_embeddings, table.num_embeddings);
   EXPECT_EQ(slice.pooling_factor, table.pooling_factor);
   EXPECT_EQ(slice.index_distribution->access_classes.size(), 5u);
@@ -34,7 +34,7 @@ TEST(RowSlice, HasItsShareOfRowsAndLookups) {
   for (const Table& table : {make_table(100'000, 3.0), zipf_table(100'000, 3.0, 1.1),
                              class_table(3.0), one_bin_table()}) {
     for (const double share : {0.5, 0.25, 1.0 / 3.0, 0.1, 1.0 / 64.0}) {
-      const Table slice = row_slice(table, kBatch, share);
+      const Table slice = row_slice(table, kSliceBatch, share);
       validate(slice, "slice");
       EXPECT_NEAR(static_cast<double>(slice.num_embeddings),
                   share * static_cast<double>(table.num_embeddings), 1.0);
@@ -46,7 +46,7 @@ TEST(RowSlice, HasItsShareOfRowsAndLookups) {
 }
 
 TEST(RowSlice, HasAtLeastOneRow) {
-  const Table slice = row_slice(make_table(3, 2.0), kBatch, 0.01);
+  const Table slice = row_slice(make_table(3, 2.0), kSliceBatch, 0.01);
   EXPECT_EQ(slice.num_embeddings, 1);
   EXPECT_EQ(rows_of_share(3, 0.01), 1);
   EXPECT_EQ(rows_of_share(10, 0.25), 3);  // rounded
@@ -60,13 +60,13 @@ TEST(RowSlice, KeepsTheReuseHistogram) {
       IndexDistribution{.zipf_exponent = 0.0, .access_classes = {{1'000, 0.6}, {400'000, 0.4}}};
   for (const Table& table :
        {make_table(100'000, 3.0), zipf_table(100'000, 3.0, 1.1), classes, one_bin_table()}) {
-    const ReuseHistogram whole = reuse_histogram(table, kBatch);
-    const double distinct = reuse_statistics(table, kBatch).distinct_rows;
+    const ReuseHistogram whole = reuse_histogram(table, kSliceBatch);
+    const double distinct = reuse_statistics(table, kSliceBatch).distinct_rows;
     for (const double share : {0.5, 0.25, 0.1}) {
-      const Table slice = row_slice(table, kBatch, share);
-      const ReuseHistogram part = reuse_histogram(slice, kBatch);
+      const Table slice = row_slice(table, kSliceBatch, share);
+      const ReuseHistogram part = reuse_histogram(slice, kSliceBatch);
       for (int bin = 0; bin < kReuseBins; ++bin) EXPECT_NEAR(part[bin], whole[bin], 1e-3) << bin;
-      const double distinct_of_slice = reuse_statistics(slice, kBatch).distinct_rows;
+      const double distinct_of_slice = reuse_statistics(slice, kSliceBatch).distinct_rows;
       // Where only a histogram is given, the distinct rows are known up to the width of its bins.
       const double tolerance = slice.reuse_histogram && !table.reuse_histogram ? 0.1 : 1e-3;
       EXPECT_NEAR(distinct_of_slice / (share * distinct), 1.0, tolerance);
@@ -77,7 +77,7 @@ TEST(RowSlice, KeepsTheReuseHistogram) {
 /// The classes' shares of the lookups stay; a class of few rows may give some of its lookups to the
 /// row that it shares with the next.
 TEST(RowSlice, ClassesKeepTheirLookups) {
-  const Table slice = row_slice(class_table(3.0), kBatch, 0.5);
+  const Table slice = row_slice(class_table(3.0), kSliceBatch, 0.5);
   const auto& classes = slice.index_distribution->access_classes;
   double total = 0.0;
   std::int64_t rows = 0;
@@ -96,8 +96,9 @@ TEST(RowSlice, ClassesKeepTheirLookups) {
 }
 
 TEST(RowSlice, SlicesOfASliceAreSlices) {
-  const Table once = row_slice(make_table(64'000, 8.0), kBatch, 0.25);
-  const Table twice = row_slice(row_slice(make_table(64'000, 8.0), kBatch, 0.5), kBatch, 0.5);
+  const Table once = row_slice(make_table(64'000, 8.0), kSliceBatch, 0.25);
+  const Table twice =
+      row_slice(row_slice(make_table(64'000, 8.0), kSliceBatch, 0.5), kSliceBatch, 0.5);
   EXPECT_EQ(once.num_embeddings, twice.num_embeddings);
   EXPECT_EQ(once.pooling_factor, twice.pooling_factor);
 }
