@@ -1,15 +1,34 @@
-// Random communication cost networks and clusters for them, for tests.
+// Communication models for tests: random networks, clusters for them, and the shipped ones.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/neural_communication_model.h"
+#include "neuroshard/cost/model_catalog.h"
 
 namespace neuroshard::testing_networks {
+
+using CommunicationModel = std::shared_ptr<const CommunicationCostModel>;
+
+/// A shipped one, read once.
+inline const CommunicationModel& shipped_communication(const std::string& name) {
+  static std::map<std::string, CommunicationModel> loaded;
+  CommunicationModel& model = loaded[name];
+  if (!model) {
+    Topology two_hosts;
+    two_hosts.world_size = 2;
+    two_hosts.local_world_size = 1;
+    two_hosts.memory_bytes.assign(2, 1);
+    model = load_cost_models({name}, two_hosts).communication;
+  }
+  return model;
+}
 
 inline DenseLayer random_communication_layer(int inputs, int outputs, Random& random) {
   DenseLayer layer{inputs, outputs, {}, {}};

@@ -5,14 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
-#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/cost/arbitrary_task.h"
@@ -20,11 +18,12 @@
 namespace neuroshard {
 namespace {
 
+using testing_networks::CommunicationModel;
 using testing_networks::random_communication_network;
+using testing_networks::shipped_communication;
 using testing_networks::two_clusters;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
-using CommunicationModel = std::shared_ptr<const CommunicationCostModel>;
 
 /// What rounding in the last digits of a cost may amount to, as the search has it.
 constexpr double kBoundRounding = 1e-9;
@@ -99,16 +98,9 @@ const std::vector<ShippedCluster>& clusters() {
   return all;
 }
 
-const CommunicationModel& shipped(const std::string& name) {
-  static std::map<std::string, CommunicationModel> loaded;
-  CommunicationModel& model = loaded[name];
-  if (!model) model = load_cost_models({name}, make_topology(2, 1)).communication;
-  return model;
-}
-
 RC_GTEST_PROP(LeastCostProperty, ShippedModelsKeepTheirBounds, ()) {
   const ShippedCluster cluster = *rc::gen::elementOf(clusters());
-  const CommunicationModel& model = shipped(cluster.name);
+  const CommunicationModel& model = shipped_communication(cluster.name);
   RC_ASSERT(!model->is_estimate());
   expect_bounds(model, arbitrary_bound_case(arbitrary_topology(cluster.devices_per_host)));
 }
@@ -127,7 +119,7 @@ RC_GTEST_PROP(LeastCostProperty, NetworksOfAnyParametersKeepTheirBounds, ()) {
 }
 
 RC_GTEST_PROP(LeastCostProperty, WhereTheLinksAloneDecideTheBoundIsTheCost, ()) {
-  const CommunicationModel& model = shipped("ethernet-10g");
+  const CommunicationModel& model = shipped_communication("ethernet-10g");
   const int per_host = *rc::gen::inRange(1, 4);
   const BoundCase c = arbitrary_bound_case(make_topology(40 * per_host, per_host));
   RC_ASSERT(!model->outside_range(c.task).empty());

@@ -4,14 +4,12 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
-#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/cost/arbitrary_task.h"
@@ -19,11 +17,12 @@
 namespace neuroshard {
 namespace {
 
+using testing_networks::CommunicationModel;
 using testing_networks::random_communication_network;
+using testing_networks::shipped_communication;
 using testing_networks::two_clusters;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
-using CommunicationModel = std::shared_ptr<const CommunicationCostModel>;
 
 /// Sums of the same times in another order.
 constexpr double kOrderRounding = 1e-12;
@@ -84,16 +83,9 @@ const Cluster& arbitrary_cluster() {
   return all[*rc::gen::inRange<std::size_t>(0, all.size())];
 }
 
-const CommunicationModel& shipped(const std::string& name) {
-  static std::map<std::string, CommunicationModel> loaded;
-  CommunicationModel& model = loaded[name];
-  if (!model) model = load_cost_models({name}, make_topology(2, 1)).communication;
-  return model;
-}
-
 RC_GTEST_PROP(MonotoneCostProperty, OfTheShippedModel, ()) {
   const Cluster& cluster = arbitrary_cluster();
-  const CommunicationModel& model = shipped(cluster.name);
+  const CommunicationModel& model = shipped_communication(cluster.name);
   RC_ASSERT(!model->is_estimate());
   expect_monotone(model, arbitrary_plan(cluster.devices_per_host));
 }
