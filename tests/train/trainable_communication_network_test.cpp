@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/train/double_precision.h"
+
 namespace neuroshard {
 namespace {
 
@@ -14,7 +16,9 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::MatrixXf;
 using Eigen::VectorXd;
-using DoubleParameters = std::vector<MatrixXd>;
+using testing_train::DoubleParameters;
+using testing_train::in_double;
+using testing_train::numeric_gradient;
 
 constexpr int kContexts = 5;
 constexpr std::size_t kNumLayers = 3;
@@ -38,12 +42,6 @@ AllToAllBatch random_all_to_alls(int samples, Random& random) {
   batch.share = uniform(devices, 1, 0.1, 1.0);
   batch.target_ms = uniform(devices, 1, 0.1, 6.0);
   return batch;
-}
-
-DoubleParameters in_double(const Parameters& parameters) {
-  DoubleParameters result;
-  for (const MatrixXf& parameter : parameters) result.push_back(parameter.cast<double>());
-  return result;
 }
 
 MatrixXd dense(const DoubleParameters& p, std::size_t layer, const MatrixXd& input) {
@@ -77,21 +75,6 @@ double reference_loss(const DoubleParameters& p, const AllToAllBatch& batch) {
     }
   }
   return sum;
-}
-
-MatrixXd numeric_gradient(DoubleParameters p, std::size_t at, const AllToAllBatch& batch) {
-  constexpr double kStep = 1e-6;
-  MatrixXd gradient(p[at].rows(), p[at].cols());
-  for (Index i = 0; i < gradient.size(); ++i) {
-    const double value = p[at].data()[i];
-    p[at].data()[i] = value + kStep;
-    const double above = reference_loss(p, batch);
-    p[at].data()[i] = value - kStep;
-    const double below = reference_loss(p, batch);
-    p[at].data()[i] = value;
-    gradient.data()[i] = (above - below) / (2.0 * kStep);
-  }
-  return gradient;
 }
 
 /// Moves the parameters to where no end has nearly all of the weight; `shift` of the last biases.
@@ -156,7 +139,8 @@ TEST(TrainableCommunicationNetwork, GradientsAreThoseOfTheFormula) {
     ASSERT_EQ(gradients.size(), network.parameters().size());
     double largest = 0.0;
     for (std::size_t at = 0; at < gradients.size(); ++at) {
-      const MatrixXd numeric = numeric_gradient(p, at, batch);
+      const MatrixXd numeric = numeric_gradient(
+          p, at, [&](const DoubleParameters& moved) { return reference_loss(moved, batch); });
       const double scale = std::max(numeric.cwiseAbs().maxCoeff(), 1e-3);
       EXPECT_LT((gradients[at].cast<double>() - numeric).cwiseAbs().maxCoeff(), 2e-3 * scale)
           << "parameter " << at << ", shift " << shift;

@@ -11,6 +11,7 @@
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "tests/cost/arbitrary_network.h"
+#include "tests/train/double_precision.h"
 
 namespace neuroshard {
 namespace {
@@ -19,7 +20,9 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::MatrixXf;
 using Eigen::VectorXd;
-using Parameters = std::vector<MatrixXd>;
+using testing_train::DoubleParameters;
+using testing_train::in_double;
+using testing_train::numeric_gradient;
 
 constexpr auto kBoundedLoads = ComputeArchitecture::bounded_loads;
 constexpr auto kPublishedSums = ComputeArchitecture::published;
@@ -55,14 +58,8 @@ PieceBatch random_batch(int samples, Random& random) {
   return batch;
 }
 
-Parameters as_double(const std::vector<MatrixXf>& parameters) {
-  Parameters result;
-  for (const MatrixXf& parameter : parameters) result.push_back(parameter.cast<double>());
-  return result;
-}
-
-VectorXd encode(ComputeArchitecture architecture, const Parameters& p, const VectorXd& features,
-                double log_estimate) {
+VectorXd encode(ComputeArchitecture architecture, const DoubleParameters& p,
+                const VectorXd& features, double log_estimate) {
   VectorXd hidden = features;
   for (std::size_t layer = 0; layer < kLayers; ++layer) {
     const bool loads = architecture == kBoundedLoads && layer + 1 == kLayers;
@@ -88,7 +85,7 @@ VectorXd threshold_units(Index count) {
   return VectorXd::LinSpaced(count, std::log(0.03), std::log(300.0)).array().exp();
 }
 
-double reference_cost(ComputeArchitecture architecture, const Parameters& p,
+double reference_cost(ComputeArchitecture architecture, const DoubleParameters& p,
                       const PieceBatch& batch, Index sample) {
   VectorXd sum = VectorXd::Zero(p[2 * kLayers].cols());
   for (int i = batch.first_piece[sample]; i < batch.first_piece[sample + 1]; ++i) {
@@ -101,7 +98,7 @@ double reference_cost(ComputeArchitecture architecture, const Parameters& p,
          p[2 * kLayers + 4](0, 0);
 }
 
-double reference_loss(ComputeArchitecture architecture, const Parameters& p,
+double reference_loss(ComputeArchitecture architecture, const DoubleParameters& p,
                       const PieceBatch& batch, Loss loss) {
   double sum = 0.0;
   for (Index sample = 0; sample < batch.size(); ++sample) {
@@ -113,23 +110,6 @@ double reference_loss(ComputeArchitecture architecture, const Parameters& p,
     sum += difference * difference;
   }
   return sum;
-}
-
-/// Central differences of the reference in double precision.
-MatrixXd numeric_gradient(ComputeArchitecture architecture, Parameters p, std::size_t at,
-                          const PieceBatch& batch, Loss loss) {
-  constexpr double kStep = 1e-6;
-  MatrixXd gradient(p[at].rows(), p[at].cols());
-  for (Index i = 0; i < gradient.size(); ++i) {
-    const double value = p[at].data()[i];
-    p[at].data()[i] = value + kStep;
-    const double above = reference_loss(architecture, p, batch, loss);
-    p[at].data()[i] = value - kStep;
-    const double below = reference_loss(architecture, p, batch, loss);
-    p[at].data()[i] = value;
-    gradient.data()[i] = (above - below) / (2.0 * kStep);
-  }
-  return gradient;
 }
 
 /// Moves every parameter away from where it starts, some of which are 0, keeping constraints.
@@ -153,7 +133,7 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   const std::size_t linear = 2 * kLayers + 3;
   if (architecture == kPublishedSums) network.parameters()[linear].setZero();
   const PieceBatch batch = random_batch(9, random);
-  const Parameters p = as_double(network.parameters());
+  const DoubleParameters p = in_double(network.parameters());
   std::vector<MatrixXf> gradients;
   const double value = network.loss_and_gradients(batch, loss, gradients);
   EXPECT_NEAR(value, reference_loss(architecture, p, batch, loss), 1e-4 * (1.0 + value));
@@ -163,7 +143,9 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
       EXPECT_EQ(gradients[at].cwiseAbs().maxCoeff(), 0.0F);
       continue;
     }
-    const MatrixXd expected = numeric_gradient(architecture, p, at, batch, loss);
+    const MatrixXd expected = numeric_gradient(p, at, [&](const DoubleParameters& moved) {
+      return reference_loss(architecture, moved, batch, loss);
+    });
     const double scale = expected.cwiseAbs().maxCoeff() + 1e-3;
     const double error = (gradients[at].cast<double>() - expected).cwiseAbs().maxCoeff();
     EXPECT_LT(error, 2e-4 * scale) << "parameter " << at;
@@ -178,7 +160,7 @@ TEST_P(TrainableNetworkTest, PredictionsFollowTheFormula) {
   const PieceBatch batch = random_batch(12, random);
   const Eigen::VectorXf predicted = network.predict(batch);
   for (Index i = 0; i < batch.size(); ++i) {
-    const double expected = reference_cost(architecture, as_double(network.parameters()), batch, i);
+    const double expected = reference_cost(architecture, in_double(network.parameters()), batch, i);
     EXPECT_NEAR(predicted[i], expected, 1e-5 * (1.0 + std::abs(expected)));
   }
 }
