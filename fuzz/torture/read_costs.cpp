@@ -20,7 +20,7 @@ namespace {
 
 /// A writer of the same header goes on where the file ends, and what it adds is read.
 template <typename Costs, typename Writer, typename Parse>
-void require_continued(const std::string& path, std::string_view bytes, const Parse& parse) {
+void require_costs_continued(const std::string& path, std::string_view bytes, const Parse& parse) {
   const Costs costs = parse(bytes, path);
   // A last line that is whole but for its end is read, and cut off like one that is not.
   if (costs.samples.empty() || (!bytes.ends_with('\n') && !costs.truncated)) return;
@@ -49,7 +49,7 @@ Outcome read_compute_cost_lines(std::string_view bytes, Workplace& place, Random
     const FileTest test{path, test_compute_model(*place.models(random).compute, path)};
     require_text(model_tests_table({&test, 1}));
   });
-  require_continued<ComputeCosts, ComputeCostsWriter>(path, bytes, parse_compute_costs);
+  require_costs_continued<ComputeCosts, ComputeCostsWriter>(path, bytes, parse_compute_costs);
   return is_used ? Outcome::used : Outcome::read;
 }
 
@@ -61,8 +61,8 @@ Outcome read_communication_cost_lines(std::string_view bytes, Workplace& place, 
     const CommunicationDataset dataset = load_communication_dataset({path});
     require(dataset.contexts.allFinite(), "what the links say of all-to-alls is finite");
   });
-  require_continued<CommunicationCosts, CommunicationCostsWriter>(path, bytes,
-                                                                  parse_communication_costs);
+  require_costs_continued<CommunicationCosts, CommunicationCostsWriter>(path, bytes,
+                                                                        parse_communication_costs);
   return is_used ? Outcome::used : Outcome::read;
 }
 

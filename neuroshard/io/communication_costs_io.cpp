@@ -13,7 +13,7 @@ namespace neuroshard {
 
 namespace {
 
-void topology_from_json(const JsonReader& reader, CommunicationCostsHeader& header) {
+void header_topology_from_json(const JsonReader& reader, CommunicationCostsHeader& header) {
   reader.allow_fields({"world_size", "local_world_size", "interconnect"});
   header.world_size = static_cast<int>(reader.field("world_size").integer(1, kMaxWorldSize));
   header.local_world_size = header.world_size;
@@ -31,7 +31,7 @@ CommunicationCostsHeader communication_header_from_json(const JsonReader& reader
   reader.allow_fields({"format", "hardware", "topology", "batch_size", "data_type", "sampling"});
   CommunicationCostsHeader header;
   header.hardware = reader.field("hardware").object();
-  topology_from_json(reader.field("topology"), header);
+  header_topology_from_json(reader.field("topology"), header);
   header.batch_size = batch_size_from_json(reader.field("batch_size"));
   header.data_type = data_type_from_json(reader.field("data_type"));
   if (const auto sampling = reader.optional_field("sampling")) header.sampling = sampling->object();
@@ -62,7 +62,7 @@ std::vector<double> times_from_json(const JsonReader& reader, int world_size) {
   return times;
 }
 
-CommunicationCostSample sample_from_json(const JsonReader& line, int world_size) {
+CommunicationCostSample all_to_all_from_json(const JsonReader& line, int world_size) {
   line.allow_fields(
       {"columns", "start_ms", "forward_ms", "backward_ms", "index", "repetitions", "interval"});
   CommunicationCostSample sample;
@@ -94,7 +94,7 @@ CollectiveCostSample collective_from_json(const JsonReader& line, const JsonRead
   return sample;
 }
 
-Json to_json(const CommunicationCostsHeader& header) {
+Json communication_json(const CommunicationCostsHeader& header) {
   Json topology;
   topology.set("world_size", header.world_size);
   topology.set("local_world_size", header.local_world_size);
@@ -110,32 +110,32 @@ Json to_json(const CommunicationCostsHeader& header) {
 }
 
 template <typename T>
-Json to_json(const std::vector<T>& values) {
+Json communication_json(const std::vector<T>& values) {
   return Json::Array(values.begin(), values.end());
 }
 
-Json to_json(const CommunicationCostSample& sample) {
+Json communication_json(const CommunicationCostSample& sample) {
   Json json;
-  json.set("columns", to_json(sample.columns));
-  json.set("start_ms", to_json(sample.start_ms));
-  json.set("forward_ms", to_json(sample.forward_ms));
-  json.set("backward_ms", to_json(sample.backward_ms));
+  json.set("columns", communication_json(sample.columns));
+  json.set("start_ms", communication_json(sample.start_ms));
+  json.set("forward_ms", communication_json(sample.forward_ms));
+  json.set("backward_ms", communication_json(sample.backward_ms));
   add_sample_info(sample.info, json);
   return json;
 }
 
-Json to_json(const CollectiveCostSample& sample) {
+Json communication_json(const CollectiveCostSample& sample) {
   Json json;
   json.set("kind", to_string(sample.kind));
   json.set("bytes", sample.bytes);
-  json.set("ms", to_json(sample.ms));
+  json.set("ms", communication_json(sample.ms));
   add_sample_info(sample.info, json);
   return json;
 }
 
 /// The header as JSON, after the checks that its reader makes.
-Json checked_header(const CommunicationCostsHeader& header) {
-  Json json = to_json(header);
+Json checked_communication_header(const CommunicationCostsHeader& header) {
+  Json json = communication_json(header);
   (void)communication_header_from_json(JsonReader(json, "header"));
   return json;
 }
@@ -157,7 +157,7 @@ CommunicationCosts parse_communication_costs(std::string_view text, const std::s
         } else if (const auto kind = line.optional_field("kind")) {
           costs.collectives.push_back(collective_from_json(line, *kind, costs.header.world_size));
         } else {
-          costs.samples.push_back(sample_from_json(line, costs.header.world_size));
+          costs.samples.push_back(all_to_all_from_json(line, costs.header.world_size));
         }
       });
   return costs;
@@ -170,18 +170,18 @@ CommunicationCosts read_communication_costs(const std::string& path) {
 CommunicationCostsWriter::CommunicationCostsWriter(const std::string& path,
                                                    const CommunicationCostsHeader& header)
     : world_size_(header.world_size),
-      writer_(path, checked_header(header), [](const JsonReader& line) {
-        return to_json(communication_header_from_json(line));
+      writer_(path, checked_communication_header(header), [](const JsonReader& line) {
+        return communication_json(communication_header_from_json(line));
       }) {}
 
 void CommunicationCostsWriter::append(const CommunicationCostSample& sample) {
-  const Json json = to_json(sample);
-  (void)sample_from_json(JsonReader(json, "sample"), world_size_);
+  const Json json = communication_json(sample);
+  (void)all_to_all_from_json(JsonReader(json, "sample"), world_size_);
   writer_.append(json);
 }
 
 void CommunicationCostsWriter::append(const CollectiveCostSample& sample) {
-  const Json json = to_json(sample);
+  const Json json = communication_json(sample);
   const JsonReader reader(json, "sample");
   const JsonReader kind = reader.field("kind");
   (void)collective_from_json(reader, kind, world_size_);

@@ -77,7 +77,7 @@ Piece piece_from_json(const JsonReader& reader, std::size_t num_tables) {
   return piece;
 }
 
-Json to_json(const Piece& piece) {
+Json compute_json(const Piece& piece) {
   Json::Array entries{piece.table, piece.num_columns};
   assert(piece.num_rows == 0 && "slices of a row order are tables of their own in the header");
   if (piece.row_share < 1.0) entries.emplace_back(piece.row_share);
@@ -99,7 +99,7 @@ ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_table
   return sample;
 }
 
-Json to_json(const MeasuredTable& table) {
+Json compute_json(const MeasuredTable& table) {
   Json json;
   json.set("name", table.name);
   json.set("num_embeddings", table.num_embeddings);
@@ -111,7 +111,7 @@ Json to_json(const MeasuredTable& table) {
   return json;
 }
 
-Json to_json(const ComputeCostsHeader& header) {
+Json compute_json(const ComputeCostsHeader& header) {
   Json json;
   json.set("format", kComputeCostsFormat);
   json.set("hardware", header.hardware);
@@ -120,15 +120,15 @@ Json to_json(const ComputeCostsHeader& header) {
   json.set("optimizer", to_string(header.optimizer));
   if (header.sampling) json.set("sampling", *header.sampling);
   Json::Array tables;
-  for (const MeasuredTable& table : header.tables) tables.push_back(to_json(table));
+  for (const MeasuredTable& table : header.tables) tables.push_back(compute_json(table));
   json.set("tables", std::move(tables));
   return json;
 }
 
-Json to_json(const ComputeCostSample& sample) {
+Json compute_json(const ComputeCostSample& sample) {
   Json::Array shards;
   for (const Piece& piece : sample.pieces) {
-    shards.push_back(to_json(piece));
+    shards.push_back(compute_json(piece));
   }
   Json json;
   json.set("shards", std::move(shards));
@@ -140,7 +140,7 @@ Json to_json(const ComputeCostSample& sample) {
 
 /// The header as JSON, after the checks that its reader makes.
 Json checked_header(const ComputeCostsHeader& header) {
-  Json json = to_json(header);
+  Json json = compute_json(header);
   (void)compute_header_from_json(JsonReader(json, "header"));
   return json;
 }
@@ -168,10 +168,11 @@ ComputeCosts read_compute_costs(const std::string& path) {
 ComputeCostsWriter::ComputeCostsWriter(const std::string& path, const ComputeCostsHeader& header)
     : num_tables_(header.tables.size()),
       writer_(path, checked_header(header),
-              [](const JsonReader& line) { return to_json(compute_header_from_json(line)); }) {}
+              [](const JsonReader& line) { return compute_json(compute_header_from_json(line)); }) {
+}
 
 void ComputeCostsWriter::append(const ComputeCostSample& sample) {
-  const Json json = to_json(sample);
+  const Json json = compute_json(sample);
   (void)sample_from_json(JsonReader(json, "sample"), num_tables_);
   writer_.append(json);
 }

@@ -177,7 +177,7 @@ Json replicated_tables_to_json(const PlanDocument& document) {
   return names;
 }
 
-Json to_json(const DeviceCost& cost) {
+Json cost_json(const DeviceCost& cost) {
   Json json;
   json.set("compute_ms", cost.compute_ms);
   if (cost.all_reduce_ms != 0.0) json.set("all_reduce_ms", cost.all_reduce_ms);
@@ -188,13 +188,13 @@ Json to_json(const DeviceCost& cost) {
   return json;
 }
 
-Json to_json(const PlanCost& cost) {
+Json cost_json(const PlanCost& cost) {
   Json::Array devices;
-  for (const DeviceCost& device : cost.devices) devices.push_back(to_json(device));
+  for (const DeviceCost& device : cost.devices) devices.push_back(cost_json(device));
   return Json().set("cost_ms", cost.cost_ms).set("devices", std::move(devices));
 }
 
-Json to_json(const PlanMoves& moves) {
+Json moves_json(const PlanMoves& moves) {
   Json json;
   json.set("max_move", moves.max_move);
   json.set("placed_bytes", moves.placed_bytes);
@@ -257,13 +257,13 @@ PlanDocument read_plan(const std::string& path) { return parse_plan(read_file(pa
 
 std::string plan_text(const PlanDocument& document) {
   Json json = placement_to_json(document);
-  if (document.predicted) json.set("predicted", to_json(*document.predicted));
+  if (document.predicted) json.set("predicted", cost_json(*document.predicted));
   json.set("model", document.model);
   json.set("search", document.search);
   if (!document.warnings.empty()) {
     json.set("warnings", Json::Array(document.warnings.begin(), document.warnings.end()));
   }
-  if (document.moves) json.set("moves", to_json(*document.moves));
+  if (document.moves) json.set("moves", moves_json(*document.moves));
   return to_document(json);
 }
 

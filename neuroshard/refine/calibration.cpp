@@ -61,7 +61,7 @@ std::vector<Group> groups_of(const TrainedRange& range) {
   return groups;
 }
 
-std::string file_of(const CalibrationOptions& options, const Group& group) {
+std::string file_of_group(const CalibrationOptions& options, const Group& group) {
   return fmt::format("{}/b{}-{}.jsonl", options.folder, group.batch_size,
                      to_string(group.optimizer));
 }
@@ -109,7 +109,7 @@ void measure(const CalibrationOptions& options, const std::vector<Group>& groups
   std::vector<ComputeCollection> files;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     files.push_back({sampling_of(options, groups[g], g), (options.samples + count - 1) / count,
-                     file_of(options, groups[g])});
+                     file_of_group(options, groups[g])});
     files.back().sampling.deadline = deadline;
   }
   (void)collect_compute_costs(files, options.backend, on_sample);
@@ -134,7 +134,7 @@ RepetitionOptions calibration_repetitions() {
 std::vector<std::string> calibration_files(const CalibrationOptions& options) {
   std::vector<std::string> files;
   for (const Group& group : groups_of(options.model->info().range)) {
-    files.push_back(file_of(options, group));
+    files.push_back(file_of_group(options, group));
   }
   return files;
 }

@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kModelEnding = "model.safetensors";
 constexpr const char* kCostsEnding = "jsonl";
 
-std::string file_of(const RefinementOptions& options, int round, const std::string& ending) {
+std::string file_of_round(const RefinementOptions& options, int round, const std::string& ending) {
   return fmt::format("{}/round-{}.{}", options.folder, round, ending);
 }
 
@@ -141,7 +141,7 @@ class Refinement {
 
  private:
   [[nodiscard]] std::string file(int round, const std::string& ending) const {
-    return file_of(options_, round, ending);
+    return file_of_round(options_, round, ending);
   }
 
   /// Throws InputError if a round that is still to be measured would give costs that cannot be
@@ -391,10 +391,10 @@ class Refinement {
 std::vector<std::string> refinement_files(const RefinementOptions& options) {
   std::vector<std::string> paths;
   for (int round = 0; round < options.num_rounds; ++round) {
-    paths.push_back(file_of(options, round, kModelEnding));
-    paths.push_back(file_of(options, round, kCostsEnding));
+    paths.push_back(file_of_round(options, round, kModelEnding));
+    paths.push_back(file_of_round(options, round, kCostsEnding));
     for (const std::int64_t batch_size : copies_batch_sizes(options)) {
-      paths.push_back(file_of(options, round, copies_ending(batch_size)));
+      paths.push_back(file_of_round(options, round, copies_ending(batch_size)));
     }
   }
   return paths;

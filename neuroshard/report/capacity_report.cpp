@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/planning_report.h"
 #include "neuroshard/report/text_table.h"
 
 namespace neuroshard {
@@ -73,7 +74,7 @@ std::string size_text(const CapacityPoint& point) {
                      point.cost_ms, memory_text(point.used_bytes));
 }
 
-std::string choice_text(const Capacity& capacity) {
+std::string smallest_cluster_text(const Capacity& capacity) {
   if (!capacity.smallest) {
     return fmt::format(
         "\nno plan fits; with the most devices: {}\n",
@@ -100,7 +101,8 @@ Json point_json(const CapacityPoint& point) {
 
 std::string capacity_text(const Capacity& capacity) {
   return fmt::format("predicted cost in ms, by devices and memory of each; -: no plan fits\n{}{}{}",
-                     cost_table(capacity), chart(capacity), choice_text(capacity));
+                     cost_table(capacity), chart(capacity), smallest_cluster_text(capacity)) +
+         predicted_by_text(capacity.models);
 }
 
 Json capacity_json(const Capacity& capacity) {
@@ -115,6 +117,7 @@ Json capacity_json(const Capacity& capacity) {
   };
   json.set("smallest", choice(capacity.smallest));
   json.set("cheapest", choice(capacity.cheapest));
+  json.set("warnings", Json::Array(capacity.warnings.begin(), capacity.warnings.end()));
   return json;
 }
 

@@ -42,7 +42,7 @@ std::string mean(const ComparisonSummary& summary, const std::optional<double>& 
   return summary.common == 0 ? "-" : number(value);
 }
 
-std::string share(const std::optional<double>& value) {
+std::string share_text(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f}%", 100.0 * *value) : "";
 }
 
@@ -57,7 +57,7 @@ std::vector<std::string> titles_of(const Columns& columns) {
   return titles;
 }
 
-std::vector<std::string> row_of(const ComparisonSummary& summary, const Columns& columns) {
+std::vector<std::string> summary_row(const ComparisonSummary& summary, const Columns& columns) {
   std::vector<std::string> cells{
       summary.algorithm, fmt::format("{}/{}", summary.solved, summary.tasks),
       mean(summary, summary.mean_predicted_ms), fmt::format("{}", summary.wins),
@@ -66,9 +66,9 @@ std::vector<std::string> row_of(const ComparisonSummary& summary, const Columns&
     cells.push_back(mean(summary, summary.mean_measured_ms));
     cells.push_back(mean(summary, summary.mean_measured_compute_ms));
     cells.push_back(fmt::format("{}", summary.measured_wins.value_or(0)));
-    cells.push_back(share(summary.mean_gap));
+    cells.push_back(share_text(summary.mean_gap));
   }
-  if (columns.controlled) cells.push_back(share(summary.mean_gap_less_drift));
+  if (columns.controlled) cells.push_back(share_text(summary.mean_gap_less_drift));
   if (columns.related) {
     cells.push_back(number(summary.mean_ratio));
     cells.push_back(number(summary.worst_ratio));
@@ -145,7 +145,7 @@ std::string comparison_text(const std::vector<ComparisonEntry>& entries,
   TextTable table;
   table.add_column("algorithm", TextTable::Align::left);
   for (const std::string& title : titles_of(columns)) table.add_column(title);
-  for (const ComparisonSummary& summary : summaries) table.add_row(row_of(summary, columns));
+  for (const ComparisonSummary& summary : summaries) table.add_row(summary_row(summary, columns));
   std::string text = table.to_string();
   if (!summaries.empty()) {
     text += fmt::format("mean costs over the {} that every algorithm solved\n",

@@ -13,7 +13,7 @@ namespace neuroshard {
 
 namespace {
 
-double share(const PlanMoves& moves) {
+double moved_share(const PlanMoves& moves) {
   if (moves.placed_bytes == 0) return 0.0;
   return static_cast<double>(moves.moved_bytes) / static_cast<double>(moves.placed_bytes);
 }
@@ -24,7 +24,7 @@ std::string moves_text(const PlanMoves& moves, std::size_t max_pairs) {
   std::string text = fmt::format(
       "moves {} of the {} that the older plan placed: {:.1f}%, of {:.4g}% allowed{}\n",
       format_bytes(static_cast<double>(moves.moved_bytes)),
-      format_bytes(static_cast<double>(moves.placed_bytes)), 100.0 * share(moves),
+      format_bytes(static_cast<double>(moves.placed_bytes)), 100.0 * moved_share(moves),
       100.0 * moves.max_move,
       moves.ms && !moves.pairs.empty()
           ? fmt::format("; at the links' rates that takes {}", format_seconds(*moves.ms * 1e-3))

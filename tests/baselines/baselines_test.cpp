@@ -13,21 +13,18 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
+#include "tests/cost/analytic_simulator.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard {
 namespace {
 
+using testing_tasks::analytic;
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
 using testing_tasks::with_conditions;
 using testing_tasks::with_pins;
-
-Simulator analytic(const Task& task) {
-  return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
-          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
-}
 
 Task make_task(std::vector<Table> tables, int num_devices, std::int64_t memory_bytes) {
   Task task;

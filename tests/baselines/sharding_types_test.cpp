@@ -19,6 +19,7 @@
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "tests/baselines/option_rows.h"
+#include "tests/cost/analytic_simulator.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard::torchrec {
@@ -26,6 +27,7 @@ namespace {
 
 using testing::DoubleNear;
 using testing::ElementsAre;
+using testing_tasks::analytic;
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
@@ -33,14 +35,8 @@ using testing_tasks::with_conditions;
 
 constexpr Cuts kAllCuts{};
 
-Simulator analytic(const Task& task, const char* hardware = "a100-40gb",
-                   const char* interconnect = "a100-nvswitch") {
-  return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware(hardware)),
-          std::make_shared<AnalyticCommunicationModel>(find_interconnect(interconnect))};
-}
-
-Task make_task(std::vector<Table> tables, int devices, int per_host,
-               std::int64_t memory_bytes = std::int64_t{1} << 40) {
+Task task_on_hosts(std::vector<Table> tables, int devices, int per_host,
+                   std::int64_t memory_bytes = std::int64_t{1} << 40) {
   Task task;
   task.batch_size = 512 * devices;
   task.tables = std::move(tables);
@@ -64,7 +60,7 @@ const ShardingOption& option_of(const std::vector<ShardingOption>& options, Shar
 // --- Options ---
 
 TEST(ShardingTypes, EachDividesATableInItsWay) {
-  const Task task = make_task({make_table("a", 10, 128)}, 8, 4);
+  const Task task = task_on_hosts({make_table("a", 10, 128)}, 8, 4);
   const std::vector<ShardingOption> options = enumerate(task, 32, {}).front();
   EXPECT_THAT(types_of(options),
               ElementsAre("data_parallel", "table_wise", "column_wise", "table_column_wise",
@@ -92,7 +88,7 @@ TEST(ShardingTypes, ColumnsAreCutAtTheLeastDivisorThatIsAllowed) {
   const auto columns = [](std::int64_t dim, std::int64_t min_partition, std::int64_t of_table = 0) {
     Table table = make_table("a", 100, dim);
     table.min_shard_columns = of_table;
-    const Task task = make_task({table}, 2, 2);
+    const Task task = task_on_hosts({table}, 2, 2);
     const std::vector<ShardingOption> options = enumerate(task, min_partition, {}).front();
     return option_of(options, ShardingType::column_wise).columns_per_block;
   };
@@ -111,7 +107,7 @@ TEST(ShardingTypes, AreThoseThatTaskTableAndDevicesAllow) {
     Table table = make_table("a", 10, 128);
     table.min_shard_rows = min_rows;
     table.allow = cuts;
-    return types_of(enumerate(make_task({table}, devices, per_host), 32, {}).front());
+    return types_of(enumerate(task_on_hosts({table}, devices, per_host), 32, {}).front());
   };
   EXPECT_THAT(types({false, false, false}, 4, 4), ElementsAre("table_wise"));
   EXPECT_THAT(types({false, true, false}, 4, 4),
@@ -134,7 +130,7 @@ TEST(ShardingTypes, GridSearchProposesAllCombinationsOfFewTables) {
     for (int t = 0; t < tables; ++t) {
       of_task.push_back(make_table(fmt::format("t{}", t), 100, 64));
     }
-    const SearchSpace space = enumerate(make_task(of_task, 4, 4), 32, {});
+    const SearchSpace space = enumerate(task_on_hosts(of_task, 4, 4), 32, {});
     GridSearchProposer proposer(space);
     std::set<Proposal> proposals;
     int number = 0;
@@ -153,7 +149,8 @@ TEST(ShardingTypes, GridSearchProposesAllCombinationsOfFewTables) {
 
 TEST(ShardingTypes, GreedyProposalsBeginWithTheCheapestAndMoveTheLargest) {
   const SearchSpace space = enumerate(
-      make_task({make_table("small", 100, 64), make_table("large", 100'000, 64)}, 4, 4), 32, {});
+      task_on_hosts({make_table("small", 100, 64), make_table("large", 100'000, 64)}, 4, 4), 32,
+      {});
   GreedyProposer proposer(space, OptionScore::slowest_shard);
   Proposal before = *proposer.next();
   for (std::size_t t = 0; t < 2; ++t) {
@@ -175,7 +172,8 @@ TEST(ShardingTypes, GreedyProposalsBeginWithTheCheapestAndMoveTheLargest) {
 TEST(ShardingTypes, UniformProposalsAreOfTypesThatAllTablesHave) {
   Table whole = make_table("whole", 100, 64);
   whole.allow = {true, false, true};
-  const SearchSpace space = enumerate(make_task({make_table("any", 100, 64), whole}, 4, 4), 32, {});
+  const SearchSpace space =
+      enumerate(task_on_hosts({make_table("any", 100, 64), whole}, 4, 4), 32, {});
   UniformProposer proposer(space);
   std::vector<std::string> types;
   while (const Proposal* proposal = proposer.next()) {
@@ -198,9 +196,9 @@ Proposal proposal_of(const SearchSpace& space, const std::vector<ShardingType>& 
 }
 
 TEST(ShardingTypes, UniformOptionsComeFirstThenTheLargest) {
-  const Task task = make_task({make_table("rows", 40, 64), make_table("small", 10, 64),
-                               make_table("large", 1000, 64), make_table("copy", 5, 64)},
-                              4, 2);
+  const Task task = task_on_hosts({make_table("rows", 40, 64), make_table("small", 10, 64),
+                                   make_table("large", 1000, 64), make_table("copy", 5, 64)},
+                                  4, 2);
   const SearchSpace space = enumerate(task, 32, {});
   GreedyPartitioner partitioner(task);
   const Proposal proposal =
@@ -221,7 +219,7 @@ TEST(ShardingTypes, UniformOptionsComeFirstThenTheLargest) {
 }
 
 TEST(ShardingTypes, HostsThatAreFullAreSkipped) {
-  Task task = make_task({make_table("a", 1000, 64)}, 6, 2);
+  Task task = task_on_hosts({make_table("a", 1000, 64)}, 6, 2);
   task.topology.memory_bytes = {200'000, 100'000, 128'000, 128'000, 300'000, 300'000};
   const SearchSpace space = enumerate(task, 32, {});
   GreedyPartitioner partitioner(task);
@@ -251,7 +249,7 @@ TEST(ShardingTypes, HostsThatAreFullAreSkipped) {
 }
 
 TEST(ShardingTypes, AGridTakesHostsAgainIfTheyAreTooFew) {
-  const Task task = make_task({make_table("a", 1000, 128)}, 4, 2);
+  const Task task = task_on_hosts({make_table("a", 1000, 128)}, 4, 2);
   const SearchSpace space = enumerate(task, 32, {});
   GreedyPartitioner partitioner(task);
   const Proposal proposal = proposal_of(space, {ShardingType::grid_shard});
@@ -268,7 +266,7 @@ TEST(ShardingTypes, ConstantsMakeTheEstimateAgreeWithTheModels) {
   for (int t = 0; t < 9; ++t) {
     tables.push_back(make_table(fmt::format("t{}", t), 1000 + 5000 * t, 16 << (t % 4), 1.0 + t));
   }
-  const Task task = make_task(tables, 4, 2);
+  const Task task = task_on_hosts(tables, 4, 2);
   const Simulator simulator = analytic(task, "a100-40gb", "pcie4");
   const MachineConstants constants = fitted_constants(simulator);
   const PerfEstimate estimate(task, constants);
@@ -297,9 +295,9 @@ TEST(ShardingTypes, ConstantsMakeTheEstimateAgreeWithTheModels) {
   EXPECT_GT(constants.all_reduce, 0.0);
 
   // On one host both are the same; alone, nothing is to be waited for.
-  const MachineConstants host = fitted_constants(analytic(make_task(tables, 4, 4)));
+  const MachineConstants host = fitted_constants(analytic(task_on_hosts(tables, 4, 4)));
   EXPECT_EQ(host.intra_host, host.inter_host);
-  const MachineConstants alone = fitted_constants(analytic(make_task(tables, 1, 1)));
+  const MachineConstants alone = fitted_constants(analytic(task_on_hosts(tables, 1, 1)));
   EXPECT_EQ(alone.inter_host, std::numeric_limits<double>::infinity());
 }
 
@@ -309,7 +307,7 @@ TEST(ShardingTypes, CopiesAndRowsAreTakenWhereTheyHelp) {
   std::vector<Table> tables;
   for (int t = 0; t < 6; ++t) tables.push_back(make_table(fmt::format("tiny{}", t), 4, 32));
   tables.push_back(make_table("large", 1'000'000, 32, 20.0));
-  const Task task = make_task(tables, 4, 4);
+  const Task task = task_on_hosts(tables, 4, 4);
   ShardingTypesOptions options;
   options.constants = MachineConstants{};
   const ShardingTypesPlan found = plan_sharding_types(analytic(task), options);
@@ -321,7 +319,7 @@ TEST(ShardingTypes, CopiesAndRowsAreTakenWhereTheyHelp) {
 TEST(ShardingTypes, WorkIsLimited) {
   std::vector<Table> tables;
   for (int t = 0; t < 30; ++t) tables.push_back(make_table(fmt::format("t{}", t), 100 + t, 64));
-  const Simulator simulator = analytic(make_task(tables, 4, 4));
+  const Simulator simulator = analytic(task_on_hosts(tables, 4, 4));
   ShardingTypesOptions options;
   const std::int64_t all = plan_sharding_types(simulator, options).num_proposals;
   EXPECT_EQ(all, 2 * (30 * 6 + 1) + 7);
@@ -335,7 +333,7 @@ TEST(ShardingTypes, RefusalsSayWhichPieceHasNoRoom) {
   const auto refusal = [](const Table& table, std::int64_t memory_bytes) -> std::string {
     PlannerOptions options;
     options.cuts = kAllCuts;
-    const Task task = make_task({table}, 4, 2, memory_bytes);
+    const Task task = task_on_hosts({table}, 4, 2, memory_bytes);
     try {
       (void)find_planner("torchrec-like")->plan(analytic(task), options);
     } catch (const InfeasibleError& error) {
@@ -364,7 +362,7 @@ TEST(ShardingTypes, AreChosenOnlyWhereRowsOrCopiesAreAllowed) {
   std::vector<Table> tables;
   for (int t = 0; t < 8; ++t) tables.push_back(make_table(fmt::format("t{}", t), 4, 32));
   tables.push_back(make_table("large", 1'000'000, 32, 20.0));
-  Task task = make_task(tables, 4, 4);
+  Task task = task_on_hosts(tables, 4, 4);
   PlannerOptions all;
   all.cuts = kAllCuts;
   const auto planner = find_planner("torchrec-like");

@@ -31,7 +31,7 @@ std::string format_of(const std::string& text) {
 
 TEST(CliExplain, AnswersInWordsAndAsJson) {
   const PlannedFile file;
-  EXPECT_THAT(expect_success({"explain", file.plan}), HasSubstr("What limits it is the "));
+  EXPECT_THAT(expect_success({"explain", file.plan}), HasSubstr("It is limited by the "));
   EXPECT_EQ(format_of(expect_success({"explain", file.plan, "--json"})),
             "neuroshard/explanation/1");
   const std::string table = file.first_table();

@@ -93,6 +93,19 @@ TEST(Documents, NoSourceReadsAClockThatCanBeSet) {
             source + ": line 2: expected a steady clock, got system_clock\n");
 }
 
+TEST(Documents, SourcesCompiledAsOneShareNoUnnamedName) {
+  const std::string script = kScripts + "check_unnamed_names.py";
+  const CommandResult result = run_program({"python3", script});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  const CliFolder folder;
+  const std::string first = folder.write(
+      "a.cpp", "namespace {\nint size(int n) { return n; }\nusing std::min;\n}  // namespace\n");
+  const std::string second = folder.write(
+      "b.cpp", "namespace {\nlong size(long n) { return n; }\nusing std::min;\n}  // namespace\n");
+  EXPECT_EQ(run_program({"python3", script, first, second}).out,
+            second + ": expected a name that " + first + " does not use, got size\n");
+}
+
 TEST(Documents, BrokenReferencesAreFound) {
   const CliFolder folder;
   const std::string page =

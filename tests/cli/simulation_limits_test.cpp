@@ -11,7 +11,7 @@ using namespace testing_cli;
 using testing::AllOf;
 using testing::HasSubstr;
 
-Arguments simulate(const std::string& platform, int devices, const std::string& path) {
+Arguments simulation_of(const std::string& platform, int devices, const std::string& path) {
   return {"collect",   "communication",         "--backend", "simgrid", "--platform", platform,
           "--devices", std::to_string(devices), "--samples", "1",       "-o",         path};
 }
@@ -34,7 +34,7 @@ TEST(CliSimulationLimits, APlatformOfAHundredMillionHostsIsRefused) {
   const CliFolder folder;
   const auto refused = [&](const std::vector<std::string>& radicals, const std::string& message) {
     const std::string platform = folder.write("cluster.xml", clusters_of(radicals));
-    expect_refusal(folder, simulate(platform, 2, folder.file("costs.jsonl")),
+    expect_refusal(folder, simulation_of(platform, 2, folder.file("costs.jsonl")),
                    "cluster.xml: expected " + message);
   };
   refused({"0-99999999"}, "at most 65536 hosts, got 100000000");
@@ -42,7 +42,7 @@ TEST(CliSimulationLimits, APlatformOfAHundredMillionHostsIsRefused) {
   refused({"0-99999999999999999999"}, "");
   refused({"7-"}, "");
   const std::string platform = folder.write("cluster.xml", clusters_of({"0-3"}));
-  (void)expect_success(simulate(platform, 4, folder.file("costs.jsonl")));
+  (void)expect_success(simulation_of(platform, 4, folder.file("costs.jsonl")));
 }
 
 TEST(CliSimulationLimits, DevicesThatMemoryHasNoRoomForAreRefused) {
@@ -54,7 +54,7 @@ TEST(CliSimulationLimits, DevicesThatMemoryHasNoRoomForAreRefused) {
   const Arguments limited{"bash", "-c", "ulimit -v 3000000; exec \"$0\" \"$@\"",
                           NEUROSHARD_EXECUTABLE};
   const CommandResult result =
-      run_program(limited + simulate("ethernet-25g", 4096, folder.file("costs.jsonl")));
+      run_program(limited + simulation_of("ethernet-25g", 4096, folder.file("costs.jsonl")));
   EXPECT_EQ(result.exit_code, 3);
   expect_one_line(result.err);
   EXPECT_THAT(result.err, AllOf(HasSubstr("memory: expected "),

@@ -38,7 +38,7 @@ Table random_table(int number, Random& random) {
   return table;
 }
 
-Task random_task(int world_size, Random& random) {
+Task random_checked_task(int world_size, Random& random) {
   Task task;
   // Now and then there are fewer samples than devices.
   task.batch_size = random.integer(1, random.uniform() < 0.1 ? 3 : 60);
@@ -64,7 +64,7 @@ std::vector<std::int64_t> cuts(std::int64_t size, std::int64_t step, int most, R
 }
 
 /// Each table replicated, or its rows cut into slices whose columns are cut each in its own way.
-ShardingPlan random_plan(const Task& task, Random& random) {
+ShardingPlan random_checked_plan(const Task& task, Random& random) {
   ShardingPlan plan;
   for (int t = 0; t < static_cast<int>(task.tables.size()); ++t) {
     const Table& table = task.tables[t];
@@ -114,8 +114,8 @@ TEST_P(ValuesOfPlans, AreThoseOfWholeTablesOnOneDevice) {
   under_mpirun_of_itself(GetParam(), [](MpiTransport& transport, ThreadPool& pool) {
     for (int number = 0; number < kPlans; ++number) {
       Random random = Random::for_stream(18, 1000 * transport.size() + number);
-      const Task task = random_task(transport.size(), random);
-      const ShardingPlan plan = random_plan(task, random);
+      const Task task = random_checked_task(transport.size(), random);
+      const ShardingPlan plan = random_checked_plan(task, random);
       ASSERT_THAT(violations(task, plan), testing::IsEmpty()) << number;
       const auto check = check_values(task, plan, number, kMostBytes, transport, pool);
       if (transport.rank() != 0) continue;
@@ -141,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Processes, ValuesOfPlans, testing::Values(2, 3, 4),
 /// A table in two slices and a copy.
 Task two_tables() {
   Random random(1);
-  Task task = random_task(2, random);
+  Task task = random_checked_task(2, random);
   task.tables.clear();
   for (int t = 0; t < 2; ++t) {
     task.tables.push_back(random_table(t, random));

@@ -131,7 +131,7 @@ TEST(TablePins, AGroupHasADevice) {
 }
 
 /// Of a plan that has every table whole on these devices.
-std::vector<std::string> found(const Task& task, const std::vector<int>& devices) {
+std::vector<std::string> pin_violations_of(const Task& task, const std::vector<int>& devices) {
   ShardingPlan plan;
   for (std::size_t t = 0; t < devices.size(); ++t) {
     plan.shards.push_back({static_cast<int>(t), 0, 16, devices[t]});
@@ -143,8 +143,8 @@ TEST(TablePins, PiecesLieWhereTheirTableMay) {
   Task task = five_tables();
   task.tables[0].devices = {3, 0, 1};
   task.tables[1].devices = {2};
-  EXPECT_THAT(found(task, {3, 2, 0, 0, 0}), IsEmpty());
-  EXPECT_THAT(found(task, {2, 3, 0, 0, 0}),
+  EXPECT_THAT(pin_violations_of(task, {3, 2, 0, 0, 0}), IsEmpty());
+  EXPECT_THAT(pin_violations_of(task, {2, 3, 0, 0, 0}),
               ElementsAre("shards[0].device: expected \"a\" on devices 0, 1 and 3, got 2",
                           "shards[1].device: expected \"b\" on device 2, got 3"));
   const ShardingPlan cut{{{0, 0, 8, 3},
@@ -172,8 +172,8 @@ TEST(TablePins, ATableThatMayNotLieOnEveryDeviceIsNotReplicated) {
 
 TEST(TablePins, TablesOfAGroupAreWholeAndOnOneDevice) {
   const Task task = with_group();
-  EXPECT_THAT(found(task, {0, 2, 1, 2, 2}), IsEmpty());
-  EXPECT_THAT(found(task, {0, 2, 1, 3, 2}),
+  EXPECT_THAT(pin_violations_of(task, {0, 2, 1, 2, 2}), IsEmpty());
+  EXPECT_THAT(pin_violations_of(task, {0, 2, 1, 3, 2}),
               ElementsAre("shards[3].device: expected \"d\" on device 2 with \"b\", got 3"));
   const ShardingPlan cut{{{0, 0, 16, 0}, {1, 0, 8, 1}, {1, 8, 8, 1}, {2, 0, 16, 0}, {3, 0, 16, 1}},
                          {4}};

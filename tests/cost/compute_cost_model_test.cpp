@@ -79,13 +79,13 @@ IndexDistribution classes(std::vector<AccessClass> access_classes) {
   return {.zipf_exponent = 0.0, .access_classes = std::move(access_classes)};
 }
 
-TableStatistics statistics_of(const Table& table) {
+TableStatistics statistics_for(const Table& table) {
   return testing_frontier::statistics_of(table, kSettings.batch_size);
 }
 
 TEST(TableStatistics, AreThoseOfTheBatch) {
   const Table table = table_of(zipf(1.1));
-  const TableStatistics statistics = statistics_of(table);
+  const TableStatistics statistics = statistics_for(table);
   EXPECT_EQ(statistics.num_embeddings, 100'000);
   EXPECT_EQ(statistics.pooling_factor, 5.0);
   EXPECT_EQ(statistics.reuse_histogram, reuse_histogram(table, 4096));
@@ -94,7 +94,7 @@ TEST(TableStatistics, AreThoseOfTheBatch) {
 }
 
 TEST(TableStatistics, TheWholeTableAsASliceIsItself) {
-  const TableStatistics whole = statistics_of(table_of(zipf(1.1)));
+  const TableStatistics whole = statistics_for(table_of(zipf(1.1)));
   const TableStatistics slice = whole.slice(1.0);
   EXPECT_EQ(slice.num_embeddings, whole.num_embeddings);
   EXPECT_EQ(slice.distinct_rows, whole.distinct_rows);
@@ -107,8 +107,9 @@ TEST(TableStatistics, ASliceIsLikeTheTableThatIsMeasuredForIt) {
        {table_of({}), table_of(zipf(0.8)), table_of(classes({{2'000, 0.5}, {90'000, 0.5}})),
         table_of(classes({{1, 0.4}, {90'000, 0.6}}))}) {
     for (const double share : {0.5, 0.25, 0.1}) {
-      const TableStatistics slice = statistics_of(table).slice(share);
-      const TableStatistics measured = statistics_of(row_slice(table, kSettings.batch_size, share));
+      const TableStatistics slice = statistics_for(table).slice(share);
+      const TableStatistics measured =
+          statistics_for(row_slice(table, kSettings.batch_size, share));
       EXPECT_EQ(slice.num_embeddings, measured.num_embeddings);
       EXPECT_DOUBLE_EQ(slice.pooling_factor, measured.pooling_factor);
       EXPECT_NEAR(slice.distinct_rows / measured.distinct_rows, 1.0, 0.1);
@@ -129,14 +130,14 @@ TEST(TableStatistics, ARangeIsLikeTheTableThatIsMeasuredForIt) {
   measured.row_access = {{0.01, 0.3}, {0.6, 0.8}, {1.0, 1.0}};
   for (const Table& table : {ordered, hot, measured}) {
     const AccessByRow accesses(table, kSettings.batch_size);
-    const TableStatistics whole = statistics_of(table);
+    const TableStatistics whole = statistics_for(table);
     double pooling = 0.0;
     double distinct = 0.0;
     for (const auto& [first, count] :
          {std::pair<std::int64_t, std::int64_t>{0, 100}, {100, 9'900}, {10'000, 90'000}}) {
       SCOPED_TRACE(first);
       const TableStatistics slice = whole.slice(accesses.range(first, count));
-      const TableStatistics own = statistics_of(row_slice(table, accesses, first, count));
+      const TableStatistics own = statistics_for(row_slice(table, accesses, first, count));
       EXPECT_EQ(slice.num_embeddings, count);
       EXPECT_EQ(own.num_embeddings, count);
       EXPECT_DOUBLE_EQ(slice.pooling_factor, own.pooling_factor);
@@ -157,7 +158,7 @@ TEST(TableStatistics, ARangeThatIsNeverUsed) {
   Table table = table_of({});
   table.row_access = {{0.5, 1.0}, {1.0, 1.0}};
   const TableStatistics slice =
-      statistics_of(table).slice(AccessByRow(table, kSettings.batch_size).range(50'000, 50'000));
+      statistics_for(table).slice(AccessByRow(table, kSettings.batch_size).range(50'000, 50'000));
   EXPECT_GT(slice.pooling_factor, 0.0);
   EXPECT_LT(slice.pooling_factor, 1e-5);
   EXPECT_EQ(slice.reuse_histogram[0], 1.0);
@@ -165,7 +166,8 @@ TEST(TableStatistics, ARangeThatIsNeverUsed) {
 
 TEST(TableStatistics, NoRowOfASliceHasMoreThanAllLookups) {
   for (const double hot : {0.05, 0.5, 0.9}) {
-    const TableStatistics whole = statistics_of(table_of(classes({{1, hot}, {99'999, 1.0 - hot}})));
+    const TableStatistics whole =
+        statistics_for(table_of(classes({{1, hot}, {99'999, 1.0 - hot}})));
     for (const double share : {0.5, 0.1, 1e-3, 1e-6}) {
       const double hottest = whole.slice(share).hottest_row_share;
       EXPECT_TRUE(hottest > 0.0 && hottest <= 1.0) << hottest;

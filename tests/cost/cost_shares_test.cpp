@@ -11,19 +11,16 @@
 #include "neuroshard/core/interconnect.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
+#include "tests/cost/analytic_simulator.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard {
 namespace {
 
+using testing_tasks::analytic;
 using testing_tasks::arbitrary_table;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
-
-Simulator analytic(const Task& task) {
-  return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
-          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
-}
 
 /// Four devices, two equal tables for each.
 Task equal_tables() {

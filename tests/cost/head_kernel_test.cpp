@@ -63,7 +63,7 @@ double naive_cost(const Problem& problem, std::size_t at, bool with_piece, doubl
   return cost;
 }
 
-void expect_matches(const Problem& problem, bool with_piece) {
+void expect_matching_heads(const Problem& problem, bool with_piece) {
   std::vector<double> costs(problem.num_states(), std::nan(""));
   kernels::head_costs(problem.states.data(), problem.num_states(), problem.hidden + 2,
                       with_piece ? problem.piece.data() : nullptr, problem.hidden,
@@ -80,10 +80,10 @@ TEST(HeadKernel, MatchesTheFormulaOnEveryInstructionSet) {
     Random random(11);
     for (std::size_t hidden = 0; hidden <= 40; ++hidden) {
       const Problem problem = random_problem(hidden, 5, random);
-      expect_matches(problem, false);
-      expect_matches(problem, true);
+      expect_matching_heads(problem, false);
+      expect_matching_heads(problem, true);
     }
-    expect_matches(random_problem(257, 3, random), true);
+    expect_matching_heads(random_problem(257, 3, random), true);
   });
 }
 

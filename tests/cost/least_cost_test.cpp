@@ -56,14 +56,14 @@ double least_cost(const CommunicationModel& model, const BoundCase& c) {
   return model->least_cost_ms(c.task.topology, c.task.batch_size, c.compute_ms, c.columns);
 }
 
-double cost(const CommunicationModel& model, const BoundCase& c) {
+double cost_of_case(const CommunicationModel& model, const BoundCase& c) {
   static const auto compute =
       std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb"));
   return Simulator(c.task, compute, model).combine(c.compute_ms, c.columns).cost_ms;
 }
 
 void expect_bounds(const CommunicationModel& model, const BoundCase& c) {
-  const double before = cost(model, c);
+  const double before = cost_of_case(model, c);
   const double least = least_cost(model, c);
   RC_ASSERT(least * (1.0 - kBoundRounding) <= before);
   double floor = 0.0;
@@ -72,7 +72,7 @@ void expect_bounds(const CommunicationModel& model, const BoundCase& c) {
         floor, c.compute_ms[d] + model->floor_ms(c.task.topology, c.task.batch_size, c.columns[d]));
   }
   RC_ASSERT(least >= floor * (1.0 - kBoundRounding));
-  RC_ASSERT(cost(model, c) == before);  // asking for the bound leaves nothing behind
+  RC_ASSERT(cost_of_case(model, c) == before);  // asking for the bound leaves nothing behind
   if (c.columns.size() == 1) RC_ASSERT(least == before);
 }
 
@@ -123,11 +123,12 @@ RC_GTEST_PROP(LeastCostProperty, WhereTheLinksAloneDecideTheBoundIsTheCost, ()) 
   const int per_host = *rc::gen::inRange(1, 4);
   const BoundCase c = arbitrary_bound_case(make_topology(40 * per_host, per_host));
   RC_ASSERT(!model->outside_range(c.task).empty());
-  RC_ASSERT(least_cost(model, c) >= cost(model, c) * (1.0 - kBoundRounding));
+  RC_ASSERT(least_cost(model, c) >= cost_of_case(model, c) * (1.0 - kBoundRounding));
   // And the cost is the analytic model's, as that is the same links.
   const auto analytic =
       std::make_shared<AnalyticCommunicationModel>(find_interconnect("ethernet-10g"));
-  RC_ASSERT(std::abs(cost(analytic, c) - cost(model, c)) <= kBoundRounding * cost(model, c));
+  RC_ASSERT(std::abs(cost_of_case(analytic, c) - cost_of_case(model, c)) <=
+            kBoundRounding * cost_of_case(model, c));
 }
 
 }  // namespace

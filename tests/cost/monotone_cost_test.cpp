@@ -35,7 +35,7 @@ struct Plan {
 };
 
 /// Up to 16 devices, which wait for each other or hardly do, with loads alike or far apart.
-Plan arbitrary_plan(const std::vector<int>& devices_per_host) {
+Plan arbitrary_device_columns(const std::vector<int>& devices_per_host) {
   const int per_host = *rc::gen::elementOf(devices_per_host);
   const int hosts = *rc::gen::inRange(1, 16 / per_host + 1);
   Plan plan;
@@ -51,7 +51,7 @@ Plan arbitrary_plan(const std::vector<int>& devices_per_host) {
   return plan;
 }
 
-double cost(const CommunicationModel& model, const Plan& plan) {
+double cost_of_plan(const CommunicationModel& model, const Plan& plan) {
   static const auto compute =
       std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb"));
   return Simulator(plan.task, compute, model).combine(plan.compute_ms, plan.columns).cost_ms;
@@ -59,13 +59,13 @@ double cost(const CommunicationModel& model, const Plan& plan) {
 
 /// One device after the other gets more columns, computes longer, or both.
 void expect_monotone(const CommunicationModel& model, Plan plan) {
-  double before = cost(model, plan);
+  double before = cost_of_plan(model, plan);
   RC_ASSERT(std::isfinite(before));
   for (std::size_t d = 0; d < plan.columns.size(); ++d) {
     const int change = *rc::gen::inRange(0, 3);
     if (change != 0) plan.columns[d] += *rc::gen::element(1.0, 4.0, 64.0, 4096.0, 1e9);
     if (change != 1) plan.compute_ms[d] += *rc::gen::element(1e-6, 0.01, 1.0, 50.0);
-    const double after = cost(model, plan);
+    const double after = cost_of_plan(model, plan);
     RC_ASSERT(after >= before * (1.0 - kOrderRounding));
     before = after;
   }
@@ -87,20 +87,20 @@ RC_GTEST_PROP(MonotoneCostProperty, OfTheShippedModel, ()) {
   const Cluster& cluster = arbitrary_cluster();
   const CommunicationModel& model = shipped_communication(cluster.name);
   RC_ASSERT(!model->is_estimate());
-  expect_monotone(model, arbitrary_plan(cluster.devices_per_host));
+  expect_monotone(model, arbitrary_device_columns(cluster.devices_per_host));
 }
 
 RC_GTEST_PROP(MonotoneCostProperty, OfNetworksOfAnyParameters, ()) {
   const auto cluster = *rc::gen::element<std::size_t>(0, 1);
   const auto model = std::make_shared<NeuralCommunicationModel>(
       random_communication_network(*rc::gen::inRange(0, 200)), two_clusters(), cluster);
-  expect_monotone(model, arbitrary_plan({1, 2, 3, 4}));
+  expect_monotone(model, arbitrary_device_columns({1, 2, 3, 4}));
 }
 
 RC_GTEST_PROP(MonotoneCostProperty, OfTheLinkSchedule, ()) {
   const Cluster& cluster = arbitrary_cluster();
   expect_monotone(std::make_shared<AnalyticCommunicationModel>(find_interconnect(cluster.name)),
-                  arbitrary_plan(cluster.devices_per_host));
+                  arbitrary_device_columns(cluster.devices_per_host));
 }
 
 }  // namespace

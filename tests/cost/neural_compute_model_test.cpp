@@ -30,18 +30,18 @@ using testing_tasks::make_table;
 using testing_tasks::make_topology;
 using State = std::vector<double>;
 
-constexpr OperatorSettings kSettings{4096, Optimizer::sgd};
+constexpr OperatorSettings kModelSettings{4096, Optimizer::sgd};
 
 TableStatistics arbitrary_statistics() {
   const Table table = *testing_tasks::arbitrary_table();
   return {table.num_embeddings, table.pooling_factor, table.data_type,
-          reuse_histogram(table, kSettings.batch_size)};
+          reuse_histogram(table, kModelSettings.batch_size)};
 }
 
 State contribution(const ComputeCostModel& model, const TableStatistics& table,
                    std::int64_t columns) {
   State values(model.state_size(), std::numeric_limits<double>::quiet_NaN());
-  model.encode(table, columns, kSettings, values);
+  model.encode(table, columns, kModelSettings, values);
   return values;
 }
 
@@ -124,7 +124,7 @@ TEST(NeuralComputeModel, NoElementIsAboveItsBound) {
       const Table table =
           testing_frontier::random_table(testing_frontier::random_use(random), random);
       const TableStatistics statistics = testing_frontier::statistics_of(table, 4096);
-      const double bound = model->largest_element(statistics, table.embedding_dim, kSettings);
+      const double bound = model->largest_element(statistics, table.embedding_dim, kModelSettings);
       for (const double value : contribution(*model, statistics, table.embedding_dim)) {
         EXPECT_LE(value, std::max(bound * (1.0 + 1e-4), 1.0));
       }

@@ -28,8 +28,8 @@ Interconnect links(int devices_per_card) {
           .inter_host_latency_ms = 0.5};
 }
 
-AllToAllEnds forward(int world_size, const std::vector<double>& columns,
-                     const std::vector<double>& start_ms) {
+AllToAllEnds forward_ends(int world_size, const std::vector<double>& columns,
+                          const std::vector<double>& start_ms) {
   RendezvousSchedule schedule(links(1), make_topology(world_size, 1), world_size * 250'000);
   AllToAllEnds ends;
   schedule.forward(columns, start_ms, ends);
@@ -37,7 +37,7 @@ AllToAllEnds forward(int world_size, const std::vector<double>& columns,
 }
 
 TEST(RendezvousSchedule, TwoDevicesCannotBeginBeforeBothAreThere) {
-  const AllToAllEnds ends = forward(2, {4.0, 2.0}, {0.0, 10.0});
+  const AllToAllEnds ends = forward_ends(2, {4.0, 2.0}, {0.0, 10.0});
   EXPECT_EQ(ends.last_start_ms, 10.0);
   EXPECT_DOUBLE_EQ(ends.rests_ms[0], 4.5);
   EXPECT_DOUBLE_EQ(ends.rests_ms[1], 9.0);
@@ -47,7 +47,7 @@ TEST(RendezvousSchedule, TwoDevicesCannotBeginBeforeBothAreThere) {
 
 TEST(RendezvousSchedule, AnEarlySenderKeepsWhatTheLateOnesAskFor) {
   // Device 0 sends 3 ms to each of three: to device 1 at once, to the others when they enter.
-  const AllToAllEnds ends = forward(4, {3.0, 1.0, 1.0, 0.5}, {0.0, 0.0, 10.0, 11.0});
+  const AllToAllEnds ends = forward_ends(4, {3.0, 1.0, 1.0, 0.5}, {0.0, 0.0, 10.0, 11.0});
   // At 10 two messages of 3 ms are left, of which none is through at 11.
   EXPECT_DOUBLE_EQ(ends.rests_ms[0], 16.5 - 11.0);
   EXPECT_DOUBLE_EQ(ends.rests_ms[3], 9.5);  // as if all its messages had waited
@@ -84,7 +84,7 @@ TEST(RendezvousSchedule, WithoutLagsItIsTheLinkSchedule) {
 
 TEST(RendezvousSchedule, WhatIsNoNumberIsNoResult) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const AllToAllEnds ends = forward(3, {1.0, 1.0, 1.0}, {0.0, infinity, 0.0});
+  const AllToAllEnds ends = forward_ends(3, {1.0, 1.0, 1.0}, {0.0, infinity, 0.0});
   EXPECT_TRUE(std::isnan(ends.last_start_ms));
   EXPECT_TRUE(std::isnan(ends.rests_ms[0]));
   EXPECT_TRUE(std::isnan(ends.shares[2]));

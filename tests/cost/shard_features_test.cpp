@@ -135,7 +135,7 @@ TEST(ShardFeatures, TheRarestLookupsGrowWithTheBatchToo) {
   }
 }
 
-TableStatistics arbitrary_statistics() {
+TableStatistics arbitrary_table_statistics() {
   TableStatistics table;
   table.num_embeddings = *rc::gen::element<std::int64_t>(1, 2, 1000, 40'000'000, kMaxEmbeddings);
   table.pooling_factor = *rc::gen::element(1e-9, 1e-3, 0.5, 1.0, 30.0, kMaxPoolingFactor);
@@ -154,7 +154,7 @@ OperatorSettings arbitrary_settings() {
 }
 
 RC_GTEST_PROP(ShardFeaturesProperty, AreFiniteForTheMostExtremeTables, ()) {
-  const TableStatistics table = arbitrary_statistics();
+  const TableStatistics table = arbitrary_table_statistics();
   const OperatorSettings settings = arbitrary_settings();
   const auto columns = *rc::gen::element<std::int64_t>(1, 4, 128, kMaxEmbeddingDim);
   for (const FeatureSchema schema : {FeatureSchema::published, FeatureSchema::work}) {

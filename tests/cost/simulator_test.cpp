@@ -17,12 +17,14 @@
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
+#include "tests/cost/analytic_simulator.h"
 #include "tests/cost/arbitrary_task.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {
 namespace {
 
+using testing_tasks::analytic;
 using testing_tasks::arbitrary_plan;
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_table;
@@ -83,11 +85,6 @@ Task two_tables(int world_size) {
   task.tables = {make_table("a", 10, 8), make_table("b", 100, 4)};
   task.topology = make_topology(world_size, world_size, 1 << 20);
   return task;
-}
-
-Simulator analytic(const Task& task) {
-  return {task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
-          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
 }
 
 TEST(Simulator, LagsBehindTheEarliestGoIntoForwardAndTheSlowestDeviceIsTheCost) {

@@ -9,7 +9,7 @@ namespace neuroshard {
 namespace {
 
 /// Two hosts of four devices, two to a card: 10 GB/s in the host, 2 GB/s a card.
-Interconnect links() {
+Interconnect links_of_hosts() {
   Interconnect interconnect;
   interconnect.intra_host_gb_per_s = 10.0;
   interconnect.intra_host_latency_ms = 0.5;
@@ -28,7 +28,7 @@ Topology hosts() {
 }
 
 double ms(const std::vector<DeviceTransfer>& transfers) {
-  return transfer_ms(links(), hosts(), transfers);
+  return transfer_ms(links_of_hosts(), hosts(), transfers);
 }
 
 constexpr std::int64_t kMegabyte = 1'000'000;

@@ -23,7 +23,8 @@ using testing_operator::reference_forward;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-void expect_forward(Fixture& fixture, std::int64_t resident_threads, double tolerance = 1e-5) {
+void expect_emulated_forward(Fixture& fixture, std::int64_t resident_threads,
+                             double tolerance = 1e-5) {
   const std::vector<OperatorTable> tables = fixture.tables();
   const EmulatedOperator embedding(tables, fixture.batches, fixture.batch_size, resident_threads);
   std::vector<float> output(fixture.batch_size * fixture.total_columns(), kNaN);
@@ -34,8 +35,8 @@ void expect_forward(Fixture& fixture, std::int64_t resident_threads, double tole
   }
 }
 
-void expect_backward(Fixture& fixture, Optimizer optimizer, std::int64_t resident_threads,
-                     Random& random, double fp32_tolerance = 2e-5) {
+void expect_emulated_backward(Fixture& fixture, Optimizer optimizer, std::int64_t resident_threads,
+                              Random& random, double fp32_tolerance = 2e-5) {
   const OperatorOptions options{optimizer, 0.1F, 1e-8F};
   const std::vector<float> gradient = random_gradient(fixture, random);
   const auto expected = reference_backward(fixture, gradient, options);
@@ -59,7 +60,7 @@ std::int64_t some_threads(Random& random) { return std::int64_t{1} << random.int
 RC_GTEST_PROP(EmulatedOperator, ForwardIsTheSumOfRows, (std::uint64_t seed)) {
   Random random(seed);
   Fixture fixture = random_fixture(random);
-  expect_forward(fixture, some_threads(random));
+  expect_emulated_forward(fixture, some_threads(random));
   RC_ASSERT(!testing::Test::HasFatalFailure());
 }
 
@@ -67,8 +68,8 @@ RC_GTEST_PROP(EmulatedOperator, BackwardUpdatesEachDistinctRowOnce,
               (std::uint64_t seed, bool adagrad)) {
   Random random(seed);
   Fixture fixture = random_fixture(random);
-  expect_backward(fixture, adagrad ? Optimizer::rowwise_adagrad : Optimizer::sgd,
-                  some_threads(random), random);
+  expect_emulated_backward(fixture, adagrad ? Optimizer::rowwise_adagrad : Optimizer::sgd,
+                           some_threads(random), random);
   RC_ASSERT(!testing::Test::HasFatalFailure());
 }
 
@@ -80,9 +81,9 @@ TEST_P(AdversarialBatches, MatchTheReference) {
     SCOPED_TRACE(threads);
     Random random(5);
     Fixture fixture = adversarial_fixture(type, columns, random);
-    expect_forward(fixture, threads, 2e-3);
+    expect_emulated_forward(fixture, threads, 2e-3);
     for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::rowwise_adagrad}) {
-      expect_backward(fixture, optimizer, threads, random, 2e-3);
+      expect_emulated_backward(fixture, optimizer, threads, random, 2e-3);
     }
   }
 }
@@ -108,7 +109,7 @@ TEST(EmulatedOperator, ResultsAreTheSameEachTime) {
   for (int run = 0; run < 2; ++run) {
     Random random(9);
     Fixture fixture = adversarial_fixture(DataType::fp32, 40, random);
-    expect_backward(fixture, Optimizer::rowwise_adagrad, 1 << 12, random, 2e-3);
+    expect_emulated_backward(fixture, Optimizer::rowwise_adagrad, 1 << 12, random, 2e-3);
     weights.push_back(fixture.weights[7]);
   }
   EXPECT_EQ(weights[0], weights[1]);

@@ -12,7 +12,7 @@ namespace {
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
 
-NamedTask named(const std::string& interconnect, int devices, int per_host) {
+NamedTask named_by_interconnect(const std::string& interconnect, int devices, int per_host) {
   Task task;
   task.batch_size = 1024;
   task.tables = {make_table("a", 1000, 64)};
@@ -22,8 +22,9 @@ NamedTask named(const std::string& interconnect, int devices, int per_host) {
 }
 
 TEST(ModelsOfTasks, AreThoseOfTheirTopologies) {
-  const std::vector<NamedTask> tasks{named("ethernet-25g", 4, 1), named("pcie4", 8, 4),
-                                     named("ethernet-25g", 4, 1), named("", 4, 4)};
+  const std::vector<NamedTask> tasks{
+      named_by_interconnect("ethernet-25g", 4, 1), named_by_interconnect("pcie4", 8, 4),
+      named_by_interconnect("ethernet-25g", 4, 1), named_by_interconnect("", 4, 4)};
   const std::vector<CostModels> models = models_of_tasks(tasks, {"analytic-cpu"});
   ASSERT_EQ(models.size(), 4U);
   EXPECT_EQ(models[0].communication->name(), "ethernet-25g");
@@ -36,9 +37,9 @@ TEST(ModelsOfTasks, AreThoseOfTheirTopologies) {
 }
 
 TEST(ModelsOfTasks, NamedOnesAreForAll) {
-  const std::vector<CostModels> models =
-      models_of_tasks({named("ethernet-25g", 4, 1), named("pcie4", 8, 4)},
-                      {"analytic-cpu", "analytic-a100-nvswitch"});
+  const std::vector<CostModels> models = models_of_tasks(
+      {named_by_interconnect("ethernet-25g", 4, 1), named_by_interconnect("pcie4", 8, 4)},
+      {"analytic-cpu", "analytic-a100-nvswitch"});
   EXPECT_EQ(models[0].communication->name(), "analytic-a100-nvswitch");
   EXPECT_EQ(models[1].communication->name(), "analytic-a100-nvswitch");
   EXPECT_EQ(communication_models_text(models), described(*models[0].communication));

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
-NamedTask named(const std::string& name, std::vector<Table> tables) {
+NamedTask named_task(const std::string& name, std::vector<Table> tables) {
   return {name, one_host_task(std::move(tables), 1, std::int64_t{1} << 40), Json::Object{}};
 }
 
@@ -31,10 +31,10 @@ CostModels models_of(const std::string& name) {
 }
 
 const std::vector<NamedTask> kTasks{
-    named("fine", {make_table("a", 1000, 64)}),
-    named("large", {make_table("a", 1000, 64), make_table("b", 2'000'000, 64)}),
-    named("many lookups", {make_table("c", 1000, 64, 60.0)}),
-    named("both", {make_table("d", 3'000'000, 64, 70.0), make_table("e", 4'000'000, 64)})};
+    named_task("fine", {make_table("a", 1000, 64)}),
+    named_task("large", {make_table("a", 1000, 64), make_table("b", 2'000'000, 64)}),
+    named_task("many lookups", {make_table("c", 1000, 64, 60.0)}),
+    named_task("both", {make_table("d", 3'000'000, 64, 70.0), make_table("e", 4'000'000, 64)})};
 
 TEST(ComparisonWarnings, SayEachReasonOnce) {
   const CostModels models = models_of("narrow");

@@ -27,7 +27,7 @@ PlanDocument golden_plan() {
   return document;
 }
 
-void expect_same(const PlanDocument& a, const PlanDocument& b) {
+void expect_same_plans(const PlanDocument& a, const PlanDocument& b) {
   expect_same(a.task, b.task);
   EXPECT_EQ(a.plan.shards, b.plan.shards);
   EXPECT_EQ(a.plan.replicated_tables, b.plan.replicated_tables);
@@ -41,13 +41,13 @@ TEST(PlanIo, GoldenFile) {
   const std::string written = plan_text(golden_plan());
   const std::string bytes = golden("plan.json", written);
   EXPECT_EQ(written, bytes);
-  expect_same(parse_plan(bytes, "plan.json"), golden_plan());
+  expect_same_plans(parse_plan(bytes, "plan.json"), golden_plan());
 }
 
 TEST(PlanIo, ReadsAndWritesFiles) {
   const TemporaryFolder folder;
   write_plan(golden_plan(), folder.file("plan.json"));
-  expect_same(read_plan(folder.file("plan.json")), golden_plan());
+  expect_same_plans(read_plan(folder.file("plan.json")), golden_plan());
 }
 
 TEST(PlanIo, WhetherAPlanIsValidIsNotTheReadersQuestion) {
@@ -55,7 +55,7 @@ TEST(PlanIo, WhetherAPlanIsValidIsNotTheReadersQuestion) {
   document.predicted.reset();
   document.plan.shards = {{0, 0, 12, 7}, {0, -4, 400, -1}, {0, 0, 12, 7}};
   const PlanDocument back = parse_plan(plan_text(document), "plan.json");
-  expect_same(back, document);
+  expect_same_plans(back, document);
   EXPECT_FALSE(violations(back.task, back.plan).empty());
 }
 
@@ -110,7 +110,7 @@ RC_GTEST_PROP(PlanIo, ReadsBackBitForBit, ()) {
   }
   const std::string text = plan_text(document);
   const PlanDocument back = parse_plan(text, "plan.json");
-  expect_same(back, document);
+  expect_same_plans(back, document);
   RC_ASSERT(back.warnings == document.warnings);
   RC_ASSERT(back.moves == document.moves);
   RC_ASSERT(plan_text(back) == text);

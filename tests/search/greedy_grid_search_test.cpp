@@ -138,7 +138,7 @@ std::vector<PieceType> random_pieces(const Simulator& simulator, PieceCatalog& c
   return pieces;
 }
 
-void expect_same(const Placement& actual, const Placement& expected) {
+void expect_same_placements(const Placement& actual, const Placement& expected) {
   RC_ASSERT(actual.feasible() == expected.feasible());
   if (expected.feasible()) {
     RC_ASSERT(actual.cost_ms == expected.cost_ms);
@@ -166,14 +166,14 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
   for (int repeat = 0; repeat < 60; ++repeat) {  // nothing is left over from the search before
     std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
     const Placement expected = naive.search(pieces);
-    expect_same(search.search(pieces), expected);
+    expect_same_placements(search.search(pieces), expected);
     // Nor does it matter if the beginning is reused from another search.
     const auto common = static_cast<std::size_t>(
         std::mismatch(pieces.begin(), pieces.end(), last_pieces.begin(), last_pieces.end()).first -
         pieces.begin());
     const std::span<const int> known(last.under_largest_limit);
     last = search.search(pieces, known.first(std::min(common, known.size())));
-    expect_same(last, expected);
+    expect_same_placements(last, expected);
     last_pieces = std::move(pieces);
   }
 }

@@ -247,7 +247,7 @@ bool any_plan_fits(Task task) {
   return any_plan_fits(task, 0, 0, can_cut(dim) ? dim / 4 : 1);
 }
 
-Task small_task(Random& random, double slack) {
+Task small_tight_task(Random& random, double slack) {
   Task task;
   task.batch_size = 1;
   task.optimizer = random.below(2) == 0 ? Optimizer::sgd : Optimizer::rowwise_adagrad;
@@ -275,7 +275,7 @@ TEST(MemoryFit, MissesNoTightSmallTask) {
   int missed = 0;
   for (const double slack : {1.0, 1.02, 1.05, 1.1}) {
     for (int i = 0; i < 250; ++i) {
-      const Task task = small_task(random, slack);
+      const Task task = small_tight_task(random, slack);
       if (!any_plan_fits(task)) continue;
       ++feasible;
       missed += fit_memory(task).feasible ? 0 : 1;

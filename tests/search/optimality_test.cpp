@@ -90,7 +90,7 @@ class BruteForce {
 };
 
 /// Two or three tables on two or three devices, or four on two; memory from tight to ample.
-Task small_task(Random& random) {
+Task enumerable_task(Random& random) {
   std::vector<Table> tables;
   const std::int64_t num_tables = random.integer(2, 4);
   std::int64_t bytes = 0;
@@ -106,8 +106,8 @@ Task small_task(Random& random) {
 }
 
 /// Cost of the planner's plan relative to the best; none if no plan fits.
-std::optional<double> ratio_to_best(const Planner& planner, Random& random) {
-  const Task task = small_task(random);
+std::optional<double> ratio_to_best_columns(const Planner& planner, Random& random) {
+  const Task task = enumerable_task(random);
   std::shared_ptr<const ComputeCostModel> compute;
   if (random.below(2) == 0) {
     compute = testing_networks::random_model(ComputeArchitecture::bounded_loads, random());
@@ -135,7 +135,7 @@ std::vector<double> ratios_to_best(const Planner& planner, std::size_t count) {
   Random random(2023);
   std::vector<double> ratios;
   while (ratios.size() < count) {
-    if (const auto ratio = ratio_to_best(planner, random)) ratios.push_back(*ratio);
+    if (const auto ratio = ratio_to_best_columns(planner, random)) ratios.push_back(*ratio);
   }
   std::sort(ratios.begin(), ratios.end());
   const auto optimal = static_cast<double>(

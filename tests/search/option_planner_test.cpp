@@ -279,7 +279,7 @@ RC_GTEST_PROP(OptionAssignmentProperty, WhatIsTakenBackLeavesNothing, (std::uint
   RC_ASSERT(assignment.everywhere().empty());
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal_of_options(const std::string& text) {
   try {
     (void)parse_option_task(text, "options.json");
   } catch (const InputError& error) {
@@ -319,21 +319,25 @@ TEST(OptionJson, ReadsTheDocumentsExample) {
 }
 
 TEST(OptionJson, Refusals) {
-  EXPECT_EQ(refusal(with_option(R"({"placement": "somewhere", "shards": [[1, 1.0, 1]]})")),
-            "options.json: tables[0].options[0].placement: expected any_device, distinct_devices, "
-            "devices_of_one_host, whole_hosts or all_devices, got \"somewhere\"");
-  EXPECT_EQ(refusal(with_option(R"({"placement": "all_devices", "shards": [[3, 1.0, 1]]})")),
-            "options.json: tables[0].options[0].shards: expected a shard for each of 2 devices, "
-            "got 3");
-  EXPECT_EQ(refusal(with_option(R"({"placement": "whole_hosts", "shards": [[3, 1.0, 1]]})")),
-            "options.json: tables[0].options[0].shards: expected a multiple of 2 shards, got 3");
-  EXPECT_EQ(refusal(with_option(R"({"placement": "any_device", "shards": [[1, -1.0, 1]]})")),
-            "options.json: tables[0].options[0].shards: expected costs of 0 or more, got -1");
   EXPECT_EQ(
-      refusal(with_option(R"({"placement": "any_device", "shards": [[1, 1.0]]})")).substr(0, 96),
-      "options.json: tables[0].options[0].shards[0]: expected a number of shards, a cost and "
-      "bytes for ");
-  EXPECT_EQ(refusal(with_option("")),
+      refusal_of_options(with_option(R"({"placement": "somewhere", "shards": [[1, 1.0, 1]]})")),
+      "options.json: tables[0].options[0].placement: expected any_device, distinct_devices, "
+      "devices_of_one_host, whole_hosts or all_devices, got \"somewhere\"");
+  EXPECT_EQ(
+      refusal_of_options(with_option(R"({"placement": "all_devices", "shards": [[3, 1.0, 1]]})")),
+      "options.json: tables[0].options[0].shards: expected a shard for each of 2 devices, "
+      "got 3");
+  EXPECT_EQ(
+      refusal_of_options(with_option(R"({"placement": "whole_hosts", "shards": [[3, 1.0, 1]]})")),
+      "options.json: tables[0].options[0].shards: expected a multiple of 2 shards, got 3");
+  EXPECT_EQ(
+      refusal_of_options(with_option(R"({"placement": "any_device", "shards": [[1, -1.0, 1]]})")),
+      "options.json: tables[0].options[0].shards: expected costs of 0 or more, got -1");
+  EXPECT_EQ(refusal_of_options(with_option(R"({"placement": "any_device", "shards": [[1, 1.0]]})"))
+                .substr(0, 96),
+            "options.json: tables[0].options[0].shards[0]: expected a number of shards, a cost and "
+            "bytes for ");
+  EXPECT_EQ(refusal_of_options(with_option("")),
             "options.json: tables[0].options: expected at least one option, got none");
 }
 

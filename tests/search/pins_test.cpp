@@ -71,7 +71,8 @@ RC_GTEST_PROP(PinsProperty, EveryPlannersPlansKeepToThem, ()) {
 }
 
 /// Plans of the neuroshard planner and of the beam search; none where there is no plan.
-std::optional<PlanningResult> planned(const Planner& planner, const Simulator& simulator) {
+std::optional<PlanningResult> planned_with_pins(const Planner& planner,
+                                                const Simulator& simulator) {
   try {
     return planner.plan(simulator, brief_options());
   } catch (const InfeasibleError&) {
@@ -88,8 +89,8 @@ RC_GTEST_PROP(PinsProperty, WithMemoryToSpareThereIsAPlan, ()) {
                       });
   for (std::int64_t& bytes : task.topology.memory_bytes) bytes = all;
   const Simulator simulator = make_simulator(task, arbitrary_compute());
-  RC_ASSERT(planned(NeuroShardPlanner(), simulator).has_value());
-  RC_ASSERT(planned(BeamSearchPlanner(), simulator).has_value());
+  RC_ASSERT(planned_with_pins(NeuroShardPlanner(), simulator).has_value());
+  RC_ASSERT(planned_with_pins(BeamSearchPlanner(), simulator).has_value());
 }
 
 /// Whether some way of placing whole tables is a valid plan.
@@ -133,8 +134,8 @@ RC_GTEST_PROP(PinsProperty, ASmallTasksPlanIsFoundIfThereIsOne, ()) {
   if (exact.answer == FitAnswer::fits) {
     RC_ASSERT(violations(task, {exact.shards, {}}).empty());
     RC_ASSERT(fit_memory(simulator.task()).feasible);
-    RC_ASSERT(planned(NeuroShardPlanner(), simulator).has_value());
-    RC_ASSERT(planned(BeamSearchPlanner(), simulator).has_value());
+    RC_ASSERT(planned_with_pins(NeuroShardPlanner(), simulator).has_value());
+    RC_ASSERT(planned_with_pins(BeamSearchPlanner(), simulator).has_value());
   } else if (exact.answer == FitAnswer::does_not_fit) {
     RC_ASSERT(!fit_memory(simulator.task()).feasible);
   }
@@ -149,8 +150,10 @@ RC_GTEST_PROP(PinsProperty, NamingAllDevicesChangesNoPlan, ()) {
   }
   const auto compute = arbitrary_compute();
   for (const auto& planner : make_planners()) {
-    std::optional<PlanningResult> without = planned(*planner, make_simulator(task, compute));
-    std::optional<PlanningResult> with = planned(*planner, make_simulator(named, compute));
+    std::optional<PlanningResult> without =
+        planned_with_pins(*planner, make_simulator(task, compute));
+    std::optional<PlanningResult> with =
+        planned_with_pins(*planner, make_simulator(named, compute));
     RC_ASSERT(without.has_value() == with.has_value());
     if (!without) continue;
     RC_ASSERT(without->plan.shards == with->plan.shards);
@@ -259,7 +262,7 @@ TEST(Pins, TheLowerBoundIsOneOfPinnedPlansToo) {
   EXPECT_LE(bound_ms, result.predicted.cost_ms);
 }
 
-std::string refusal(const Task& task) {
+std::string refusal_of_pins(const Task& task) {
   try {
     (void)NeuroShardPlanner().plan(make_simulator(task), brief_options());
   } catch (const InfeasibleError& error) {
@@ -276,17 +279,17 @@ Table gibibytes(const char* name, std::int64_t columns) {
 
 TEST(Pins, WhatTheDevicesOfATableLackIsSaid) {
   Task task = one_host_task({gibibytes("a", 64), gibibytes("b", 16)}, 4, 3 * kGiB);
-  EXPECT_EQ(refusal(task), "no error");
+  EXPECT_EQ(refusal_of_pins(task), "no error");
   task.tables[0].devices = {2};
-  EXPECT_EQ(refusal(task),
+  EXPECT_EQ(refusal_of_pins(task),
             "no plan fits into memory: table \"a\" needs 4.00 GiB, and device 2, on which alone it "
             "may lie, has 3.00 GiB; 4 devices of 4.00 GiB (4096MiB) would do, and no number of "
             "devices of 3.00 GiB");
   task.tables[0].devices = {2, 3};
-  EXPECT_EQ(refusal(task), "no error");
+  EXPECT_EQ(refusal_of_pins(task), "no error");
   task.tables[0].allow = {false, false, false};
   EXPECT_THAT(
-      refusal(task),
+      refusal_of_pins(task),
       HasSubstr("the narrowest piece of table \"a\" needs 4.00 GiB, and devices 2 and 3, on "
                 "which alone it may lie, have at most 3.00 GiB; 4 devices of 4.00 GiB"));
 }
@@ -299,10 +302,10 @@ TEST(Pins, WhatTheDevicesOfSeveralTablesLackIsSaid) {
   task.tables[1].devices = {1, 0};
   task.tables[2].devices = {0};
   task.tables[3].devices = {0};
-  EXPECT_EQ(refusal(task), "no error");
+  EXPECT_EQ(refusal_of_pins(task), "no error");
   task.tables[4].devices = {0, 1};
   EXPECT_THAT(
-      refusal(task),
+      refusal_of_pins(task),
       HasSubstr("tables \"a\", \"b\", \"c\" and 2 more need 10.00 GiB, and devices 0 and 1, "
                 "on which alone they may lie, have 8.00 GiB; "));
 }
@@ -311,14 +314,14 @@ TEST(Pins, WhatAGroupLacksIsSaid) {
   Task task =
       one_host_task({gibibytes("a", 32), gibibytes("b", 32), gibibytes("c", 32)}, 4, 5 * kGiB);
   task.tables[1].same_device_as = "a";
-  EXPECT_EQ(refusal(task), "no error");
+  EXPECT_EQ(refusal_of_pins(task), "no error");
   task.tables[2].same_device_as = "a";
-  EXPECT_EQ(refusal(task),
+  EXPECT_EQ(refusal_of_pins(task),
             "no plan fits into memory: tables \"a\", \"b\" and \"c\" stay together and need 6.00 "
             "GiB, and the largest device has 5.00 GiB; 4 devices of 6.00 GiB (6144MiB) would do, "
             "and no number of devices of 5.00 GiB");
   task.tables[2].devices = {3};
-  EXPECT_THAT(refusal(task),
+  EXPECT_THAT(refusal_of_pins(task),
               HasSubstr("tables \"a\", \"b\" and \"c\" need 6.00 GiB, and device 3, on which alone "
                         "they may lie, has 5.00 GiB; 4 devices of 6.00 GiB"));
   const MemoryNeeds needs = memory_needs(task);
@@ -333,7 +336,7 @@ TEST(Pins, WhatCannotBeDividedAmongItsDevicesIsNamed) {
   task.allow = {false, false, false};
   for (Table& table : task.tables) table.devices = {1, 2};
   EXPECT_THAT(
-      refusal(task),
+      refusal_of_pins(task),
       HasSubstr("and no way to divide it among them was found with table \"c\" on devices 1 "
                 "and 2; 4 devices of 6.00 GiB"));
 }

@@ -325,7 +325,7 @@ PlannerOptions brief_search(int num_threads = 1) {
   return options;
 }
 
-std::optional<ShardingPlan> planned(const Task& task) {
+std::optional<ShardingPlan> planned_at_first(const Task& task) {
   try {
     return NeuroShardPlanner().plan(make_simulator(task), brief_search()).plan;
   } catch (const InfeasibleError&) {
@@ -336,7 +336,7 @@ std::optional<ShardingPlan> planned(const Task& task) {
 RC_GTEST_PROP(ReplannerProperty, PlansAreValidKeepToTheLimitAndDoNotDependOnThreads, ()) {
   Task old_task = *arbitrary_task(*rc::gen::element(0.8, 1.0, 2.0, 10.0));
   if (*rc::gen::arbitrary<bool>()) old_task = with_pins(std::move(old_task));
-  const std::optional<ShardingPlan> old_plan = planned(old_task);
+  const std::optional<ShardingPlan> old_plan = planned_at_first(old_task);
   if (!old_plan) return;
   Task task = changed_task(old_task);
   try {
@@ -380,7 +380,7 @@ PlanningResult replanned(const Task& old_task, const ShardingPlan& old_plan, con
 
 TEST(Replanner, WithoutAllowanceTheOldPlanStays) {
   const Task task = plain_task(4);
-  const ShardingPlan old_plan = *planned(task);
+  const ShardingPlan old_plan = *planned_at_first(task);
   const PlanningResult result = replanned(task, old_plan, task, 0.0);
   EXPECT_EQ(result.plan.shards, old_plan.shards);
   EXPECT_EQ(result.plan.replicated_tables, old_plan.replicated_tables);
@@ -388,7 +388,7 @@ TEST(Replanner, WithoutAllowanceTheOldPlanStays) {
 
 TEST(Replanner, GainsMoreWhereMoreMayMove) {
   const Task old_task = plain_task(4);
-  const ShardingPlan old_plan = *planned(old_task);
+  const ShardingPlan old_plan = *planned_at_first(old_task);
   Task task = old_task;
   for (int i = 0; i < 24; i += 5) task.tables[i].pooling_factor *= 10.0;
   const double kept = replanned(old_task, old_plan, task, 0.0).predicted.cost_ms;
@@ -401,7 +401,7 @@ TEST(Replanner, GainsMoreWhereMoreMayMove) {
 TEST(Replanner, FillsDevicesThatAreNew) {
   const Task old_task = plain_task(2);
   const Task task = plain_task(4);
-  const PlanningResult result = replanned(old_task, *planned(old_task), task, 0.5);
+  const PlanningResult result = replanned(old_task, *planned_at_first(old_task), task, 0.5);
   std::set<int> used;
   for (const Shard& shard : result.plan.shards) used.insert(shard.device);
   EXPECT_THAT(used, testing::Contains(2));
@@ -412,7 +412,7 @@ TEST(Replanner, SaysTheLeastShareThatWasFound) {
   // Half of the tables' bytes are on a device that is gone.
   const Task old_task = plain_task(2);
   const Task task = plain_task(1);
-  const ShardingPlan old_plan = *planned(old_task);
+  const ShardingPlan old_plan = *planned_at_first(old_task);
   try {
     (void)replanned(old_task, old_plan, task, 0.1);
     FAIL() << "expected an InfeasibleError";
@@ -441,7 +441,7 @@ TEST(Replanner, RelievesDevicesOfTablesThatHaveGrown) {
 TEST(WayHome, EndsWhereTheLimitHolds) {
   const Task task = plain_task(4);
   const Simulator simulator = make_simulator(task);
-  const ShardingPlan home = *planned(task);
+  const ShardingPlan home = *planned_at_first(task);
   ShardingPlan away = home;
   for (Shard& shard : away.shards) shard.device = (shard.device + 1) % 4;
   const PlacedBefore before(task, home, task);

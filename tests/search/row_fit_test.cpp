@@ -106,7 +106,7 @@ TEST(RowsForMemory, TablesBeyondAnyDeviceGetAPlan) {
   EXPECT_TRUE(result.plan.has_row_slices());
 }
 
-std::string refusal(const Task& task, const Cuts& cuts) {
+std::string refusal_of_rows(const Task& task, const Cuts& cuts) {
   PlannerOptions options;
   options.cuts = cuts;
   try {
@@ -119,15 +119,16 @@ std::string refusal(const Task& task, const Cuts& cuts) {
 
 TEST(RowsForMemory, ErrorsSayWhatRowsWouldDo) {
   Task task = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
-  EXPECT_THAT(refusal(task, {.columns = true, .rows = false, .replicas = false}),
+  EXPECT_THAT(refusal_of_rows(task, {.columns = true, .rows = false, .replicas = false}),
               testing::AllOf(HasSubstr("table \"ids\" cannot be cut and has 4 columns"),
                              HasSubstr("with rows cut too, the tables fit")));
   task.topology.memory_bytes.assign(8, 10 * kGiB);
-  const std::string all = refusal(task, {});
+  const std::string all = refusal_of_rows(task, {});
   EXPECT_THAT(all, HasSubstr("the tables need 119.21 GiB, 8 devices have 80.00 GiB"));
   EXPECT_THAT(all, HasSubstr("8 devices of 14.90 GiB"));
   EXPECT_THAT(all, HasSubstr("12 devices of 10.00 GiB"));
-  EXPECT_EQ(refusal(task, {.columns = true, .rows = false, .replicas = false}).find("rows cut too"),
+  EXPECT_EQ(refusal_of_rows(task, {.columns = true, .rows = false, .replicas = false})
+                .find("rows cut too"),
             std::string::npos);
 }
 

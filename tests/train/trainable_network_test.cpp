@@ -98,8 +98,8 @@ double reference_cost(ComputeArchitecture architecture, const DoubleParameters& 
          p[2 * kLayers + 4](0, 0);
 }
 
-double reference_loss(ComputeArchitecture architecture, const DoubleParameters& p,
-                      const PieceBatch& batch, Loss loss) {
+double reference_compute_loss(ComputeArchitecture architecture, const DoubleParameters& p,
+                              const PieceBatch& batch, Loss loss) {
   double sum = 0.0;
   for (Index sample = 0; sample < batch.size(); ++sample) {
     const double cost = reference_cost(architecture, p, batch, sample);
@@ -136,7 +136,7 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   const DoubleParameters p = in_double(network.parameters());
   std::vector<MatrixXf> gradients;
   const double value = network.loss_and_gradients(batch, loss, gradients);
-  EXPECT_NEAR(value, reference_loss(architecture, p, batch, loss), 1e-4 * (1.0 + value));
+  EXPECT_NEAR(value, reference_compute_loss(architecture, p, batch, loss), 1e-4 * (1.0 + value));
   ASSERT_EQ(gradients.size(), p.size());
   for (std::size_t at = 0; at < p.size(); ++at) {
     if (architecture == kPublishedSums && at == linear) {
@@ -144,7 +144,7 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
       continue;
     }
     const MatrixXd expected = numeric_gradient(p, at, [&](const DoubleParameters& moved) {
-      return reference_loss(architecture, moved, batch, loss);
+      return reference_compute_loss(architecture, moved, batch, loss);
     });
     const double scale = expected.cwiseAbs().maxCoeff() + 1e-3;
     const double error = (gradients[at].cast<double>() - expected).cwiseAbs().maxCoeff();

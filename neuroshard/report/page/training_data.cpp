@@ -57,7 +57,7 @@ void set_samples(std::vector<PredictedSample> samples, TrainingReportData& data)
 }
 
 /// The part of the split that each sample of a dataset is in; -1: none.
-std::vector<int> parts_of(const ComputeDataset& dataset, std::uint64_t seed) {
+std::vector<int> split_of_samples(const ComputeDataset& dataset, std::uint64_t seed) {
   const DatasetSplit split = split_dataset(dataset, seed);
   std::vector<int> parts(dataset.size(), -1);
   int part = 0;
@@ -110,7 +110,7 @@ TrainingReportData training_report_data(const ComputeTrainingResult& result,
   data.epochs = result.epochs;
   data.best_epochs = result.best_epochs;
   data.group_title = "table";
-  const std::vector<int> parts = parts_of(dataset, seed);
+  const std::vector<int> parts = split_of_samples(dataset, seed);
   Groups groups;
   std::vector<PredictedSample> samples;
   for (std::size_t file = 0; file < paths.size(); ++file) {

@@ -312,7 +312,7 @@ class FullDevicesSearch {
 };
 
 /// Of a task whose tables stay with none.
-ExactFit fit_tables(const Task& task, const StopClock& clock) {
+ExactFit fit_ungrouped(const Task& task, const StopClock& clock) {
   const std::vector<std::int64_t>& memory = task.topology.memory_bytes;
   if (memory.size() > kMostDevices || memory.size() * task.tables.size() > kMostPlaces) return {};
   std::vector<int> rising(memory.size());
@@ -336,9 +336,9 @@ ExactFit fit_tables(const Task& task, const StopClock& clock) {
 }  // namespace
 
 ExactFit fit_full_devices(const Task& task, const StopClock& clock) {
-  if (!has_groups(task)) return fit_tables(task, clock);
+  if (!has_groups(task)) return fit_ungrouped(task, clock);
   const BundledTask bundled(task);
-  ExactFit fit = fit_tables(bundled.task(), clock);
+  ExactFit fit = fit_ungrouped(bundled.task(), clock);
   fit.shards = bundled.original({std::move(fit.shards), {}}).shards;
   return fit;
 }

@@ -177,8 +177,26 @@ class LimitedSearch {
   ReplicaMoveLimit replica_limit_;
 };
 
-double share_of(std::int64_t bytes, std::int64_t total) {
-  return total == 0 ? 0.0 : static_cast<double>(bytes) / static_cast<double>(total);
+/// What a share of the bytes, from 0 to 1, allows to move.
+std::int64_t limit_of(double share, std::int64_t total_bytes) {
+  return static_cast<std::int64_t>(std::floor(share * static_cast<double>(total_bytes)));
+}
+
+/// `least_moved`: of all plans that were found. `reachable`: of a plan that is found again with
+/// any limit that allows it.
+InfeasibleError moves_too_much(double max_move, std::int64_t total_bytes, std::int64_t least_moved,
+                               std::int64_t reachable) {
+  const auto total = static_cast<double>(total_bytes);
+  std::string message = fmt::format(
+      "no plan found that moves at most {:.4g}% of the {} that the older plan placed: the least "
+      "found moves {:.1f}%",
+      100.0 * max_move, format_bytes(total),
+      std::ceil(1000.0 * static_cast<double>(least_moved) / total) / 10.0);
+  for (int percent = 1; percent <= 100; ++percent) {
+    if (limit_of(percent / 100.0, total_bytes) < reachable) continue;
+    return InfeasibleError(message + fmt::format("; --max-move {}% would do", percent));
+  }
+  return InfeasibleError(message);
 }
 
 }  // namespace
@@ -191,8 +209,7 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
   const TablesAtHand tables(allowed);
   const Simulator& at_hand = tables.simulator();
   const std::vector<TableOrigin>& origins = tables.origins();
-  const auto limit_bytes = static_cast<std::int64_t>(
-      std::floor(max_move_ * static_cast<double>(before_->total_bytes())));
+  const std::int64_t limit_bytes = limit_of(max_move_, before_->total_bytes());
   LimitedSearch search(at_hand, *before_, origins, limit_bytes, options, clock);
 
   PlanningResult result;
@@ -203,7 +220,11 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
   } catch (const TimeIsOver&) {
     throw no_plan_in_time(options);
   }
-  if (kept) result = search.improved(*kept);
+  std::int64_t reachable = std::numeric_limits<std::int64_t>::max();
+  if (kept) {
+    result = search.improved(*kept);
+    reachable = search.moved_bytes(*kept);
+  }
   if (!kept || (max_move_ > 0.0 && !clock.is_over())) {
     PlannerOptions timed = options;
     timed.deadline = clock.end();
@@ -212,9 +233,25 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
       PlanningResult anew = NeuroShardPlanner().plan(allowed, timed);
       const ShardingPlan near =
           tables.at_hand(relabelled_plan(allowed.task(), *before_, anew.plan));
-      PlanningResult other = search.improved(way_home(
-          at_hand, near, kept ? *kept : settled,
-          [&](const ShardingPlan& plan) { return search.moved_bytes(plan); }, limit_bytes));
+      const auto home_within = [&](std::int64_t limit) {
+        return way_home(
+            at_hand, near, kept ? *kept : settled,
+            [&](const ShardingPlan& plan) { return search.moved_bytes(plan); }, limit);
+      };
+      PlanningResult other = search.improved(home_within(limit_bytes));
+      if (!search.is_within(other.plan) && !(kept && search.is_within(result.plan))) {
+        // The improvement goes on saving bytes where none may move; what it comes to may do.
+        LimitedSearch all_home(at_hand, *before_, origins, 0, options, clock);
+        PlanningResult from_there = all_home.improved(home_within(0));
+        reachable = std::min(reachable, search.moved_bytes(from_there.plan));
+        if (search.is_within(from_there.plan)) {
+          PlanningResult better = search.improved(from_there.plan);
+          add_work(from_there.stats, better.stats);
+          std::swap(better, from_there);
+        }
+        if (search.is_better(from_there, other)) std::swap(from_there, other);
+        add_work(from_there.stats, other.stats);
+      }
       add_work(anew.stats, other.stats);
       other.stats.stopped_by_clock |= anew.stats.stopped_by_clock;
       if (!kept || search.is_better(other, result)) std::swap(result, other);
@@ -227,12 +264,7 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
   }
   const std::int64_t moved = search.moved_bytes(result.plan);
   if (moved > limit_bytes) {
-    const double share = share_of(moved, before_->total_bytes());
-    throw InfeasibleError(fmt::format(
-        "no plan found that moves at most {:.4g}% of the {} that the older plan placed: the least "
-        "found moves {:.1f}%",
-        100.0 * max_move_, format_bytes(static_cast<double>(before_->total_bytes())),
-        std::ceil(1000.0 * share) / 10.0));
+    throw moves_too_much(max_move_, before_->total_bytes(), moved, std::max(moved, reachable));
   }
   result.plan = tables.original(result.plan);
   result.predicted = simulator.cost(result.plan);
