@@ -33,6 +33,7 @@ template <typename Answer>
 void print_reasons(const Answer& answer) {
   print_notes(answer.notes);
   print_warnings(answer.warnings);
+  print_models_used(answer.models);
 }
 
 void print_explanation(const Json& json, const std::string& text, bool as_json) {
@@ -46,18 +47,20 @@ Explanation explained(const PlanDocument& document, const ExplainOptions& option
   return explain_plan(document, request, options.plan);
 }
 
-void run(ExplainOptions& options) {
-  if (!options.table.empty() && !options.choice.empty()) {
+void run(const CLI::App& command, ExplainOptions& options) {
+  const bool of_table = command.count("--table") > 0;
+  const bool of_choice = command.count("--why-not") > 0;
+  if (of_table && of_choice) {
     throw InputError("--table excludes --why-not, which is of a table too");
   }
   options.request.seconds_per_planning = parse_seconds(options.time_limit, "--time-limit");
   const PlanDocument document = read_plan(options.plan);
-  if (!options.table.empty()) {
+  if (of_table) {
     const TableExplanation answer =
         explain_table(document, options.table, options.request, options.plan);
     print_reasons(answer);
     print_explanation(table_explanation_json(answer), table_explanation_text(answer), options.json);
-  } else if (!options.choice.empty()) {
+  } else if (of_choice) {
     const Choice choice = parse_choice(options.choice, "--why-not");
     const WhyNot answer = why_not(document, choice, options.request, options.plan);
     print_reasons(answer);
@@ -94,7 +97,7 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--json", options->json, "Print the answer as JSON (docs/formats.md)");
   add_examples(*command, {"explain plan.json", "explain plan.json --table user_id",
                           "explain plan.json --why-not user_id:rows=4"});
-  command->callback([options] { run(*options); });
+  command->callback([options, command] { run(*command, *options); });
 }
 
 }  // namespace neuroshard::cli

@@ -11,6 +11,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/communication/faster_links.h"
@@ -25,6 +26,12 @@ namespace {
 /// Of a device's memory, of which less is free where it counts as full.
 constexpr double kFull = 0.95;
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 60;
+
+/// A device's total, without waiting for others to enter the forward all-to-all.
+double own_ms(const PlanCost& cost, int device) {
+  const DeviceCost& of = cost.devices[device];
+  return of.total_ms() - (last_entered_ms(cost.devices) - entered_ms(of));
+}
 
 /// A plan and its simulator, for which equal pieces are encoded once.
 class PricedPieces {
@@ -77,8 +84,13 @@ class PricedPieces {
     std::vector<double> all = rest;
     for (std::size_t i = 0; i < size; ++i) all[i] += own[i];
     part.less_compute_ms = simulator_.compute().cost(all) - rest_ms;
-    part.less_plan_ms = less_without(
-        [&](const Shard& shard) { return shard.table == table && shard.device == device; });
+    ShardingPlan others = plan_;
+    std::erase_if(others.shards, [&](const Shard& shard) {
+      return shard.table == table && shard.device == device;
+    });
+    const PlanCost without = simulator_.cost(others);
+    part.less_device_ms = own_ms(cost_, device) - own_ms(without, device);
+    part.less_plan_ms = cost_.cost_ms - without.cost_ms;
     return part;
   }
 
@@ -94,7 +106,7 @@ class PricedPieces {
     for (const int table : tables) parts.push_back(part(table, device));
     std::stable_sort(parts.begin(), parts.end(),
                      [](const TableOnDevice& a, const TableOnDevice& b) {
-                       return a.less_compute_ms > b.less_compute_ms;
+                       return a.less_device_ms > b.less_device_ms;
                      });
     return parts;
   }
@@ -178,8 +190,8 @@ Alternative answer(const Question& question, const PricedPlan& priced, PlannerOp
   return result;
 }
 
-Bottleneck bottleneck_of(const DeviceCost& device) {
-  const double communication_ms = device.forward_comm_ms + device.backward_comm_ms;
+Bottleneck bottleneck_of(const DeviceCost& device, double waiting_ms) {
+  const double communication_ms = device.forward_comm_ms + device.backward_comm_ms - waiting_ms;
   if (device.all_reduce_ms > std::max(device.compute_ms, communication_ms)) {
     return Bottleneck::all_reduce;
   }
@@ -188,15 +200,15 @@ Bottleneck bottleneck_of(const DeviceCost& device) {
 
 void describe_slowest(const PricedPlan& priced, Explanation& result) {
   const PlanCost& cost = *priced.document.predicted;
-  result.slowest_device = last_to_enter(cost);
+  const double last_ms = last_entered_ms(cost.devices);
+  result.num_devices = static_cast<int>(cost.devices.size());
+  result.slowest_device = static_cast<int>(slowest_device(cost.devices));
+  result.equally_slow = equally_slow(cost.devices);
   result.slowest = cost.devices[result.slowest_device];
-  result.bottleneck = bottleneck_of(result.slowest);
-  const auto start = [](const DeviceCost& device) {
-    return device.compute_ms + device.all_reduce_ms + device.backward_comm_ms;
-  };
+  result.bottleneck = bottleneck_of(result.slowest, last_ms - entered_ms(result.slowest));
   for (const DeviceCost& device : cost.devices) {
     result.mean_compute_ms += device.compute_ms / static_cast<double>(cost.devices.size());
-    result.waiting_ms = std::max(result.waiting_ms, start(result.slowest) - start(device));
+    result.waiting_ms = std::max(result.waiting_ms, last_ms - entered_ms(device));
   }
   const std::vector<std::int64_t>& capacity = priced.document.task.topology.memory_bytes;
   for (std::size_t d = 0; d < cost.devices.size(); ++d) {
@@ -230,6 +242,7 @@ Explanation explain_plan(const PlanDocument& document, const ExplainRequest& req
   result.notes = priced.notes;
   result.cost_ms = priced.document.predicted->cost_ms;
   result.lower_bound_ms = priced.lower_bound_ms;
+  result.models = priced.models;
   describe_slowest(priced, result);
   result.replica_compute_ms =
       pieces.simulator().replica_cost(document.plan.replicated_tables).compute_ms;
@@ -268,7 +281,11 @@ TableExplanation explain_table(const PlanDocument& document, const std::string& 
   result.embedding_dim = of.embedding_dim;
   result.pooling_factor = of.pooling_factor;
   result.cost_ms = priced.document.predicted->cost_ms;
-  result.slowest_device = last_to_enter(*priced.document.predicted);
+  const std::vector<DeviceCost>& costs = priced.document.predicted->devices;
+  result.num_devices = static_cast<int>(costs.size());
+  result.slowest_device = static_cast<int>(slowest_device(costs));
+  result.equally_slow = equally_slow(costs);
+  result.models = priced.models;
   result.is_replicated = std::find(copies.begin(), copies.end(), number) != copies.end();
   if (result.is_replicated) {
     result.less_plan_ms = pieces.less_without_copies(number);

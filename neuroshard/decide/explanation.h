@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/plan_io.h"
 
 namespace neuroshard {
@@ -25,9 +26,10 @@ struct TableOnDevice {
   std::int64_t bytes = 0;
   double lookups = 0.0;   ///< a sample
   double alone_ms = 0.0;  ///< computation of a device with these pieces alone
-  /// By how much the device's computation, and the plan's cost, would fall without them, everything
-  /// else left where it is.
+  /// By how much the device's computation, all that it does (its total without waiting for others),
+  /// and the plan's cost would fall without them, everything else left where it is.
   double less_compute_ms = 0.0;
+  double less_device_ms = 0.0;
   double less_plan_ms = 0.0;
 };
 
@@ -42,18 +44,21 @@ struct Alternative {
 struct Explanation {
   double cost_ms = 0.0;
   double lower_bound_ms = 0.0;  ///< 0: not known
-  /// The device that the others wait for: the last to enter the forward all-to-all.
-  int slowest_device = 0;
+  int num_devices = 0;
+  int slowest_device = 0;     ///< as core/slowest_device.h has it
+  bool equally_slow = false;  ///< all devices, of which that is the first
   DeviceCost slowest{};
   Bottleneck bottleneck = Bottleneck::computation;
   double mean_compute_ms = 0.0;
-  double waiting_ms = 0.0;              ///< the most that a device waits for the slowest
+  /// The most that a device waits for the last to enter the forward all-to-all.
+  double waiting_ms = 0.0;
   std::vector<int> full_devices{};      ///< with less than a twentieth of their memory left
   double replica_compute_ms = 0.0;      ///< of the replicated tables, on every device
-  std::vector<TableOnDevice> tables{};  ///< on the slowest device, by falling `less_compute_ms`
+  std::vector<TableOnDevice> tables{};  ///< on the slowest device, by falling `less_device_ms`
   /// The same task planned again, which all others are to be compared with; then the changes, by
   /// rising cost, those without a plan last.
   std::vector<Alternative> alternatives{};
+  CostModels models{};  ///< by which all is predicted
   std::vector<std::string> warnings{};
   std::vector<std::string> notes{};
 };
@@ -68,8 +73,11 @@ struct TableExplanation {
   double cost_ms = 0.0;        ///< of the plan
   double less_plan_ms = 0.0;   ///< by which it would fall without the table
   double all_reduce_ms = 0.0;  ///< of a replicated table: its part of the all-reduce
+  int num_devices = 0;
   int slowest_device = 0;
+  bool equally_slow = false;
   std::vector<TableOnDevice> parts{};  ///< by device
+  CostModels models{};
   std::vector<std::string> warnings{};
   std::vector<std::string> notes{};
 };

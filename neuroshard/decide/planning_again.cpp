@@ -39,16 +39,6 @@ PlanningResult planned_again(const Simulator& simulator, const PlanDocument& doc
   return Replanner(before, 1.0).plan(simulator, options);
 }
 
-int last_to_enter(const PlanCost& cost) {
-  const auto start = [](const DeviceCost& device) {
-    return device.compute_ms + device.all_reduce_ms + device.backward_comm_ms;
-  };
-  const auto last = std::max_element(
-      cost.devices.begin(), cost.devices.end(),
-      [&](const DeviceCost& a, const DeviceCost& b) { return start(a) < start(b); });
-  return static_cast<int>(std::distance(cost.devices.begin(), last));
-}
-
 int find_table(const Task& task, const std::string& name, const std::string& place) {
   const auto found = std::find_if(task.tables.begin(), task.tables.end(),
                                   [&](const Table& table) { return table.name == name; });

@@ -16,9 +16,6 @@ namespace neuroshard {
 [[nodiscard]] PlanningResult planned_again(const Simulator& simulator, const PlanDocument& document,
                                            const PlannerOptions& options);
 
-/// The device that the others wait for: the last to enter the forward all-to-all.
-[[nodiscard]] int last_to_enter(const PlanCost& cost);
-
 /// The table's number in the task. Throws InputError, naming `place`, if it has none of this name.
 [[nodiscard]] int find_table(const Task& task, const std::string& name, const std::string& place);
 

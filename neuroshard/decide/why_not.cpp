@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/decide/planning_again.h"
@@ -32,6 +34,40 @@ std::optional<int> number_after(std::string_view text, std::string_view name) {
   return number;
 }
 
+std::vector<Shard> shards_of(const ShardingPlan& plan, int table) {
+  std::vector<Shard> shards;
+  for (const Shard& shard : plan.shards) {
+    if (shard.table == table) shards.push_back(shard);
+  }
+  return shards;
+}
+
+bool is_on_every_device(const ShardingPlan& plan, int table) {
+  const std::vector<int>& copies = plan.replicated_tables;
+  return std::find(copies.begin(), copies.end(), table) != copies.end();
+}
+
+/// Whether the table lies in the plan as the choice says.
+bool meets(const ShardingPlan& plan, int table, const Choice& choice) {
+  if (choice.kind == Choice::Kind::replicated) return is_on_every_device(plan, table);
+  if (is_on_every_device(plan, table)) return false;
+  const std::vector<Shard> shards = shards_of(plan, table);
+  const auto all = [&](const auto& is_so) {
+    return std::all_of(shards.begin(), shards.end(), is_so);
+  };
+  if (choice.kind == Choice::Kind::device) {
+    return all([&](const Shard& shard) { return shard.device == choice.number; });
+  }
+  if (choice.kind == Choice::Kind::columns) {
+    return static_cast<int>(shards.size()) == choice.number &&
+           all([](const Shard& shard) { return shard.has_all_rows(); });
+  }
+  // Slices may be in pieces of columns, each of the same rows.
+  std::set<std::pair<std::int64_t, std::int64_t>> slices;
+  for (const Shard& shard : shards) slices.emplace(shard.row_offset, shard.num_rows);
+  return static_cast<int>(slices.size()) == choice.number;
+}
+
 /// The search for a plan with a choice.
 class ForcedPlanning {
  public:
@@ -45,7 +81,31 @@ class ForcedPlanning {
         table_(task_.tables[number_]),
         allowed_(allowed_cuts(task_)[number_]) {}
 
-  PlanningResult plan() const {
+  /// Of a plan that has the choice already, no worse than that.
+  [[nodiscard]] PlanningResult plan() const {
+    const bool is_met = is_met_already();
+    std::optional<PlanningResult> best;
+    try {
+      best = planned();
+    } catch (const InfeasibleError&) {
+      if (!is_met) throw;
+    }
+    if (best && !meets(best->plan, number_, choice_)) best.reset();
+    if (is_met) {
+      const double cost_ms = best ? best->predicted.cost_ms : 0.0;
+      const PlanCost& own = *document_.predicted;
+      if (!best || own.cost_ms <= cost_ms) best = PlanningResult{document_.plan, own, {}};
+    }
+    if (best) return std::move(*best);
+    throw InfeasibleError(fmt::format("no plan found that fits into memory with table \"{}\" {}",
+                                      choice_.table, choice_text(choice_)));
+  }
+
+  [[nodiscard]] bool is_met_already() const { return meets(document_.plan, number_, choice_); }
+  [[nodiscard]] Simulator simulator() const { return simulator_of(task_); }
+
+ private:
+  [[nodiscard]] PlanningResult planned() const {
     switch (choice_.kind) {
       case Choice::Kind::device:
         return on_device();
@@ -58,9 +118,6 @@ class ForcedPlanning {
     }
   }
 
-  [[nodiscard]] Simulator simulator() const { return simulator_of(task_); }
-
- private:
   [[nodiscard]] Simulator simulator_of(Task task) const {
     return {std::move(task), priced_.models.compute, priced_.models.communication};
   }
@@ -131,6 +188,7 @@ class ForcedPlanning {
       shard.column_offset = offsets[part];
     }
     sort_shards(result.plan);
+    result.predicted = simulator().cost(result.plan);
     return result;
   }
 
@@ -159,9 +217,10 @@ class ForcedPlanning {
     const std::int64_t most =
         std::min<std::int64_t>(task_.topology.world_size, table_.num_embeddings / least);
     if (choice_.number > 1 && choice_.number > most) {
-      refuse(fmt::format("at most {} of rows, on as many devices", format_count(most, "slice")));
+      refuse(fmt::format("at most {} of rows", format_count(most, "slice")));
     }
     const Simulator all = simulator();
+    if (is_met_already()) return improved_from(all, document_.plan, options_);
     ShardingPlan parts = others();
     const std::vector<std::int64_t> ends = all.slice_ends(number_, choice_.number);
     for (int i = 0; i < choice_.number; ++i) {
@@ -177,6 +236,7 @@ class ForcedPlanning {
 
   PlanningResult replicated() const {
     require_allowed(allowed_.replicas, "copies of it on every device");
+    if (is_met_already()) return improved_from(simulator(), document_.plan, options_);
     ShardingPlan parts = others();
     parts.replicated_tables.push_back(number_);
     sort_shards(parts);
@@ -193,15 +253,20 @@ class ForcedPlanning {
   Cuts allowed_;
 };
 
-std::vector<Shard> shards_of(const ShardingPlan& plan, int table) {
-  std::vector<Shard> shards;
-  for (const Shard& shard : plan.shards) {
-    if (shard.table == table) shards.push_back(shard);
-  }
-  return shards;
-}
-
 }  // namespace
+
+std::string choice_text(const Choice& choice) {
+  switch (choice.kind) {
+    case Choice::Kind::rows:
+      return fmt::format("in {} of rows", format_count(choice.number, "slice"));
+    case Choice::Kind::columns:
+      return fmt::format("in {} of columns", format_count(choice.number, "piece"));
+    case Choice::Kind::replicated:
+      return "whole on every device";
+    default:
+      return fmt::format("on device {}", choice.number);
+  }
+}
 
 Choice parse_choice(std::string_view text, const std::string& place) {
   const std::size_t colon = text.rfind(':');
@@ -236,19 +301,23 @@ WhyNot why_not(const PlanDocument& document, const Choice& choice, const Explain
   const PlanningResult planned = forced.plan();
   const PlanCost cost = forced.simulator().cost(planned.plan);
   const int number = find_table(document.task, choice.table, "--why-not");
-  const std::vector<int>& copies = document.plan.replicated_tables;
   WhyNot result;
   result.choice = choice;
+  result.is_met_already = forced.is_met_already();
   result.warnings = priced.warnings;
   result.notes = priced.notes;
   result.cost_ms = priced.document.predicted->cost_ms;
   result.choice_ms = cost.cost_ms;
   result.shards = shards_of(document.plan, number);
   result.choice_shards = shards_of(planned.plan, number);
-  result.is_replicated = std::find(copies.begin(), copies.end(), number) != copies.end();
-  result.slowest_device = last_to_enter(*priced.document.predicted);
-  result.slowest = priced.document.predicted->devices[result.slowest_device];
-  result.choice_slowest_device = last_to_enter(cost);
+  result.is_replicated = is_on_every_device(document.plan, number);
+  result.models = priced.models;
+  const std::vector<DeviceCost>& devices = priced.document.predicted->devices;
+  result.slowest_device = static_cast<int>(slowest_device(devices));
+  result.equally_slow = equally_slow(devices);
+  result.slowest = devices[result.slowest_device];
+  result.choice_slowest_device = static_cast<int>(slowest_device(cost.devices));
+  result.choice_equally_slow = equally_slow(cost.devices);
   result.choice_slowest = cost.devices[result.choice_slowest_device];
   return result;
 }

@@ -22,11 +22,15 @@ struct Choice {
 /// stands before the last colon. Throws InputError naming `place`.
 [[nodiscard]] Choice parse_choice(std::string_view text, const std::string& place);
 
+/// "in 4 slices of rows", "in 2 pieces of columns", "whole on every device", "on device 3".
+[[nodiscard]] std::string choice_text(const Choice& choice);
+
 /// What the choice leads to.
 struct WhyNot {
   Choice choice{};
-  double cost_ms = 0.0;    ///< of the plan
-  double choice_ms = 0.0;  ///< of the best plan found with the choice
+  bool is_met_already = false;  ///< by the plan, which is then among the plans with the choice
+  double cost_ms = 0.0;         ///< of the plan
+  double choice_ms = 0.0;       ///< of the best plan found with the choice
   /// Of the two plans, where the table lies, and each slowest device.
   std::vector<Shard> shards{};
   std::vector<Shard> choice_shards{};
@@ -35,6 +39,9 @@ struct WhyNot {
   int choice_slowest_device = 0;
   DeviceCost slowest{};
   DeviceCost choice_slowest{};
+  bool equally_slow = false;  ///< all devices, of which the slowest is then the first
+  bool choice_equally_slow = false;
+  CostModels models{};
   std::vector<std::string> warnings{};
   std::vector<std::string> notes{};
 };

@@ -102,7 +102,7 @@ Json point_json(const CapacityPoint& point) {
 std::string capacity_text(const Capacity& capacity) {
   return fmt::format("predicted cost in ms, by devices and memory of each; -: no plan fits\n{}{}{}",
                      cost_table(capacity), chart(capacity), smallest_cluster_text(capacity)) +
-         predicted_by_text(capacity.models);
+         models_line(capacity.models);
 }
 
 Json capacity_json(const Capacity& capacity) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "neuroshard/core/units.h"
-#include "neuroshard/report/slowest_device.h"
+#include "neuroshard/report/slowest_marks.h"
 #include "neuroshard/report/text_table.h"
 
 namespace neuroshard {

@@ -10,6 +10,7 @@
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/planning_report.h"
 #include "neuroshard/report/text_table.h"
 
 namespace neuroshard {
@@ -19,20 +20,44 @@ namespace {
 /// Devices that a sentence names.
 constexpr std::size_t kMostDevices = 8;
 
-std::string limit_text(const Explanation& explanation) {
+/// No "-0.000" of what rounding alone makes negative.
+std::string signed_ms(double ms) {
+  std::string text = fmt::format("{:.3f}", ms);
+  return text == "-0.000" ? "0.000" : text;
+}
+
+/// "computes for 1.000 ms (the mean device for ...) and communicates for ...".
+std::string work_text(const Explanation& explanation) {
   const DeviceCost& device = explanation.slowest;
-  std::string text = fmt::format(
-      "The plan is predicted to cost {:.3f} ms an iteration. What limits it is the {} of device "
-      "{}, which is the last to enter the forward all-to-all: it computes for {:.3f} ms (the mean "
-      "device for {:.3f} ms) and communicates for {:.3f} ms backward and {:.3f} ms forward",
-      explanation.cost_ms, to_string(explanation.bottleneck), explanation.slowest_device,
-      device.compute_ms, explanation.mean_compute_ms, device.backward_comm_ms,
-      device.forward_comm_ms);
+  std::string text = fmt::format("computes for {:.3f} ms", device.compute_ms);
+  if (explanation.num_devices == 1) return text;
+  if (!explanation.equally_slow) {
+    text += fmt::format(" (the mean device for {:.3f} ms)", explanation.mean_compute_ms);
+  }
+  text += fmt::format(" and communicates for {:.3f} ms backward and {:.3f} ms forward",
+                      device.backward_comm_ms, device.forward_comm_ms);
   if (device.all_reduce_ms > 0.0) {
     text += fmt::format(", with an all-reduce of {:.3f} ms between them", device.all_reduce_ms);
   }
-  text += fmt::format(". The device that is ready first waits {:.3f} ms for it.\n",
-                      explanation.waiting_ms);
+  return text;
+}
+
+std::string limit_text(const Explanation& explanation) {
+  const std::string limit = to_string(explanation.bottleneck);
+  std::string text =
+      fmt::format("The plan is predicted to cost {:.3f} ms an iteration. ", explanation.cost_ms);
+  if (explanation.num_devices == 1) {
+    text += fmt::format("It is limited by the {} of its one device, which {}.\n", limit,
+                        work_text(explanation));
+  } else if (explanation.equally_slow) {
+    text += fmt::format("Its {} devices take equally long. It is limited by their {}: each {}.\n",
+                        explanation.num_devices, limit, work_text(explanation));
+  } else {
+    text += fmt::format(
+        "It is limited by the {} of device {}, the slowest, which {}. The device that is ready "
+        "first waits {:.3f} ms before all can enter the forward all-to-all.\n",
+        limit, explanation.slowest_device, work_text(explanation), explanation.waiting_ms);
+  }
   if (explanation.replica_compute_ms > 0.0) {
     text += fmt::format(
         "Of the computation, {:.3f} ms on every device are of the tables that are on all of "
@@ -42,7 +67,7 @@ std::string limit_text(const Explanation& explanation) {
   return text;
 }
 
-std::string memory_text(const Explanation& explanation) {
+std::string fullest_device_text(const Explanation& explanation) {
   const std::vector<int>& full = explanation.full_devices;
   if (full.empty()) return "No device has less than a twentieth of its memory left.\n";
   if (full.size() > kMostDevices) {
@@ -72,8 +97,8 @@ std::vector<std::string> row_of(std::string first, const TableOnDevice& part) {
           format_bytes(static_cast<double>(part.bytes)),
           fmt::format("{:.2f}", part.lookups),
           fmt::format("{:.3f}", part.alone_ms),
-          fmt::format("{:.3f}", part.less_compute_ms),
-          fmt::format("{:.3f}", part.less_plan_ms)};
+          signed_ms(part.less_device_ms),
+          signed_ms(part.less_plan_ms)};
 }
 
 std::string tables_text(const Explanation& explanation, std::size_t max_tables) {
@@ -85,10 +110,12 @@ std::string tables_text(const Explanation& explanation, std::size_t max_tables) 
   for (std::size_t i = 0; i < shown; ++i) {
     table.add_row(row_of(explanation.tables[i].table, explanation.tables[i]));
   }
+  const bool is_slowest = explanation.num_devices > 1 && !explanation.equally_slow;
   std::string text = fmt::format(
-      "The tables that make device {} slow, and what would be gained without each, everything else "
-      "left where it is:\n{}",
-      explanation.slowest_device, table.to_string());
+      "The tables {} device {}{}, and what would be gained without each, everything else left "
+      "where it is:\n{}",
+      is_slowest ? "that make" : "of", explanation.slowest_device, is_slowest ? " slow" : "",
+      table.to_string());
   if (shown < explanation.tables.size()) {
     const auto hidden = static_cast<std::int64_t>(explanation.tables.size() - shown);
     text += fmt::format("({} of lower cost not shown)\n", format_count(hidden, "table"));
@@ -155,27 +182,15 @@ std::string place_text(const std::vector<Shard>& shards, const Table& table) {
   return text;
 }
 
-std::string choice_text(const Choice& choice) {
-  switch (choice.kind) {
-    case Choice::Kind::rows:
-      return fmt::format("in {} of rows", format_count(choice.number, "slice"));
-    case Choice::Kind::columns:
-      return fmt::format("in {} of columns", format_count(choice.number, "piece"));
-    case Choice::Kind::replicated:
-      return "whole on every device";
-    default:
-      return fmt::format("on device {}", choice.number);
-  }
-}
-
 /// Of the plan and of the plan with the choice: the slowest device's times.
-std::string slowest_text(int number, const DeviceCost& device) {
+std::string slowest_text(int number, const DeviceCost& device, int num_devices, bool equally_slow) {
+  const std::string which = num_devices == 1 ? std::string("one device")
+                            : equally_slow
+                                ? fmt::format("the {} devices take equally long", num_devices)
+                                : fmt::format("device {} is the slowest", number);
   return fmt::format(
-      "device {} is the slowest: computation {:.3f} ms, all-reduce {:.3f}, backward {:.3f}, "
-      "forward "
-      "{:.3f}",
-      number, device.compute_ms, device.all_reduce_ms, device.backward_comm_ms,
-      device.forward_comm_ms);
+      "{}: computation {:.3f} ms, all-reduce {:.3f}, backward {:.3f}, forward {:.3f}", which,
+      device.compute_ms, device.all_reduce_ms, device.backward_comm_ms, device.forward_comm_ms);
 }
 
 Json device_json(int number, const DeviceCost& device) {
@@ -196,6 +211,7 @@ Json part_json(const TableOnDevice& part) {
                       {"lookups", part.lookups},
                       {"alone_ms", part.alone_ms},
                       {"less_compute_ms", part.less_compute_ms},
+                      {"less_device_ms", part.less_device_ms},
                       {"less_plan_ms", part.less_plan_ms}};
 }
 
@@ -215,6 +231,13 @@ Json shards_json(const std::vector<Shard>& shards, const Table& table) {
                                   {"device", shard.device}});
   }
   return result;
+}
+
+template <typename Answer>
+void add_models_and_warnings(const Answer& answer, Json& json) {
+  json.set("compute_model", answer.models.compute->name());
+  json.set("communication_model", answer.models.communication->name());
+  json.set("warnings", Json::Array(answer.warnings.begin(), answer.warnings.end()));
 }
 
 const Table& table_named(const Task& task, const std::string& name) {
@@ -238,9 +261,9 @@ const char* name_of(Choice::Kind kind) {
 }  // namespace
 
 std::string explanation_text(const Explanation& explanation, std::size_t max_tables) {
-  return limit_text(explanation) + memory_text(explanation) + "\n" +
+  return limit_text(explanation) + fullest_device_text(explanation) + "\n" +
          tables_text(explanation, max_tables) + "\n" + bound_text(explanation) + "\n" +
-         alternatives_text(explanation);
+         alternatives_text(explanation) + "\n" + models_line(explanation.models);
 }
 
 std::string table_explanation_text(const TableExplanation& explanation) {
@@ -252,41 +275,62 @@ std::string table_explanation_text(const TableExplanation& explanation) {
       explanation.pooling_factor, explanation.cost_ms - explanation.less_plan_ms,
       explanation.less_plan_ms);
   if (explanation.is_replicated) {
-    return text + fmt::format(
-                      "It is whole on every device, each of which looks up its own share of the "
-                      "batch; its gradients take {:.3f} ms of the all-reduce.\n",
-                      explanation.all_reduce_ms);
+    return text +
+           fmt::format(
+               "It is whole on every device, each of which looks up its own share of the "
+               "batch; its gradients take {:.3f} ms of the all-reduce.\n",
+               explanation.all_reduce_ms) +
+           models_line(explanation.models);
   }
   const auto slowest = std::find_if(
       explanation.parts.begin(), explanation.parts.end(),
       [&](const TableOnDevice& part) { return part.device == explanation.slowest_device; });
-  text += slowest != explanation.parts.end()
-              ? fmt::format("The others wait for device {}, which has a part of it.\n",
-                            explanation.slowest_device)
-              : fmt::format("It has no part on device {}, which the others wait for.\n",
-                            explanation.slowest_device);
+  if (explanation.equally_slow) {
+    text += fmt::format("The {} devices take equally long.\n", explanation.num_devices);
+  } else if (explanation.num_devices > 1) {
+    text +=
+        slowest != explanation.parts.end()
+            ? fmt::format("Device {}, the slowest, has a part of it.\n", explanation.slowest_device)
+            : fmt::format("It has no part on device {}, the slowest.\n",
+                          explanation.slowest_device);
+  }
   TextTable table = table_of_parts("device");
   for (const TableOnDevice& part : explanation.parts) {
     table.add_row(row_of(fmt::format("{}", part.device), part));
   }
-  return text + table.to_string();
+  return text + table.to_string() + models_line(explanation.models);
 }
 
 std::string why_not_text(const WhyNot& why_not, const Task& task) {
   const Table& table = table_named(task, why_not.choice.table);
+  const int num_devices = task.topology.world_size;
   const double more_ms = why_not.choice_ms - why_not.cost_ms;
-  std::string text = fmt::format(
-      "With table \"{}\" {}, the best plan that a short search found is predicted to cost {:.3f} "
-      "ms, {:.3f} ms ({:.1f}%) {} than this plan's {:.3f} ms.\n",
-      printable(table.name), choice_text(why_not.choice), why_not.choice_ms, std::abs(more_ms),
-      100.0 * std::abs(more_ms) / why_not.cost_ms, more_ms > 0.0 ? "more" : "less",
-      why_not.cost_ms);
-  text += fmt::format("this plan: {}\n{}", slowest_text(why_not.slowest_device, why_not.slowest),
-                      place_text(why_not.shards, table));
-  text += fmt::format("with it:   {}\n{}",
-                      slowest_text(why_not.choice_slowest_device, why_not.choice_slowest),
-                      place_text(why_not.choice_shards, table));
-  return text;
+  const std::string choice =
+      fmt::format("table \"{}\" {}", printable(table.name), choice_text(why_not.choice));
+  std::string text;
+  if (why_not.is_met_already) text = fmt::format("The plan has {} already. ", choice);
+  if (why_not.is_met_already && more_ms >= 0.0) {
+    text += fmt::format(
+        "A short search found no better plan with it; this one is predicted to cost {:.3f} ms.\n",
+        why_not.cost_ms);
+  } else {
+    text += fmt::format(
+        "With {}, the best plan that a short search found is predicted to cost {:.3f} ms, {:.3f} "
+        "ms ({:.1f}%) {} than this plan's {:.3f} ms.\n",
+        choice, why_not.choice_ms, std::abs(more_ms), 100.0 * std::abs(more_ms) / why_not.cost_ms,
+        more_ms > 0.0 ? "more" : "less", why_not.cost_ms);
+  }
+  text += fmt::format(
+      "this plan: {}\n{}",
+      slowest_text(why_not.slowest_device, why_not.slowest, num_devices, why_not.equally_slow),
+      place_text(why_not.shards, table));
+  if (!why_not.is_met_already || more_ms < 0.0) {
+    text += fmt::format("with it:   {}\n{}",
+                        slowest_text(why_not.choice_slowest_device, why_not.choice_slowest,
+                                     num_devices, why_not.choice_equally_slow),
+                        place_text(why_not.choice_shards, table));
+  }
+  return text + models_line(why_not.models);
 }
 
 Json explanation_json(const Explanation& explanation) {
@@ -309,27 +353,31 @@ Json explanation_json(const Explanation& explanation) {
                     explanation.lower_bound_ms > 0.0 ? Json(explanation.lower_bound_ms) : Json()},
                    {"bottleneck", to_string(explanation.bottleneck)}};
   json.set("slowest", device_json(explanation.slowest_device, explanation.slowest));
+  json.set("equally_slow", explanation.equally_slow);
   json.set("mean_compute_ms", explanation.mean_compute_ms);
   json.set("waiting_ms", explanation.waiting_ms);
   json.set("replica_compute_ms", explanation.replica_compute_ms);
   json.set("full_devices", std::move(full));
   json.set("tables", parts_json(explanation.tables));
   json.set("alternatives", std::move(alternatives));
+  add_models_and_warnings(explanation, json);
   return json;
 }
 
 Json table_explanation_json(const TableExplanation& explanation) {
-  return Json::Object{{"format", "neuroshard/table-explanation/1"},
-                      {"table", explanation.table},
-                      {"is_replicated", explanation.is_replicated},
-                      {"num_embeddings", explanation.num_embeddings},
-                      {"embedding_dim", explanation.embedding_dim},
-                      {"pooling_factor", explanation.pooling_factor},
-                      {"cost_ms", explanation.cost_ms},
-                      {"less_plan_ms", explanation.less_plan_ms},
-                      {"all_reduce_ms", explanation.all_reduce_ms},
-                      {"slowest_device", explanation.slowest_device},
-                      {"parts", parts_json(explanation.parts)}};
+  Json json = Json::Object{{"format", "neuroshard/table-explanation/1"},
+                           {"table", explanation.table},
+                           {"is_replicated", explanation.is_replicated},
+                           {"num_embeddings", explanation.num_embeddings},
+                           {"embedding_dim", explanation.embedding_dim},
+                           {"pooling_factor", explanation.pooling_factor},
+                           {"cost_ms", explanation.cost_ms},
+                           {"less_plan_ms", explanation.less_plan_ms},
+                           {"all_reduce_ms", explanation.all_reduce_ms},
+                           {"slowest_device", explanation.slowest_device},
+                           {"parts", parts_json(explanation.parts)}};
+  add_models_and_warnings(explanation, json);
+  return json;
 }
 
 Json why_not_json(const WhyNot& why_not, const Task& task) {
@@ -338,6 +386,7 @@ Json why_not_json(const WhyNot& why_not, const Task& task) {
                            {"table", why_not.choice.table},
                            {"choice", name_of(why_not.choice.kind)}};
   if (why_not.choice.kind != Choice::Kind::replicated) json.set("number", why_not.choice.number);
+  json.set("is_met_already", why_not.is_met_already);
   json.set("cost_ms", why_not.cost_ms);
   json.set("choice_ms", why_not.choice_ms);
   json.set("is_replicated", why_not.is_replicated);
@@ -345,6 +394,7 @@ Json why_not_json(const WhyNot& why_not, const Task& task) {
   json.set("choice_shards", shards_json(why_not.choice_shards, table));
   json.set("slowest", device_json(why_not.slowest_device, why_not.slowest));
   json.set("choice_slowest", device_json(why_not.choice_slowest_device, why_not.choice_slowest));
+  add_models_and_warnings(why_not, json);
   return json;
 }
 

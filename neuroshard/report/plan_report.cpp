@@ -8,8 +8,9 @@
 #include <numeric>
 
 #include "neuroshard/core/printable.h"
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/report/slowest_device.h"
+#include "neuroshard/report/slowest_marks.h"
 #include "neuroshard/report/text_table.h"
 
 namespace neuroshard {

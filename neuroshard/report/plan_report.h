@@ -11,7 +11,7 @@
 namespace neuroshard {
 
 /// Per device: pieces, columns, memory, computation, communication, total; the slowest is marked
-/// (slowest_device.h).
+/// (core/slowest_device.h).
 /// With more than `max_devices` devices, only the slowest ones are shown, and the number of the
 /// others.
 [[nodiscard]] std::string plan_table(const Task& task, const ShardingPlan& plan,

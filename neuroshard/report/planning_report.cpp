@@ -92,6 +92,12 @@ std::string moves(const PlanDocument& document) {
 
 }  // namespace
 
+std::string models_line(const CostModels& models) {
+  return fmt::format("models: {} for computation; {} for communication\n",
+                     printable(described(*models.compute)),
+                     printable(described(*models.communication)));
+}
+
 std::string planning_report(const PlannedTask& planned) {
   const std::string& algorithm = *planned.document.search.find("algorithm")->text();
   return heading(planned) + placement(planned) +

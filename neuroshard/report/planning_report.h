@@ -14,4 +14,7 @@ namespace neuroshard {
 /// The same of a plan that was only priced.
 [[nodiscard]] std::string pricing_report(const PricedPlan& priced);
 
+/// "models: NAME for computation; NAME for communication", a line.
+[[nodiscard]] std::string models_line(const CostModels& models);
+
 }  // namespace neuroshard

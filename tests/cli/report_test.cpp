@@ -66,8 +66,9 @@ TEST(CliReport, RefusesWhatDoesNotGoTogether) {
   document.plan = {};
   write_plan(document, folder.file("empty.json"));
   expect_refusal(folder, {"report", folder.file("empty.json"), "-o", page},
-                 "empty.json: expected a plan that fits its task, got one that does not: table "
-                 "\"user\": columns 0 to 63 are on no device (and 2 other violations");
+                 "empty.json: not valid: table \"user\": columns 0 to 63 are on no device (and 2 "
+                 "other violations",
+                 1);
   document = parse_plan(text, plan);
   document.task.batch_size *= 2;
   document.task.tables[2].reuse_histogram.reset();

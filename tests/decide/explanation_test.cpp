@@ -8,6 +8,7 @@
 #include <string>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/report/explanation_report.h"
 #include "tests/decide/decide_tasks.h"
 
@@ -40,11 +41,7 @@ TEST(ExplainPlan, IsOfThePlansOwnPrice) {
   EXPECT_EQ(explanation.cost_ms, document.predicted->cost_ms);
   EXPECT_EQ(explanation.slowest.compute_ms,
             document.predicted->devices[explanation.slowest_device].compute_ms);
-  for (const DeviceCost& device : document.predicted->devices) {
-    EXPECT_LE(device.compute_ms + device.all_reduce_ms + device.backward_comm_ms,
-              explanation.slowest.compute_ms + explanation.slowest.all_reduce_ms +
-                  explanation.slowest.backward_comm_ms);
-  }
+  EXPECT_EQ(explanation.slowest_device, slowest_device(document.predicted->devices));
   EXPECT_GT(explanation.lower_bound_ms, 0.0);
   EXPECT_LE(explanation.lower_bound_ms, explanation.cost_ms);
 }
@@ -58,8 +55,8 @@ TEST(ExplainPlan, TablesAreThoseOfTheSlowestDeviceWithTheirShare) {
   double last_ms = std::numeric_limits<double>::infinity();
   for (const TableOnDevice& part : explanation.tables) {
     EXPECT_EQ(part.device, explanation.slowest_device);
-    EXPECT_LE(part.less_compute_ms, last_ms);
-    last_ms = part.less_compute_ms;
+    EXPECT_LE(part.less_device_ms, last_ms);
+    last_ms = part.less_device_ms;
     pieces += part.pieces;
     ShardingPlan without = document.plan;
     std::erase_if(without.shards, [&](const Shard& shard) {
@@ -95,10 +92,38 @@ TEST(ExplainPlan, DoesNotDependOnTheNumberOfThreads) {
 
 TEST(ExplainPlan, SaysItInWords) {
   const std::string text = explanation_text(explained(make_plan()));
-  EXPECT_THAT(text, HasSubstr("What limits it is the "));
+  EXPECT_THAT(text, HasSubstr("It is limited by the "));
   EXPECT_THAT(text, HasSubstr("The tables that make device "));
   EXPECT_THAT(text, HasSubstr("No plan is predicted to cost less than "));
   EXPECT_THAT(text, HasSubstr("What would help most"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("\nmodels: analytic-a100-40gb (an estimate, not measured) for computation; "));
+}
+
+TEST(ExplainPlan, NamesNoSlowestOfEqualDevicesAndNoWaitingOfOne) {
+  Task task = make_task();
+  task.tables.resize(2);
+  task.tables[1] = task.tables[0];
+  task.tables[1].name = "twin";
+  for (Table& table : task.tables) table.allow = {false, false, false};
+  for (const int devices : {1, 2}) {
+    task.topology.world_size = task.topology.local_world_size = devices;
+    task.topology.memory_bytes.assign(devices, std::int64_t{1} << 30);
+    PlanDocument document = make_plan(task);
+    document.plan.shards = {{0, 0, 32, 0}, {1, 0, 32, devices - 1}};
+    const Explanation explanation = explained(document);
+    EXPECT_EQ(explanation.equally_slow, devices == 2);
+    const std::string text = explanation_text(explanation);
+    EXPECT_THAT(text, HasSubstr(devices == 2 ? "Its 2 devices take equally long."
+                                             : "of its one device, which computes for "));
+    for (const char* word : {"slowest", "waits", "-0.000"}) {
+      EXPECT_THAT(text, testing::Not(HasSubstr(word))) << devices;
+    }
+    const std::string of_table =
+        table_explanation_text(explain_table(document, "twin", {}, "plan.json"));
+    EXPECT_THAT(of_table, testing::Not(HasSubstr("slowest"))) << devices;
+  }
 }
 
 TEST(ExplainPlan, NamesCutsThatWereNotSearched) {

@@ -101,8 +101,7 @@ TEST(WhyNot, RefusesWhatCannotBe) {
   EXPECT_EQ(message_of<InputError>(document, "t5:columns=25"),
             "--why-not: expected at most 24 pieces of columns of table \"t5\", got 25");
   EXPECT_EQ(message_of<InputError>(document, "t5:rows=5"),
-            "--why-not: expected at most 4 slices of rows, on as many devices of table \"t5\", got "
-            "5");
+            "--why-not: expected at most 4 slices of rows of table \"t5\", got 5");
   EXPECT_THAT(message_of<InputError>(document, "t5:columns=0"), HasSubstr("at least one piece"));
   EXPECT_THAT(message_of<InputError>(document, "t5:rows=0"), HasSubstr("at least one slice"));
 }
@@ -123,6 +122,46 @@ TEST(WhyNot, KeepsToTheTask) {
   EXPECT_THAT(answered(document, "t7:device=2").choice_shards, Each(Field(&Shard::device, 2)));
   EXPECT_THAT(answered(document, "t9:rows=2").choice_shards, testing::Not(IsEmpty()));
   EXPECT_THAT(answered(document, "t9:columns=2").choice_shards, SizeIs(2));
+}
+
+TEST(WhyNot, RefusesWhatDoesNotFit) {
+  Task task = make_task();
+  task.tables[11].num_embeddings = 300'000;  // 110 MiB
+  task.topology.memory_bytes.assign(4, std::int64_t{108} << 20);
+  const PlanDocument document = make_plan(task);
+  EXPECT_EQ(message_of<InfeasibleError>(document, "t11:replicated"),
+            "no plan found that fits into memory with table \"t11\" whole on every device");
+  for (const char* choice : {"t11:columns=1", "t11:device=2"}) {
+    EXPECT_FALSE(message_of<InfeasibleError>(document, choice).empty());
+  }
+  // The slices of rows are as many as were asked for, or there is no plan.
+  for (const int slices : {1, 2, 3, 4}) {
+    try {
+      std::set<std::int64_t> first_rows;
+      for (const Shard& shard :
+           answered(document, "t11:rows=" + std::to_string(slices)).choice_shards) {
+        first_rows.insert(shard.row_offset);
+      }
+      EXPECT_THAT(first_rows, SizeIs(slices));
+    } catch (const InfeasibleError&) {
+    }
+  }
+}
+
+TEST(WhyNot, BeginsWithAPlanThatHasTheChoice) {
+  PlanDocument document = make_plan();
+  std::erase_if(document.plan.shards, [](const Shard& shard) { return shard.table == 5; });
+  document.plan.shards.push_back({5, 0, 48, 0});
+  document.plan.shards.push_back({5, 48, 48, 1});
+  sort_shards(document.plan);
+  for (const char* choice : {"t5:rows=1", "t5:columns=2"}) {
+    const WhyNot answer = answered(document, choice);
+    EXPECT_TRUE(answer.is_met_already) << choice;
+    EXPECT_LE(answer.choice_ms, answer.cost_ms) << choice;
+    EXPECT_THAT(why_not_text(answer, document.task), HasSubstr("The plan has table \"t5\" in "));
+  }
+  EXPECT_FALSE(answered(document, "t5:columns=3").is_met_already);
+  EXPECT_FALSE(answered(document, "t5:replicated").is_met_already);
 }
 
 TEST(WhyNot, SaysItInWords) {

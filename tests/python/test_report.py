@@ -5,7 +5,7 @@ import warnings
 
 import neuroshard
 import pytest
-from neuroshard import InputError, Plan, Shard, Table
+from neuroshard import InfeasibleError, InputError, Plan, Shard, Table
 
 EVIL = "</script><img src=x onerror=alert(1)>\x1b[31m\"'&"
 
@@ -48,7 +48,7 @@ def test_report_of_plans_and_evaluations(plan, task, tmp_path):
 
 def test_what_does_not_go_together(plan, task, tmp_path):
     page = tmp_path / "report.html"
-    with pytest.raises(InputError, match="this plan: expected a plan that fits its task"):
+    with pytest.raises(InfeasibleError, match="this plan: not valid: "):
         Plan(task, []).report(page)
     other = neuroshard.plan(neuroshard.Task(task.tables, task.topology, 8192, task.optimizer))
     with pytest.raises(InputError, match="other: task.batch_size: expected 4096 as in this plan"):

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "neuroshard/core/printable.h"
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/report/slowest_device.h"
 
 namespace neuroshard {
 
@@ -109,7 +109,7 @@ std::string largest_difference(const std::vector<ReportDevice>& devices, std::si
     mean_ms = mean_of_others;
   }
   if (most == kWaiting) return "";
-  return fmt::format(" What sets it apart most is {}: {}, on the other devices {} on average.",
+  return fmt::format(" It differs most in {}: {}, on the other devices {} on average.",
                      own[most].name, milliseconds(own[most].ms), milliseconds(mean_ms));
 }
 

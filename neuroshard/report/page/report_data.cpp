@@ -23,11 +23,11 @@ void require_valid_plan(const NamedPlan& plan) {
   const std::vector<std::string> found = violations(plan.document.task, plan.document.plan);
   if (found.empty()) return;
   const auto more = static_cast<std::int64_t>(found.size()) - 1;
-  throw InputError(plan.name, "a plan that fits its task",
-                   "one that does not: " + found.front() +
-                       (more > 0 ? fmt::format(" (and {}, which neuroshard check lists)",
-                                               format_count(more, "other violation"))
-                                 : ""));
+  throw InfeasibleError(fmt::format("{}: not valid: {}{}", plan.name, found.front(),
+                                    more > 0
+                                        ? fmt::format(" (and {}, which neuroshard check lists)",
+                                                      format_count(more, "other violation"))
+                                        : ""));
 }
 
 void require_same_task(const NamedPlan& first, const NamedPlan& other) {

@@ -74,8 +74,9 @@ struct ReportData {
   std::vector<ReportPlan> plans{};
 };
 
-/// Throws InputError, naming the plan or the evaluation, if there is no plan, a plan is not valid
-/// for its task or of another task than the first, or an evaluation is of none of the plans.
+/// Throws InfeasibleError, naming the plan, if it is not valid for its task; InputError, naming the
+/// plan or the evaluation, if there is no plan, a plan is of another task than the first, or an
+/// evaluation is of none of the plans.
 [[nodiscard]] ReportData report_data(const std::vector<NamedPlan>& plans,
                                      const std::vector<NamedEvaluation>& evaluations = {});
 

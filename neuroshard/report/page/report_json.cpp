@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/version.h"
-#include "neuroshard/report/slowest_device.h"
 
 namespace neuroshard {
 

@@ -199,7 +199,7 @@ function tableDetail(report, row) {
       `: ${integer(row.table.num_embeddings)} rows (downwards) × ${integer(row.table.embedding_dim)} columns (to the right) in ${counted(row.pieces.length, 'piece')}; the numbers are devices`),
     element('div', {class: 'scroll'}, rectangles(row, 640, 180, true)),
     element('div', {class: 'scroll'}, element('table', {},
-      element('thead', {}, element('tr', {}, ...['device', 'rows', 'columns', 'memory', 'its look-ups']
+      element('thead', {}, element('tr', {}, ...['device', 'rows', 'columns', 'memory', 'its lookups']
         .map((title) => element('th', {class: 'number'}, title)))),
       element('tbody', {}, ...pieces.slice(0, most).map(line)))),
     pieces.length > most ? element('p', {class: 'muted'}, `${integer(pieces.length - most)} more pieces`) : null);
@@ -222,7 +222,7 @@ function tablesSection(report, plan, view) {
     {title: 'per sample', help: 'lookups per sample (pooling factor)', number: true, wide: true, value: (row) => row.table.pooling_factor,
       text: (row) => String(Number(row.table.pooling_factor.toPrecision(4)))},
     {title: 'memory', number: true, wide: true, value: (row) => row.memory, text: (row) => bytes(row.memory)},
-    {title: 'look-ups', help: 'share of all bytes that a batch looks up', number: true, value: (row) => row.lookedUp / total,
+    {title: 'lookups', help: 'share of all bytes that a batch looks up', number: true, value: (row) => row.lookedUp / total,
       text: (row) => perCent(row.lookedUp / total, 2)},
     {title: 'pieces', number: true, wide: true, value: (row) => (row.copies ? plan.devices.length : row.pieces.length)},
     {title: 'on device', value: (row) => (row.copies ? -1 : row.devices[0]), text: (row) => devicesText(report, row)},

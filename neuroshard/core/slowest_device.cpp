@@ -1,7 +1,5 @@
 // Times that differ by rounding alone count as equal.
-#include "neuroshard/report/slowest_device.h"
-
-#include <fmt/format.h>
+#include "neuroshard/core/slowest_device.h"
 
 #include <algorithm>
 #include <cassert>
@@ -12,10 +10,6 @@ namespace {
 
 /// Sums of the same times in another order differ by less.
 constexpr double kEqual = 1e-9;
-
-double entered_ms(const DeviceCost& device) {
-  return device.backward_comm_ms + device.all_reduce_ms + device.compute_ms;
-}
 
 /// The shortest time that counts as equal to the longest of all devices.
 template <typename F>
@@ -28,6 +22,16 @@ double least_of_longest(std::span<const DeviceCost> devices, const F& time_of) {
 double total_ms(const DeviceCost& device) { return device.total_ms(); }
 
 }  // namespace
+
+double entered_ms(const DeviceCost& device) {
+  return device.backward_comm_ms + device.all_reduce_ms + device.compute_ms;
+}
+
+double last_entered_ms(std::span<const DeviceCost> devices) {
+  double last_ms = 0.0;
+  for (const DeviceCost& device : devices) last_ms = std::max(last_ms, entered_ms(device));
+  return last_ms;
+}
 
 std::size_t slowest_device(std::span<const DeviceCost> devices) {
   assert(!devices.empty());
@@ -49,17 +53,6 @@ bool equally_slow(std::span<const DeviceCost> devices) {
   return std::all_of(devices.begin(), devices.end(), [&](const DeviceCost& device) {
     return device.total_ms() >= least_total_ms && entered_ms(device) >= least_entered_ms;
   });
-}
-
-std::vector<std::string> slowest_marks(std::span<const DeviceCost> devices) {
-  std::vector<std::string> marks(devices.size());
-  if (!devices.empty() && !equally_slow(devices)) marks[slowest_device(devices)] = "<- slowest";
-  return marks;
-}
-
-std::string equally_slow_text(std::span<const DeviceCost> devices) {
-  if (!equally_slow(devices)) return "";
-  return fmt::format("the {} devices take equally long\n", devices.size());
 }
 
 }  // namespace neuroshard
