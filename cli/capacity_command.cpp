@@ -51,6 +51,7 @@ void run(CapacityOptions& options) {
   write_output(options.output, document);
   print_notes(capacity.notes);
   print_warnings(capacity.warnings);
+  print_models_used(capacity.models);
   if (options.json && !is_standard_output(options.output)) {
     fmt::print("{}", document);
   } else if (!is_standard_output(options.output)) {
@@ -83,7 +84,7 @@ void add_capacity_command(CLI::App& app) {
                    "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
-  add_improvement_options(*command, options->request.options);
+  add_improvement_options(*command, options->request.options, false);
   command->add_option("--seed", options->request.options.seed, "Seed of everything random")
       ->check(seed())
       ->capture_default_str();

@@ -122,7 +122,7 @@ std::string cut_names(const Cuts& cuts) {
 
 }  // namespace
 
-void add_improvement_options(CLI::App& command, PlannerOptions& options) {
+void add_improvement_options(CLI::App& command, PlannerOptions& options, bool has_time_limit) {
   command
       .add_option_function<std::vector<std::string>>(
           "--cuts",
@@ -133,9 +133,11 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options) {
       ->default_str(cut_names(options.cuts));
   command
       .add_option("--steps", options.steps,
-                  "Steps of each chain of the improvement, whatever time they take; 0: by the "
-                  "time limit")
-      ->check(integer_between(0, 1'000'000'000'000))
+                  has_time_limit
+                      ? "Steps of each chain of the improvement, whatever time they take; 0: by "
+                        "the time limit"
+                      : "Steps of each chain of the improvement, whatever time they take")
+      ->check(integer_between(has_time_limit ? 0 : 1, 1'000'000'000'000))
       ->capture_default_str();
   command
       .add_option_function<std::string>(

@@ -45,9 +45,10 @@ inline constexpr const char* kTimeLimitHelp =
     "Stop planning after this time, with the best plan so far; if not given, the first plan is "
     "finished and the work of improving it is what takes 1s on a known machine";
 
-/// `--steps`, `--improvement`, `--pessimism` and `--least-gain`; the defaults are those of
-/// `options`.
-void add_improvement_options(CLI::App& command, PlannerOptions& options);
+/// `--cuts`, `--steps`, `--improvement`, `--pessimism` and `--least-gain`; the defaults are those
+/// of `options`. No steps stand for the time limit, where the command has one.
+void add_improvement_options(CLI::App& command, PlannerOptions& options,
+                             bool has_time_limit = true);
 
 [[nodiscard]] Optimizer parse_optimizer(const std::string& text, const std::string& option);
 [[nodiscard]] DataType parse_data_type(const std::string& text, const std::string& option);

@@ -35,7 +35,7 @@ class Call:
     make: Callable[[random.Random], Arguments]
     #: Raises Violation for an answer that cannot be right.
     check: Callable[[Any], None] = _returned
-    #: Of so many calls that are asked for, one is made: those that take long are fewer.
+    #: Of this number of calls that are asked for, one is made: those that take long are fewer.
     one_in: int = 1
     #: Arguments that are changed inside alone: the object whose method is called.
     whole: frozenset[str] = frozenset()
@@ -237,12 +237,14 @@ def _for_explain(random: random.Random) -> Arguments:
 
 
 def _for_capacity(random: random.Random) -> Arguments:
+    options = grammar.search_options(random)
+    del options["time_limit_seconds"]  # planned by steps
     return {
         "task": grammar.task(random),
         "devices": random.choice(("1:4", "2", 2, [1, 4], (2,))),
         "memory": random.choice(("1GiB", 1 << 30, ["40MiB", 1 << 30], ())),
         "models": grammar.models(random),
-        **grammar.search_options(random),
+        **options,
     }
 
 
@@ -384,7 +386,7 @@ CALLS = (
     Call("plan_like", neuroshard.plan_like, _for_plan_like, _valid, one_in=2),
     Call("price", neuroshard.price, _for_price, _priced),
     Call("explain", neuroshard.explain, _for_explain, one_in=4, keep=_TIME),
-    Call("capacity", neuroshard.capacity, _for_capacity, one_in=2, keep_one=_SEARCH),
+    Call("capacity", neuroshard.capacity, _for_capacity, one_in=2, keep_one=("steps",)),
     Call("compare", neuroshard.compare, _for_compare, one_in=2, keep=_ARENA, keep_one=_SEARCH),
     Call("evaluate", neuroshard.evaluate, _for_evaluate, one_in=10),
     Call("evaluate_on_cluster", neuroshard.evaluate_on_cluster, _for_cluster, one_in=20),

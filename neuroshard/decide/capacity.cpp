@@ -19,10 +19,9 @@ namespace neuroshard {
 
 namespace {
 
-/// Of each chain of the improvement, unless the request says more: a point costs a fraction of a
-/// second, and sizes of clusters differ by more than what longer searches gain.
+/// Of each chain of the improvement, unless the request has others.
 constexpr std::int64_t kStepsOfCapacity = 5'000;
-/// Of the beam search, likewise.
+/// Of the beam search, where the improvement has no more steps than that.
 constexpr int kLevels = 4;
 
 std::vector<int> in_order(std::vector<int> numbers) {
@@ -57,17 +56,13 @@ Task task_on(const Task& task, int devices, std::int64_t memory_bytes) {
 /// The planner of a point.
 NeuroShardPlanner make_planner(const CapacityRequest& request) {
   NeuroShardOptions options;
-  if (request.options.steps == 0) options.beam.num_levels = kLevels;
+  if (request.options.steps <= kStepsOfCapacity) options.beam.num_levels = kLevels;
   return NeuroShardPlanner(options);
 }
 
 PlannerOptions options_of_point(const CapacityRequest& request) {
   PlannerOptions options = request.options;
   options.num_threads = 1;  // points are planned side by side
-  if (options.steps == 0) {
-    options.steps = kStepsOfCapacity;
-    options.improvement = ImprovementSchedule::brief;
-  }
   return options;
 }
 
@@ -139,9 +134,23 @@ void require_request(const CapacityRequest& request) {
   if (request.devices.empty()) throw InputError("--devices", "numbers of devices", "none");
   if (request.memory_bytes.empty()) throw InputError("--memory", "sizes of memory", "none");
   validate(request.options);
+  if (request.options.stop_by_clock) {
+    throw InputError("time_limit_seconds", "none, as sizes of clusters are planned by steps",
+                     format_seconds(request.options.time_limit_seconds));
+  }
+  if (request.options.steps == 0) {
+    throw InputError("steps", "1 or more, as sizes of clusters are planned by steps", "0");
+  }
 }
 
 }  // namespace
+
+PlannerOptions options_of_short_search() {
+  PlannerOptions options;
+  options.steps = kStepsOfCapacity;
+  options.improvement = ImprovementSchedule::brief;
+  return options;
+}
 
 Capacity plan_capacity(const Task& task, const CapacityRequest& request,
                        const CapacityProgress& progress) {

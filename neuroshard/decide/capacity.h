@@ -14,12 +14,16 @@
 
 namespace neuroshard {
 
+/// A point costs a fraction of a second, and sizes of clusters differ by more than what longer
+/// searches gain.
+[[nodiscard]] PlannerOptions options_of_short_search();
+
 struct CapacityRequest {
   std::vector<int> devices{};                ///< numbers of devices, at least one
   std::vector<std::int64_t> memory_bytes{};  ///< of each device, at least one size
   std::vector<std::string> models{};         ///< by name or file; a kind not named: the default
-  /// `steps` and `improvement` are those of a short search, unless steps are given.
-  PlannerOptions options{};
+  /// Points are planned by steps, at least one, not by time.
+  PlannerOptions options = options_of_short_search();
 };
 
 /// One size of cluster.

@@ -197,9 +197,12 @@ ExplainedAnswer explain(const std::string& text, const std::string& table,
 ExplainedAnswer capacity(const std::string& text, const std::vector<int>& devices,
                          const std::vector<std::int64_t>& memory_bytes, const Names& models,
                          const std::string& options) {
-  const Capacity answer =
-      plan_capacity(parse_task(text, "task"),
-                    {devices, memory_bytes, models, planner_options(options, "capacity")});
+  const Json json = parse_json(options, "capacity");
+  CapacityRequest request{devices, memory_bytes, models};
+  request.options = planner_options_from_json(JsonReader(json, "capacity"), request.options);
+  const Json* limit = json.find("time_limit");
+  request.options.stop_by_clock = limit != nullptr && *limit != Json();
+  const Capacity answer = plan_capacity(parse_task(text, "task"), request);
   return {to_line(capacity_json(answer)), capacity_text(answer), answer.warnings, answer.notes};
 }
 

@@ -118,7 +118,8 @@ class Capacity:
 
     @never_failing
     def __repr__(self) -> str:
-        return f"<Capacity: {len(self.points)} sizes of clusters>"
+        number = len(self.points)
+        return f"<Capacity: {number} {'size' if number == 1 else 'sizes'} of clusters>"
 
 
 def capacity(
@@ -131,7 +132,8 @@ def capacity(
 ) -> Capacity:
     """What the task costs on other numbers of devices, with other memory: `devices` are "4:64",
     which doubles, "4,12", or a list; `memory` is a size such as "40GiB", or several. Hosts have as
-    many devices as the task's.
+    many devices as the task's. Points are planned by `steps`, 5000 of the brief `improvement` unless
+    they are given, not by time: `time_limit_seconds` is refused.
 
     >>> from neuroshard import Table, Task, Topology, capacity
     >>> tables = [Table(f"t{i}", 100_000, 64, 3.0) for i in range(8)]

@@ -46,12 +46,37 @@ TEST(CliExplain, AnswersInWordsAndAsJson) {
       "neuroshard/why-not/1");
 }
 
+/// That the models are named in the answer and, verbosely, on stderr; and that warnings are there.
+void expect_models_and_warnings(const Arguments& command) {
+  const Json json = parse_json(expect_success(command + Arguments{"--json"}), "answer");
+  for (const char* field : {"compute_model", "communication_model"}) {
+    EXPECT_NE(json.find(field), nullptr) << field;
+  }
+  ASSERT_NE(json.find("warnings"), nullptr);
+  EXPECT_NE(json.find("warnings")->array(), nullptr);
+  const CommandResult result = run_cli(command + Arguments{"--verbose"});
+  EXPECT_THAT(result.out, HasSubstr("\nmodels: "));
+  EXPECT_THAT(result.err, HasSubstr("neuroshard: computation: "));
+}
+
+TEST(CliExplain, NamesItsModelsAndWarnings) {
+  const PlannedFile file;
+  const std::string table = file.first_table();
+  expect_models_and_warnings({"explain", file.plan});
+  expect_models_and_warnings({"explain", file.plan, "--table", table});
+  expect_models_and_warnings({"explain", file.plan, "--why-not", table + ":device=0"});
+  expect_models_and_warnings(
+      Arguments{"capacity", file.task, "--devices", "4", "--memory", "80GiB"} + kModels);
+}
+
 TEST(CliExplain, Refusals) {
   const PlannedFile file;
   const std::string table = file.first_table();
   const auto refused = [&](const Arguments& more, const std::string& message) {
     expect_refusal(file.folder, Arguments{"explain", file.plan} + more, message);
   };
+  refused({"--table", ""}, "--table: expected the name of a table of the plan's task, got \"\"");
+  refused({"--why-not", ""}, "--why-not: expected TABLE:rows=R, TABLE:columns=C");
   refused({"--table", "none"}, "--table: expected the name of a table of the plan's task");
   refused({"--why-not", table}, "--why-not: expected TABLE:rows=R, TABLE:columns=C");
   refused({"--why-not", table + ":device=99"}, "--why-not: expected a device from 0 to ");
@@ -94,6 +119,10 @@ TEST(CliCapacity, Refusals) {
   refused("8:4", "1GiB", "--devices: expected numbers of devices such as 4:64");
   refused("4", "1 GiB", "--memory");
   refused("4", "", "--memory");
+  expect_refusal(
+      file.folder,
+      Arguments{"capacity", file.task, "--devices", "4", "--memory", "1GiB", "--steps", "0"},
+      "--steps");
   expect_refusal(file.folder, {"capacity", file.task}, "--devices");
 }
 

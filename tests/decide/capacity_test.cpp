@@ -94,6 +94,22 @@ TEST(Capacity, HostsKeepTheirSize) {
   }
 }
 
+TEST(Capacity, OptionsAreThoseThatAreUsed) {
+  CapacityRequest request = make_request({4}, {1024 * kMiB});
+  const auto cost_ms = [&] { return plan_capacity(make_task(), request).points[0].cost_ms; };
+  request.options = options_of_short_search();
+  request.options.num_threads = 2;
+  EXPECT_EQ(request.options.improvement, ImprovementSchedule::brief);
+  const double brief_ms = cost_ms();
+  request.options.improvement = ImprovementSchedule::thorough;
+  EXPECT_NE(cost_ms(), brief_ms);
+  request.options.steps = 0;
+  EXPECT_THROW((void)cost_ms(), InputError);
+  request.options.steps = 10;
+  request.options.stop_by_clock = true;
+  EXPECT_THROW((void)cost_ms(), InputError);
+}
+
 TEST(Capacity, RefusesWhatItCannotPlan) {
   EXPECT_THROW((void)plan_capacity(make_task(), make_request({}, {kMiB})), InputError);
   EXPECT_THROW((void)plan_capacity(make_task(), make_request({4}, {})), InputError);
@@ -109,6 +125,7 @@ TEST(CapacityText, HasTableChartAndChoice) {
   EXPECT_THAT(text, HasSubstr("devices  100.00 MiB  1.00 GiB\n"));
   EXPECT_THAT(text, HasSubstr("with 1.00 GiB a device:\n"));
   EXPECT_THAT(text, HasSubstr("####"));
+  EXPECT_THAT(text, HasSubstr("\nmodels: analytic-a100-40gb (an estimate, not measured) for "));
   EXPECT_THAT(text, HasSubstr("the smallest that fits: 1 device of 1.00 GiB ("));
   EXPECT_THAT(capacity_text(plan_capacity(make_task(), make_request({4}, {kMiB}))),
               HasSubstr("no plan fits; with the most devices: "));

@@ -12,7 +12,7 @@ def test_explanations(task):
     plan = neuroshard.plan(task, models=MODELS, steps=500)
     whole = neuroshard.explain(plan)
     assert whole.content["cost_ms"] == plan.predicted.cost_ms
-    assert "What limits it is the" in str(whole)
+    assert "It is limited by the" in str(whole)
     assert whole.content["alternatives"][0]["change"] == "the same task planned again"
     name = plan.shards[0].table
     assert neuroshard.explain(plan, table=name).content["table"] == name
@@ -55,6 +55,8 @@ def test_capacity(task):
         {"devices": 4, "memory": "1 GiB"},
         {"devices": [], "memory": "1GiB"},
         {"devices": 4, "memory": [0]},
+        {"devices": 4, "memory": "1GiB", "time_limit_seconds": 0.001},
+        {"devices": 4, "memory": "1GiB", "steps": 0},
     ):
         with pytest.raises(InputError):
             neuroshard.capacity(task, models=MODELS, **arguments)
