@@ -80,8 +80,9 @@ PlannerOptions options_from(const CLI::App& command, const PlanDocument& older,
 
 PlannedTask planned_from_older(const CLI::App& command, PlanOptions& options) {
   if (command.count("--algorithm") > 0) throw InputError("--from excludes --algorithm");
-  const double max_move =
-      options.max_move.empty() ? kDefaultMaxMove : parse_share(options.max_move, "--max-move");
+  const double max_move = command.count("--max-move") > 0
+                              ? parse_share(options.max_move, "--max-move")
+                              : kDefaultMaxMove;
   const PlanDocument older = read_plan(options.from);
   refuse_output_that_is_model(options.output, recorded_models(older.model), ModelsRead::named);
   check_output(options.output, options.force);
@@ -108,7 +109,7 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
   options.request.options.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   options.request.options.stop_by_clock = command.count("--time-limit") > 0;
   if (!options.from.empty()) return planned_from_older(command, options);
-  if (!options.max_move.empty()) throw InputError("--max-move needs --from");
+  if (command.count("--max-move") > 0) throw InputError("--max-move needs --from");
   check_output(options.output, options.force);
   return plan_task(task_of(options.task), options.request);
 }

@@ -134,6 +134,10 @@ class LimitedSearch {
     } catch (const TimeIsOver&) {
       result.stats.stopped_by_clock = true;
     }
+    if (!is_within(result.plan) && moved_bytes(result.plan) > moved_bytes(plan)) {
+      result.plan = plan;
+      result.predicted = allowed_.cost(plan);
+    }
     return result;
   }
 
@@ -220,10 +224,25 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
   } catch (const TimeIsOver&) {
     throw no_plan_in_time(options);
   }
+  // Of a plan that is found again with any limit that allows it.
   std::int64_t reachable = std::numeric_limits<std::int64_t>::max();
+  // The improvement goes on saving bytes where none may move; what it comes to may do.
+  const auto improved_at_home = [&](const ShardingPlan& start_plan) {
+    LimitedSearch at_home(at_hand, *before_, origins, 0, options, clock);
+    PlanningResult found = at_home.improved(start_plan);
+    reachable = std::min(reachable, search.moved_bytes(found.plan));
+    if (limit_bytes == 0 || !search.is_within(found.plan)) return found;
+    PlanningResult better = search.improved(found.plan);
+    add_work(found.stats, better.stats);
+    return better;
+  };
   if (kept) {
     result = search.improved(*kept);
-    reachable = search.moved_bytes(*kept);
+    if (!search.is_within(result.plan)) {
+      PlanningResult from_there = improved_at_home(*kept);
+      if (search.is_better(from_there, result)) std::swap(from_there, result);
+      add_work(from_there.stats, result.stats);
+    }
   }
   if (!kept || (max_move_ > 0.0 && !clock.is_over())) {
     PlannerOptions timed = options;
@@ -240,15 +259,7 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
       };
       PlanningResult other = search.improved(home_within(limit_bytes));
       if (!search.is_within(other.plan) && !(kept && search.is_within(result.plan))) {
-        // The improvement goes on saving bytes where none may move; what it comes to may do.
-        LimitedSearch all_home(at_hand, *before_, origins, 0, options, clock);
-        PlanningResult from_there = all_home.improved(home_within(0));
-        reachable = std::min(reachable, search.moved_bytes(from_there.plan));
-        if (search.is_within(from_there.plan)) {
-          PlanningResult better = search.improved(from_there.plan);
-          add_work(from_there.stats, better.stats);
-          std::swap(better, from_there);
-        }
+        PlanningResult from_there = improved_at_home(home_within(0));
         if (search.is_better(from_there, other)) std::swap(from_there, other);
         add_work(from_there.stats, other.stats);
       }
