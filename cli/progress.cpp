@@ -25,8 +25,8 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// As much of the text as a line of so many characters shows: what goes on in the next line cannot
-/// be taken back. Characters of several bytes count as that many.
+/// As much of the text as a line of `columns` characters shows: what goes on in the next line
+/// cannot be taken back. Characters of several bytes count as that many.
 std::string cut_to(std::string text, std::size_t columns) {
   if (text.size() <= columns) return text;
   std::size_t end = columns;

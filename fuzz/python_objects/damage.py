@@ -16,7 +16,7 @@ from .odd import WithToList, integer, number, odd
 #: A place in an argument: what it holds, how to put something else there, and how to take it away.
 Place = tuple[Any, Callable[[Any], None], Callable[[], None]]
 
-#: Deeper, or after so many, no place is looked for.
+#: No place is looked for deeper, or after this number of places.
 _MOST_LEVELS = 6
 _MOST_PLACES = 400
 

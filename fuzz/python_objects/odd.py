@@ -157,7 +157,7 @@ def ring_dict() -> dict[str, Any]:
 
 
 def nested(levels: int) -> list[Any]:
-    """A list in a list, so many times."""
+    """A list in a list, `levels` times."""
     value: list[Any] = []
     for _ in range(levels):
         value = [value]

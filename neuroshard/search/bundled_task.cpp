@@ -24,7 +24,7 @@ Table bundle_of(const Task& task, const TableGroup& group) {
   std::int64_t bytes = 0;
   for (const int t : group.tables) {
     const Table& table = task.tables[t];
-    // With the optimizer's state for each of so many rows, as the memory's report asks.
+    // As many rows as all have, since the report of memory counts the optimizer's state by row.
     bundle.num_embeddings = std::min(bundle.num_embeddings + table.num_embeddings, kMaxEmbeddings);
     bundle.pooling_factor += table.pooling_factor;
     if (table.data_type == DataType::fp16) bundle.data_type = DataType::fp16;

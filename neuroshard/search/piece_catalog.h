@@ -67,7 +67,7 @@ class PieceCatalog {
   /// The wider and the narrower half (equal if the columns allow), added if new.
   std::pair<PieceType, PieceType> halves(PieceType type);
 
-  /// True if a table's rows may be cut into so many slices.
+  /// True if a table's rows may be cut into this number of slices.
   [[nodiscard]] bool can_slice(int table, int num_slices) const;
   /// True if there may be twice as many slices as the piece is one of.
   [[nodiscard]] bool can_halve_rows(PieceType type) const;

@@ -67,8 +67,8 @@ ShardingPlan with_replicas(const Task& task, std::vector<int> replicated) {
   return plan;
 }
 
-/// The beam search's plan with these tables on every device. What is predicted is the cost, not the
-/// devices' memory.
+/// The beam search's plan with these tables on every device. Its cost is predicted, the
+/// devices' memory is not filled in.
 PlanningResult searched(const Simulator& simulator, const std::vector<int>& replicated,
                         const BeamSearchOptions& beam, const PlannerOptions& options,
                         const StopClock& clock) {

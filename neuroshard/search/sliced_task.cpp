@@ -20,16 +20,31 @@ namespace neuroshard {
 
 namespace {
 
-/// A way of cutting rows: in so many equal slices, of which the first ones are joined.
+/// A way of cutting rows: in a number of equal slices, of which the first ones are joined.
 struct Cutting {
   int num_slices = 1;
   int joined = 1;
 };
 
-/// In rising number of slices, as far as there are devices. Joined ones are for few devices, on
-/// which equal slices cannot even out the load.
+/// Joined ones are for few devices, on which equal slices cannot even out the load.
 constexpr std::array<Cutting, 11> kCuttings{
     {{1}, {2}, {3, 2}, {3}, {4, 3}, {4, 2}, {4}, {6}, {8}, {12}, {16}}};
+/// Devices for each of which a table may have a slice; on more, there would be more
+/// slices to choose from than time.
+constexpr int kMostEvenSlices = 64;
+
+/// In rising number of slices: those above, and as many as there are devices, or half as many.
+std::vector<Cutting> cuttings(int num_devices) {
+  std::vector<Cutting> all(kCuttings.begin(), kCuttings.end());
+  for (const int num_slices : {num_devices / 2, num_devices}) {
+    const auto next = std::find_if(all.begin(), all.end(), [&](const Cutting& cutting) {
+      return cutting.num_slices >= num_slices;
+    });
+    if (num_slices < 2 || num_slices > kMostEvenSlices) continue;
+    if (next == all.end() || next->num_slices > num_slices) all.insert(next, {num_slices, 1});
+  }
+  return all;
+}
 
 /// The tables whose rows may be cut that cost most on a device of their own.
 std::vector<int> costliest_tables(const Simulator& simulator, int count, const StopClock& clock) {
@@ -112,11 +127,12 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
   for (std::size_t s = 0; s < slices.size(); ++s) {
     planned[slices[s].table].push_back(static_cast<int>(s));
   }
+  const std::vector<Cutting> ways_to_cut = cuttings(task.topology.world_size);
   for (const int t : costliest_tables(simulator, num_choices, clock)) {
     if (planned[t].empty()) continue;
     const Table& table = task.tables[t];
     std::vector<Slicing> ways{planned[t]};
-    for (const auto [num_slices, joined] : kCuttings) {
+    for (const auto [num_slices, joined] : ways_to_cut) {
       if (!can_slice(task, table, num_slices)) break;
       const std::vector<std::int64_t> ends = simulator.slice_ends(t, num_slices);
       std::vector<Slice> cut;

@@ -104,7 +104,7 @@ TEST(CliCommunication, AllReducesAreSimulatedLearnedAndTested) {
   expect_refusal(folder, simulate(twice, 4, 1, 50) + Arguments{"--kind", "partial-sums"},
                  "--kind partial-sums needs --backend mpi");
 
-  // Beside a shipped model's all-to-alls, which stay as they are.
+  // Added to a shipped model's all-to-alls, which stay as they are.
   const std::string model = folder.file("m.safetensors");
   const Arguments train{"train",  "communication", files[0],       files[2], "--held-out",
                         files[1], "--from",        "ethernet-25g", "-o",     model};

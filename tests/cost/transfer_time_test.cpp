@@ -37,7 +37,7 @@ TEST(TransferTime, IsThatOfTheBusiestLink) {
   EXPECT_EQ(ms({}), 0.0);
   EXPECT_DOUBLE_EQ(ms({{0, 1, 10 * kMegabyte}}), 1.0 + 0.5);
   EXPECT_DOUBLE_EQ(ms({{0, 4, 10 * kMegabyte}}), 5.0 + 2.0);
-  // Both at once: in both directions, and in the host beside the card.
+  // Both at once: in both directions, and in the host as well as by the card.
   EXPECT_DOUBLE_EQ(ms({{0, 1, 10 * kMegabyte}, {1, 0, 10 * kMegabyte}}), 1.0 + 0.5);
   EXPECT_DOUBLE_EQ(ms({{0, 1, 10 * kMegabyte}, {0, 4, 10 * kMegabyte}}), 5.0 + 2.0);
   // One sender, or one receiver.

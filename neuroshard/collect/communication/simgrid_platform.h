@@ -16,7 +16,7 @@ class Host;
 
 namespace neuroshard {
 
-/// Throws OutOfMemory, with figures, if a simulation of so many devices, which all send to each
+/// Throws OutOfMemory, with figures, if a simulation of `world_size` devices, which all send to each
 /// other at once, would take more memory than there is.
 void require_memory(int world_size);
 

@@ -139,7 +139,7 @@ class FullDevicesSearch {
     return most;
   }
 
-  /// The least bytes that so many quanta of an item take on the devices from the k-th on.
+  /// The least bytes that this number of quanta of an item takes on the devices from the k-th on.
   [[nodiscard]] std::int64_t least_bytes(std::size_t i, std::int64_t quanta, std::size_t k) const {
     const std::vector<std::int64_t>& most = widths_[i][k];
     const auto enough = std::lower_bound(most.begin(), most.end(), quanta);
