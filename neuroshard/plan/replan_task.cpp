@@ -2,11 +2,15 @@
 #include "neuroshard/plan/replan_task.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +43,48 @@ PlanMoves moves_of(const PlannedTask& planned, const PlacedBefore& before, doubl
   return moves;
 }
 
+/// Which of the task's tables are not as they were in the older plan. Tables are the same if their
+/// names and dimensions are (search/replan/placed_before.h).
+void compare_tables(const Task& older, const Task& task, PlannedTask& planned) {
+  std::map<std::string_view, const Table*> left;
+  for (const Table& table : older.tables) left.emplace(table.name, &table);
+  std::int64_t num_same = 0;
+  std::int64_t num_new = 0;
+  std::int64_t num_redimensioned = 0;
+  std::int64_t num_resized = 0;
+  for (const Table& table : task.tables) {
+    const auto before = left.find(table.name);
+    if (before == left.end()) {
+      ++num_new;
+      continue;
+    }
+    if (before->second->embedding_dim != table.embedding_dim) {
+      ++num_redimensioned;
+    } else {
+      ++num_same;
+      if (before->second->num_embeddings != table.num_embeddings) ++num_resized;
+    }
+    left.erase(before);
+  }
+  if (num_same == 0) {
+    planned.warnings.emplace_back(
+        "the task has none of the older plan's tables, by name and dimension: all are placed anew, "
+        "and no limit on what moves applies");
+    return;
+  }
+  std::vector<std::string> changes;
+  const auto add = [&](std::int64_t number, const char* what) {
+    if (number > 0) changes.push_back(fmt::format("{} {}", number, what));
+  };
+  add(num_new, "new");
+  add(static_cast<std::int64_t>(left.size()), "gone");
+  add(num_redimensioned, "of another dimension, which counts as new");
+  add(num_resized, "with another number of rows");
+  if (changes.empty()) return;
+  planned.notes.push_back(
+      fmt::format("tables compared with the older plan's: {}", fmt::join(changes, ", ")));
+}
+
 }  // namespace
 
 PlannedTask replan_task(const Task& task, const PlanDocument& older, double max_move,
@@ -54,6 +100,7 @@ PlannedTask replan_task(const Task& task, const PlanDocument& older, double max_
   const auto before = std::make_shared<const PlacedBefore>(older.task, older.plan, task);
   PlannedTask planned = plan_task(task, models, Replanner(before, max_move), timed);
   planned.document.moves = moves_of(planned, *before, max_move);
+  compare_tables(older.task, task, planned);
   if (request.models.empty()) {
     for (std::string& line : changed_models(older.model, models)) {
       planned.warnings.push_back(std::move(line));

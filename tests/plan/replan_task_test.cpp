@@ -88,6 +88,23 @@ TEST(ReplanTask, MovesNothingForTheSameTaskWithoutAllowance) {
   EXPECT_EQ(planned.document.moves->moved_bytes, 0);
 }
 
+TEST(ReplanTask, SaysWhichTablesAreNotAsTheyWere) {
+  const PlanDocument older = older_plan();
+  const auto replanned = [&](const Task& task) {
+    return replan_task(task, older, 1.0, replan_request({}), "old.json");
+  };
+  EXPECT_THAT(replanned(later_task()).notes,
+              testing::Contains("tables compared with the older plan's: 1 new, 1 gone, 1 with "
+                                "another number of rows"));
+  const PlannedTask same = replanned(twelve_tables());
+  EXPECT_THAT(same.notes, Not(testing::Contains(HasSubstr("compared with the older plan's"))));
+  Task other = twelve_tables();
+  for (Table& table : other.tables) table.name += "x";
+  EXPECT_THAT(replanned(other).warnings,
+              testing::Contains(HasSubstr("has none of the older plan's tables")));
+  EXPECT_THAT(same.warnings, Not(testing::Contains(HasSubstr("older plan's tables"))));
+}
+
 TEST(ReplanTask, OtherModelsMayBeNamed) {
   const PlannedTask planned = replan_task(later_task(), older_plan(), 0.1,
                                           replan_request({"analytic-h100-sxm"}), "old.json");
