@@ -193,6 +193,14 @@ std::string slowest_text(int number, const DeviceCost& device, int num_devices, 
       device.compute_ms, device.all_reduce_ms, device.backward_comm_ms, device.forward_comm_ms);
 }
 
+bool slices_share_device(const std::vector<Shard>& shards) {
+  return std::any_of(shards.begin(), shards.end(), [&](const Shard& one) {
+    return std::any_of(shards.begin(), shards.end(), [&](const Shard& other) {
+      return one.device == other.device && one.row_offset < other.row_offset;
+    });
+  });
+}
+
 Json device_json(int number, const DeviceCost& device) {
   return Json::Object{{"device", number},
                       {"compute_ms", device.compute_ms},
@@ -329,6 +337,9 @@ std::string why_not_text(const WhyNot& why_not, const Task& task) {
                         slowest_text(why_not.choice_slowest_device, why_not.choice_slowest,
                                      num_devices, why_not.choice_equally_slow),
                         place_text(why_not.choice_shards, table));
+  }
+  if (why_not.choice.kind == Choice::Kind::rows && slices_share_device(why_not.choice_shards)) {
+    text += "Slices may share a device, as some of these do.\n";
   }
   return text + models_line(why_not.models);
 }

@@ -132,8 +132,8 @@ def capacity(
 ) -> Capacity:
     """What the task costs on other numbers of devices, with other memory: `devices` are "4:64",
     which doubles, "4,12", or a list; `memory` is a size such as "40GiB", or several. Hosts have as
-    many devices as the task's. Points are planned by `steps`, 5000 of the brief `improvement` unless
-    they are given, not by time: `time_limit_seconds` is refused.
+    many devices as the task's. Points are planned by `steps`, 5000 of the brief `improvement`
+    unless others are given, not by time: `time_limit_seconds` is refused.
 
     >>> from neuroshard import Table, Task, Topology, capacity
     >>> tables = [Table(f"t{i}", 100_000, 64, 3.0) for i in range(8)]

@@ -164,6 +164,16 @@ TEST(WhyNot, BeginsWithAPlanThatHasTheChoice) {
   EXPECT_FALSE(answered(document, "t5:replicated").is_met_already);
 }
 
+TEST(WhyNot, SaysThatSlicesShareADevice) {
+  const PlanDocument document = make_plan();
+  WhyNot answer = answered(document, "hot:one:rows=2");
+  const std::string sentence = "Slices may share a device, as some of these do.\n";
+  answer.choice_shards = {{2, 0, 96, 0, 0, 30'000}, {2, 0, 96, 1, 30'000, 30'000}};
+  EXPECT_THAT(why_not_text(answer, document.task), testing::Not(HasSubstr(sentence)));
+  answer.choice_shards[1].device = 0;
+  EXPECT_THAT(why_not_text(answer, document.task), HasSubstr(sentence));
+}
+
 TEST(WhyNot, SaysItInWords) {
   const PlanDocument document = make_plan();
   const std::string text = why_not_text(answered(document, "t5:replicated"), document.task);
