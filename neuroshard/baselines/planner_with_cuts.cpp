@@ -18,7 +18,7 @@ PlannerWithCuts::PlannerWithCuts(std::unique_ptr<Planner> planner, const Cuts& c
     options.cuts = of;
     return planner_->cuts(options);
   };
-  if (asked_for({true, true, true}) == asked_for({false, false, false})) {
+  if (asked_for({true, true, true}) == asked_for(kColumnsAlone)) {
     throw InputError("algorithm", "cuts of one that chooses among them, such as neuroshard",
                      fmt::format("\"{}\"", name_));
   }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/core/error.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
 #include "neuroshard/search/beam/even_pieces.h"
 #include "neuroshard/search/memory/memory_fit.h"
@@ -38,6 +39,10 @@ constexpr std::int64_t kTablesForEachCut = 8;
 /// A plan of even pieces must cost less than this share of the other one: where it saves less, the
 /// improvement gains more from a plan whose every cut has gained something.
 constexpr double kClearlyCheaper = 0.9;
+
+/// Tables of which a task may have as many for a plan with copies to be followed by one without:
+/// of more, the search takes most of the time.
+constexpr std::size_t kMostTablesTwice = 200;
 
 /// The options of the search with all cuts. It has more ways to go than with columns alone: of many
 /// hundreds of tables it looks at fewer candidates a level and begins with fewer lists.
@@ -86,8 +91,8 @@ bool may_have_other_cuts(const Task& task) {
 
 /// Takes the plan of lists of even pieces where it is clearly cheaper.
 void search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
-                        const PlannerOptions& options, const StopClock& clock, FirstPlan& first) {
-  PlanningResult& result = first.best;
+                        const PlannerOptions& options, const StopClock& clock, bool columns_fit,
+                        PlanningResult& result) {
   try {
     const auto tables = static_cast<std::int64_t>(simulator.task().tables.size());
     const std::int64_t few = std::max<std::int64_t>(beam.num_levels, tables / kTablesForEachCut);
@@ -96,13 +101,13 @@ void search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
     if (cuts_to_even_pieces(simulator, clock) <= few) return;
     beam.even_pieces = true;
     beam.num_levels = 0;
-    if (first.of_columns) {
+    if (columns_fit) {
       BeamSearchOptions of_columns = beam;
       of_columns.rows = false;
       PlanningResult columns = beam_search(simulator, of_columns, options.num_threads, clock);
-      const double cost_ms = columns.predicted.cost_ms;
-      first.least_of_columns_ms = std::min(first.least_of_columns_ms, cost_ms);
-      if (cost_ms < kClearlyCheaper * result.predicted.cost_ms) std::swap(result, columns);
+      if (columns.predicted.cost_ms < kClearlyCheaper * result.predicted.cost_ms) {
+        std::swap(result, columns);
+      }
       result.stats.stopped_by_clock |= columns.stats.stopped_by_clock;
       add_work(columns.stats, result.stats);
     }
@@ -111,6 +116,41 @@ void search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
   }
   if (result.stats.stopped_by_clock) return;
   search_all_cuts(simulator, beam, options, clock, kClearlyCheaper, result);
+}
+
+/// The plan with all cuts that the options allow, or that of columns where it is cheaper.
+PlanningResult with_other_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
+                               const PlannerOptions& options, const StopClock& clock,
+                               const std::optional<PlanningResult>& of_columns) {
+  PlanningResult result = of_columns.value_or(PlanningResult{});
+  const BeamSearchOptions of_all = with_all_cuts(beam, options, simulator.task().tables.size());
+  const double share = of_columns ? 1.0 : std::numeric_limits<double>::infinity();
+  search_all_cuts(simulator, of_all, options, clock, share, result);
+  if (!result.stats.stopped_by_clock && may_have_other_cuts(simulator.task())) {
+    search_even_pieces(simulator, of_all, options, clock, of_columns.has_value(), result);
+  }
+  move_replicas(simulator, options, clock, result);
+  return result;
+}
+
+/// Copies are chosen by how much they save before anything is cut, and what memory they take is
+/// missing for cuts: where there are some, a plan without them is made too.
+void add_plan_without_copies(const Simulator& simulator, const BeamSearchOptions& beam,
+                             PlannerOptions options, const StopClock& clock,
+                             const std::optional<PlanningResult>& of_columns, FirstPlan& first) {
+  if (!options.cuts.rows || first.best.plan.replicated_tables.empty() ||
+      first.best.stats.stopped_by_clock || simulator.task().tables.size() > kMostTablesTwice) {
+    return;
+  }
+  options.cuts.replicas = false;
+  try {
+    PlanningResult result = with_other_cuts(simulator, beam, options, clock, of_columns);
+    first.best.stats.stopped_by_clock |= result.stats.stopped_by_clock;
+    first.of_fewer_cuts.push_back({std::move(result), options.cuts});
+  } catch (const InfeasibleError&) {  // the plan with copies is all that there is
+  } catch (const TimeIsOver&) {
+    first.best.stats.stopped_by_clock = true;
+  }
 }
 
 }  // namespace
@@ -133,10 +173,9 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
   BeamSearchOptions observed = beam;
   observed.observer = options.observer;
   FirstPlan first;
-  PlanningResult& result = first.best;
   if (!options.cuts.rows && !options.cuts.replicas) {
-    result = beam_search(given, observed, options.num_threads, clock);
-    first.head_evaluations_of_columns = result.stats.head_evaluations;
+    first.best = beam_search(given, observed, options.num_threads, clock);
+    first.head_evaluations_of_columns = first.best.stats.head_evaluations;
     return first;
   }
   // With and without replicated tables, the searches meet the same pieces.
@@ -145,21 +184,24 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
     remembering.emplace(given, std::make_shared<RememberingComputeModel>(given.shared_compute()));
   }
   const Simulator& simulator = remembering ? *remembering : given;
-  const bool columns_fit = !options.cuts.rows || fits_in_columns(simulator.task(), clock);
-  if (columns_fit) {
-    result = beam_search(simulator, observed, options.num_threads, clock);
-    first.head_evaluations_of_columns = result.stats.head_evaluations;
-    first.of_columns = result;
-    first.least_of_columns_ms = result.predicted.cost_ms;
+  std::optional<PlanningResult> of_columns;
+  if (!options.cuts.rows || fits_in_columns(simulator.task(), clock)) {
+    of_columns = beam_search(simulator, observed, options.num_threads, clock);
+    first.head_evaluations_of_columns = of_columns->stats.head_evaluations;
+    if (of_columns->stats.stopped_by_clock) {
+      first.best = std::move(*of_columns);
+      return first;
+    }
   }
-  if (result.stats.stopped_by_clock) return first;
-  const BeamSearchOptions of_all = with_all_cuts(observed, options, simulator.task().tables.size());
-  const double share = columns_fit ? 1.0 : std::numeric_limits<double>::infinity();
-  search_all_cuts(simulator, of_all, options, clock, share, result);
-  if (!result.stats.stopped_by_clock && may_have_other_cuts(simulator.task())) {
-    search_even_pieces(simulator, of_all, options, clock, first);
+  first.best = with_other_cuts(simulator, observed, options, clock, of_columns);
+  add_plan_without_copies(simulator, observed, options, clock, of_columns, first);
+  if (of_columns) {
+    // The work of its search is in the others'.
+    SearchStats of_levels;
+    of_levels.levels = std::move(of_columns->stats.levels);
+    of_columns->stats = std::move(of_levels);
+    first.of_fewer_cuts.push_back({std::move(*of_columns), kColumnsAlone});
   }
-  move_replicas(simulator, options, clock, result);
   return first;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/planner.h"
@@ -11,12 +11,17 @@
 
 namespace neuroshard {
 
+/// A plan with fewer cuts than allowed; `stats` are of work that is not counted elsewhere.
+struct PlanOfFewerCuts {
+  PlanningResult result{};
+  Cuts cuts{};
+};
+
 struct FirstPlan {
-  PlanningResult best;
-  /// That of columns alone, where other cuts were tried too and columns fit.
-  std::optional<PlanningResult> of_columns;
-  /// The least cost of the plans with columns alone that were met, where `of_columns` is set.
-  double least_of_columns_ms = 0.0;
+  PlanningResult best{};
+  /// Where other cuts than columns were tried too: the plan without copies, if `best` has some, and
+  /// the one with columns alone, where they fit. Their improvement may lead further than its.
+  std::vector<PlanOfFewerCuts> of_fewer_cuts{};
   std::int64_t head_evaluations_of_columns = 0;  ///< those of the search with columns alone
 };
 

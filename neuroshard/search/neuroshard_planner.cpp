@@ -32,10 +32,6 @@ constexpr double kHeadPerDevice_ns = 0.5;
 /// plans were measured (docs/experiments/true_cost.md): of 12 plans that promised less and measured
 /// above those with columns alone, none is left, and the mean is no worse.
 constexpr double kOtherCutsGain = 2.5;
-/// By how much the improvement of a plan with columns alone hardly ever lowers its cost: a plan
-/// with other cuts that is this much cheaper is taken without it.
-constexpr double kMostGainOfColumns = 0.25;
-
 bool has_other_cuts(const ShardingPlan& plan) {
   return !plan.replicated_tables.empty() || plan.num_row_slices() > 0;
 }
@@ -90,7 +86,7 @@ PlanningResult NeuroShardPlanner::plan_and_improve(const Simulator& allowed,
   if (first.best.stats.stopped_by_clock) return std::move(first.best);
   try {
     improve(allowed, options, clock, first);
-    prefer_columns(allowed, options, clock, first);
+    prefer_fewer_cuts(allowed, options, clock, first);
   } catch (const TimeIsOver&) {
     first.best.stats.stopped_by_clock = true;
   }
@@ -121,30 +117,25 @@ void NeuroShardPlanner::improve(const Simulator& allowed, const PlannerOptions& 
   result.stats.rounds = std::move(better.stats.rounds);
 }
 
-void NeuroShardPlanner::prefer_columns(const Simulator& allowed, const PlannerOptions& options,
-                                       const StopClock& clock, FirstPlan& first) const {
+void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,
+                                          const StopClock& clock, FirstPlan& first) const {
   PlanningResult& result = first.best;
-  if (!first.of_columns || result.stats.stopped_by_clock) return;
-  if (result.predicted.cost_ms < (1.0 - kMostGainOfColumns) * first.least_of_columns_ms) return;
-  PlannerOptions columns_alone = options;
-  columns_alone.cuts.rows = columns_alone.cuts.replicas = false;
-  FirstPlan columns{.best = *std::move(first.of_columns),
-                    .of_columns = std::nullopt,
-                    .least_of_columns_ms = 0.0,
+  for (PlanOfFewerCuts& of_fewer : first.of_fewer_cuts) {
+    if (result.stats.stopped_by_clock) return;
+    PlannerOptions fewer_options = options;
+    fewer_options.cuts = of_fewer.cuts;
+    FirstPlan fewer{.best = std::move(of_fewer.result),
                     .head_evaluations_of_columns = first.head_evaluations_of_columns};
-  // The work of its search is in the result's.
-  SearchStats of_levels;
-  of_levels.levels = std::move(columns.best.stats.levels);
-  columns.best.stats = std::move(of_levels);
-  improve(allowed, columns_alone, clock, columns);
-  const double least_gain_ms =
-      has_other_cuts(result.plan)
-          ? kOtherCutsGain * options.least_gain * longest_compute_ms(columns.best.predicted)
-          : 0.0;
-  if (result.predicted.cost_ms >= columns.best.predicted.cost_ms - least_gain_ms) {
-    std::swap(result, columns.best);
+    improve(allowed, fewer_options, clock, fewer);
+    const double least_gain_ms =
+        of_fewer.cuts == kColumnsAlone && has_other_cuts(result.plan)
+            ? kOtherCutsGain * options.least_gain * longest_compute_ms(fewer.best.predicted)
+            : 0.0;
+    if (result.predicted.cost_ms >= fewer.best.predicted.cost_ms - least_gain_ms) {
+      std::swap(result, fewer.best);
+    }
+    add_work(fewer.best.stats, result.stats);
   }
-  add_work(columns.best.stats, result.stats);
 }
 
 }  // namespace neuroshard

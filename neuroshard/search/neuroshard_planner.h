@@ -51,10 +51,10 @@ class NeuroShardPlanner final : public Planner {
   /// Throws TimeIsOver, and leaves the plan then.
   void improve(const Simulator& allowed, const PlannerOptions& options, const StopClock& clock,
                FirstPlan& first) const;
-  /// Takes the plan with columns alone where other cuts promise too little. Throws TimeIsOver, and
-  /// leaves the plan then.
-  void prefer_columns(const Simulator& allowed, const PlannerOptions& options,
-                      const StopClock& clock, FirstPlan& first) const;
+  /// Takes the improved plan of fewer cuts where others promise too little, or are dearer. Throws
+  /// TimeIsOver, and leaves the plan then.
+  void prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,
+                         const StopClock& clock, FirstPlan& first) const;
 
   NeuroShardOptions options_;
 };

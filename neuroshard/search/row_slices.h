@@ -8,8 +8,8 @@
 
 namespace neuroshard {
 
-/// True if the rows of the table may be cut into `num_slices`: no more than there are devices, of no
-/// fewer rows than the table says.
+/// True if the rows of the table may be cut into `num_slices`: no more than there are devices, of
+/// no fewer rows than the table says.
 [[nodiscard]] inline bool can_slice(const Task& task, const Table& table, int num_slices) {
   if (num_slices == 1) return true;
   return table.allow.rows && num_slices <= task.topology.world_size &&

@@ -87,6 +87,8 @@ class Search {
   static constexpr std::size_t kTablesWorthThreads = 24;
   static constexpr int kSmallestShareOfDevice = 16;
   static constexpr int kMostFirstSlices = 16;
+  /// Devices for each of which there may be a slice from the start.
+  static constexpr int kMostEvenSlices = 64;
   static constexpr std::array<std::size_t, 8> kFirstSlicedTables{1, 2, 3, 5, 8, 13, 20, 40};
   /// States placed between updates of the costs that the beam keeps: few, as states that it will
   /// not keep need not be priced, but enough for the threads. Which states are priced does not
@@ -199,6 +201,11 @@ class Search {
       for (const std::size_t count : kFirstSlicedTables) {
         for (const int parts : {1, 4}) all.push_back({num_slices, count, parts});
       }
+    }
+    // A slice for each device: what is left over evens out a table of most of the lookups alone.
+    const int devices = simulator_.task().topology.world_size;
+    if (devices > most_slices && devices <= kMostEvenSlices) {
+      for (const std::size_t count : kFirstSlicedTables) all.push_back({devices, count, 1});
     }
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) all.push_back({0, 0, parts});
     const std::int64_t most =
@@ -469,9 +476,11 @@ PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
                                        const PlannerOptions& options) const {
   const auto start = std::chrono::steady_clock::now();
   const StopClock clock = stop_clock_of(options);
+  const std::optional<Simulator> restricted =
+      options.cuts.columns ? std::nullopt : std::optional(simulator.with_cuts(cuts(options)));
   try {
     PlanningResult result = plan_bundled(
-        simulator,
+        restricted ? *restricted : simulator,
         [&](const Simulator& bundled) {
           BeamSearchOptions observed = options_;
           observed.observer = options.observer;

@@ -46,8 +46,8 @@ class BeamSearchPlanner final : public Planner {
   explicit BeamSearchPlanner(BeamSearchOptions options = {}) : options_(options) {}
 
   [[nodiscard]] std::string_view name() const override { return "beam-search"; }
-  [[nodiscard]] Cuts cuts(const PlannerOptions& /*options*/) const override {
-    return kColumnsAlone;
+  [[nodiscard]] Cuts cuts(const PlannerOptions& options) const override {
+    return {.columns = options.cuts.columns, .rows = false, .replicas = false};
   }
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
