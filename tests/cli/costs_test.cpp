@@ -41,7 +41,7 @@ TEST(CliCosts, AModelWhoseOutputsOverflowIsNamed) {
   (void)expect_success(Arguments{"plan", task, "--model", "a100-40gb", "-o", plan} + links);
   const Arguments by = Arguments{"--model", overflowing_model(folder)} + links;
   for (const Arguments& command :
-       {Arguments{"plan", task, "--time-limit", "100ms"}, Arguments{"price", plan},
+       {Arguments{"plan", task, "--time-limit", "1min"}, Arguments{"price", plan},
         Arguments{"plan", task, "--cuts", "columns,rows,replicas", "--steps", "100"},
         Arguments{"compare", task, "--steps", "100"},
         Arguments{"evaluate", plan, "--arena", "1MiB"}}) {
