@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Plans of all algorithms on fresh tasks, with measured computation and simulated all-to-alls.
+
+    docs/experiments/fresh_tasks.py FOLDER --neuroshard build/release/cli/neuroshard --model MODEL
+
+makes `--count` tasks of each of six kinds (bound by computation, by communication, and with tables
+that fill 90 to 98 % of the memory, on 4 and 8 devices), has `neuroshard compare --measure` plan and
+measure them, and measures a random tenth of all tasks again, three times, with other seeds for the
+plans, the batches and the places of the tables. Which tasks that are follows from the seed alone,
+before anything is measured. Everything is kept in FOLDER, so that a run that was stopped goes on
+where it was. Printed, as tables: ratios of costs to the paper's search (`beam-search`), raw
+gaps between predicted and measured, and the tasks that were measured again.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+from pathlib import Path
+
+REFERENCE = "beam-search"
+SEARCHES = ["neuroshard", "neuroshard:columns", REFERENCE, "torchrec-like"]
+GREEDY = ["greedy-size", "greedy-dim", "greedy-lookup", "greedy-lookup-size", "random"]
+# What makes tasks of a kind, the cluster that is simulated, and the algorithms.
+KINDS = {
+    "computation": (["--interconnect", "pcie4"], "pcie4", SEARCHES + GREEDY),
+    "communication": (
+        ["--interconnect", "ethernet-10g", "--local-devices", 1, "--max-pooling-factor", 5],
+        "ethernet-10g",
+        SEARCHES,
+    ),
+    "memory": (["--interconnect", "pcie4", "--fill", "0.90:0.98"], "pcie4", SEARCHES),
+}
+TABLES = {4: "10:60", 8: "20:120"}
+
+
+def run(options: argparse.Namespace, *words: object) -> None:
+    subprocess.run([str(word) for word in (options.neuroshard, *words)], check=True)
+
+
+def compared(
+    options: argparse.Namespace, kind: str, output: Path, tasks: list[Path], seed: int
+) -> list[dict]:
+    """The entries of a comparison, one for each task and algorithm; from `output` if it is there."""
+    _, platform, algorithms = KINDS[kind]
+    if not output.exists():
+        models = [word for model in options.model for word in ("--model", model)]
+        run(
+            options, "compare", *tasks, "--algorithms", ",".join(algorithms), *models,
+            "--measure", "--arena", options.arena, "--platform", platform,
+            "--relative-to", REFERENCE, "--seed", seed, "--quiet",
+            "--journal", output.with_suffix(".journal.jsonl"), "-o", output,
+        )  # fmt: skip
+    return json.loads(output.read_text())["entries"]
+
+
+def costs(entries: list[dict], tasks: int) -> dict[str, list[dict | None]]:
+    """Of each algorithm, its entry of each task, or None where it has no plan."""
+    of = {}
+    for entry in entries:
+        of.setdefault(entry["algorithm"], []).append(entry if entry["found"] else None)
+    assert all(len(found) == tasks for found in of.values())
+    return of
+
+
+def ratios(of: dict[str, list[dict | None]], algorithm: str) -> list[float | None]:
+    return [
+        entry["measured_ms"] / reference["measured_ms"] if entry and reference else None
+        for entry, reference in zip(of[algorithm], of[REFERENCE])
+    ]
+
+
+def known(values: list[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def print_kind(name: str, of: dict[str, list[dict | None]]) -> None:
+    for algorithm, entries in of.items():
+        found = [entry for entry in entries if entry]
+        to_reference = known(ratios(of, algorithm))
+        gaps = [abs(entry["predicted_ms"] / entry["measured_ms"] - 1) for entry in found]
+        print(
+            f"| {name} | {algorithm} | {len(found)} of {len(entries)} "
+            f"| {statistics.mean(to_reference):.3f} | {min(to_reference):.3f} "
+            f"| {max(to_reference):.3f} | {sum(ratio > 1.02 for ratio in to_reference)} "
+            f"| {statistics.mean(gaps):.1%} |",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--neuroshard", default="neuroshard")
+    parser.add_argument("--model", action="append", default=[])
+    parser.add_argument("--workload", default="dlrm-2022")
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--batch-size", type=int, default=4096)
+    parser.add_argument("--arena", default="4GiB")
+    parser.add_argument("--seed", type=int, default=300)
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+
+    cases = {f"{kind}-{devices}": (kind, devices) for kind in KINDS for devices in TABLES}
+    files = {}
+    for number, (name, (kind, devices)) in enumerate(cases.items()):
+        tasks = options.folder / name
+        if not tasks.exists():
+            run(
+                options, "workload", "tasks", options.workload, "--count", options.count,
+                "--tables", TABLES[devices], "--devices", devices, "--memory", "8GiB",
+                "--batch-size", options.batch_size, "--seed", options.seed + number,
+                *KINDS[kind][0], "--quiet", "-o", tasks,
+            )  # fmt: skip
+        files[name] = sorted(tasks.glob("*.json"))
+    everything = [(name, task) for name in cases for task in range(options.count)]
+    again = random.Random(options.seed).sample(everything, len(everything) // 10)
+
+    print("| tasks | algorithm | solved | ratio | least | most | above 1.02 | gap |")
+    print("|---|---|---|---|---|---|---|---|")
+    first = {}
+    for name, (kind, _) in cases.items():
+        output = options.folder / f"{name}.json"
+        first[name] = costs(compared(options, kind, output, files[name], 0), options.count)
+        print_kind(name, first[name])
+
+    print("\n| task, of a random tenth | algorithm | ratio | again: median of three |")
+    print("|---|---|---|---|")
+    changes = []
+    for name, (kind, _) in cases.items():
+        chosen = sorted(task for of, task in again if of == name)
+        if not chosen:
+            continue
+        repeated = [
+            costs(
+                compared(
+                    options, kind, options.folder / f"{name}-again-{seed}.json",
+                    [files[name][task] for task in chosen], seed,
+                ),
+                len(chosen),
+            )
+            for seed in (1, 2, 3)
+        ]  # fmt: skip
+        for algorithm in SEARCHES[:2]:
+            before = ratios(first[name], algorithm)
+            for place, task in enumerate(chosen):
+                values = known([ratios(of, algorithm)[place] for of in repeated])
+                if before[task] is None or not values:
+                    continue
+                changes.append(statistics.median(values) / before[task] - 1)
+                print(
+                    f"| {name}/{files[name][task].stem} | {algorithm} | {before[task]:.3f} "
+                    f"| {statistics.median(values):.3f} |",
+                    flush=True,
+                )
+    print(f"\nmean change of a ratio: {statistics.mean(changes):+.1%}, of its size "
+          f"{statistics.mean(map(abs, changes)):.1%}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
