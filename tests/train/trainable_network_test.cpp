@@ -143,9 +143,10 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
       EXPECT_EQ(gradients[at].cwiseAbs().maxCoeff(), 0.0F);
       continue;
     }
-    const MatrixXd expected = numeric_gradient(p, at, [&](const DoubleParameters& moved) {
-      return reference_compute_loss(architecture, moved, batch, loss);
-    });
+    const auto loss_of = [&, of = architecture, by = loss](const DoubleParameters& moved) {
+      return reference_compute_loss(of, moved, batch, by);
+    };
+    const MatrixXd expected = numeric_gradient(p, at, loss_of);
     const double scale = expected.cwiseAbs().maxCoeff() + 1e-3;
     const double error = (gradients[at].cast<double>() - expected).cwiseAbs().maxCoeff();
     EXPECT_LT(error, 2e-4 * scale) << "parameter " << at;
