@@ -334,7 +334,11 @@ def test_the_command(tmp_path, capsys):
     assert "expected a file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", shipped_runtime_costs())
+@pytest.mark.parametrize(
+    "name",
+    shipped_runtime_costs()
+    or [pytest.param("", marks=pytest.mark.skip(reason="no costs of a runtime are shipped yet"))],
+)
 def test_shipped_costs(name):
     costs = read_runtime_costs(name)
     assert costs.operator_model == MODEL
