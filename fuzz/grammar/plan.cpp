@@ -156,7 +156,8 @@ JsonText moves(const TaskSketch& task, Random& random) {
                                      {"ms", number(random.uniform())}}));
   }
   const std::int64_t moved = task.devices > 1 ? bytes : 0;
-  return object({{"max_move", number(random.uniform())},
+  return object({{"older_plan_sha256", text("5f")},
+                 {"max_move", number(random.uniform())},
                  {"placed_bytes", number(2 * bytes)},
                  {"moved_bytes", number(moved)},
                  {"ms", number(random.uniform())},

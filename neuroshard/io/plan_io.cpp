@@ -90,9 +90,13 @@ std::optional<double> optional_time(const JsonReader& reader) {
 }
 
 PlanMoves moves_from_json(const JsonReader& reader) {
-  reader.allow_fields({"max_move", "placed_bytes", "moved_bytes", "ms", "pairs"});
+  reader.allow_fields(
+      {"older_plan_sha256", "max_move", "placed_bytes", "moved_bytes", "ms", "pairs"});
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   PlanMoves moves;
+  if (const auto sha256 = reader.optional_field("older_plan_sha256")) {
+    moves.older_plan_sha256 = sha256->text();
+  }
   const JsonReader max_move = reader.field("max_move");
   moves.max_move = max_move.number();
   if (moves.max_move < 0.0 || moves.max_move > 1.0) max_move.fail("a share from 0 to 1");
@@ -196,6 +200,7 @@ Json cost_json(const PlanCost& cost) {
 
 Json moves_json(const PlanMoves& moves) {
   Json json;
+  if (!moves.older_plan_sha256.empty()) json.set("older_plan_sha256", moves.older_plan_sha256);
   json.set("max_move", moves.max_move);
   json.set("placed_bytes", moves.placed_bytes);
   json.set("moved_bytes", moves.moved_bytes);

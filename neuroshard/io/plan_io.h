@@ -18,8 +18,9 @@ inline constexpr std::string_view kPlanFormat = "neuroshard/plan/1";
 /// What has to be sent from device to device before a plan that was made from an older one can be
 /// used. Devices beyond the task's world size are those of the older plan that are gone.
 struct PlanMoves {
-  double max_move = 0.0;          ///< that was allowed, as a share of `placed_bytes`
-  std::int64_t placed_bytes = 0;  ///< by the older plan, of what the task still has
+  std::string older_plan_sha256{};  ///< plan_sha256 of the older plan; empty: not recorded
+  double max_move = 0.0;            ///< that was allowed, as a share of `placed_bytes`
+  std::int64_t placed_bytes = 0;    ///< by the older plan, of what the task still has
   std::int64_t moved_bytes = 0;
   std::optional<double> ms{};  ///< until all has arrived; nothing: the links are not known
   struct Pair {

@@ -100,6 +100,7 @@ PlannedTask replan_task(const Task& task, const PlanDocument& older, double max_
   const auto before = std::make_shared<const PlacedBefore>(older.task, older.plan, task);
   PlannedTask planned = plan_task(task, models, Replanner(before, max_move), timed);
   planned.document.moves = moves_of(planned, *before, max_move);
+  planned.document.moves->older_plan_sha256 = plan_sha256(older);
   compare_tables(older.task, task, planned);
   if (request.models.empty()) {
     for (std::string& line : changed_models(older.model, models)) {

@@ -45,6 +45,8 @@ class PlanMoves:
     #: Until all has arrived, at the links' rates; None: unknown.
     ms: float | None
     pairs: Sequence[DeviceMove]
+    #: Which plan the older one was; empty: not recorded.
+    older_plan_sha256: str = ""
 
     @never_failing
     def __repr__(self) -> str:
@@ -55,11 +57,12 @@ class PlanMoves:
 
     def to_dict(self) -> dict[str, Any]:
         """As the `moves` of a plan file."""
-        content: dict[str, Any] = {
-            "max_move": self.max_move,
-            "placed_bytes": self.placed_bytes,
-            "moved_bytes": self.moved_bytes,
-        }
+        content: dict[str, Any] = {}
+        if self.older_plan_sha256:
+            content["older_plan_sha256"] = self.older_plan_sha256
+        content["max_move"] = self.max_move
+        content["placed_bytes"] = self.placed_bytes
+        content["moved_bytes"] = self.moved_bytes
         if self.ms is not None:
             content["ms"] = self.ms
         content["pairs"] = [_pair(pair) for pair in list_of(DeviceMove, self.pairs, "moves.pairs")]
@@ -78,4 +81,5 @@ class PlanMoves:
             fields["moved_bytes"],
             fields.get("ms"),
             pairs,
+            fields.get("older_plan_sha256", ""),
         )

@@ -65,6 +65,7 @@ TEST(ReplanTask, DocumentSaysWhatMoves) {
   EXPECT_THAT(violations(document.task, document.plan), IsEmpty());
   ASSERT_TRUE(document.moves.has_value());
   const PlanMoves& moves = *document.moves;
+  EXPECT_EQ(moves.older_plan_sha256, plan_sha256(older));
   EXPECT_EQ(moves.max_move, 0.3);
   EXPECT_LE(static_cast<double>(moves.moved_bytes), 0.3 * static_cast<double>(moves.placed_bytes));
   std::int64_t sum = 0;
