@@ -57,7 +57,7 @@ TEST(CliCosts, AModelWhoseOutputsOverflowIsNamed) {
 /// The paper's architecture, with weights so large that single pieces still have a cost or have
 /// none.
 std::string published_model(const CliFolder& folder, const std::string& layers, float weight) {
-  const std::string path = folder.file("mine.safetensors");
+  std::string path = folder.file("mine.safetensors");
   const ComputeNetwork network =
       testing_networks::random_network(ComputeArchitecture::published, 1);
   write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("mine")), path);
