@@ -84,7 +84,8 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
   return number;
 }
 
-/// Hosts of a cluster by its attribute "0-3,8,12-15". Any other text is left to SimGrid, which refuses it.
+/// Hosts of a cluster by its attribute "0-3,8,12-15". Any other text is left to SimGrid, which
+/// refuses it.
 double hosts_of_radical(std::string_view list) {
   double hosts = 0.0;
   while (const std::optional<std::int64_t> first = take_number(list)) {

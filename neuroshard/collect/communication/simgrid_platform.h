@@ -16,8 +16,8 @@ class Host;
 
 namespace neuroshard {
 
-/// Throws OutOfMemory, with figures, if a simulation of `world_size` devices, which all send to each
-/// other at once, would take more memory than there is.
+/// Throws OutOfMemory, with figures, if a simulation of `world_size` devices, which all send to
+/// each other at once, would take more memory than there is.
 void require_memory(int world_size);
 
 /// One host of SimGrid's per device, with the links of the preset.
