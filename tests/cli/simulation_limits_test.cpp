@@ -1,4 +1,5 @@
 // Simulations that are larger than any machine: refused with the figure, before memory is taken.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,8 +24,10 @@ std::string clusters_of(const std::vector<std::string>& radicals) {
       "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">";
   for (std::size_t i = 0; i < radicals.size(); ++i) {
     const std::string id = "c" + std::to_string(i);
-    text += "<cluster id=\"" + id + "\" prefix=\"" + id + "-\" suffix=\"\" radical = \"" +
-            radicals[i] + "\" speed=\"1Gf\" bw=\"1GBps\" lat=\"1us\"/>";
+    text += fmt::format(
+        "<cluster id=\"{0}\" prefix=\"{0}-\" suffix=\"\" radical = \"{1}\" speed=\"1Gf\" "
+        "bw=\"1GBps\" lat=\"1us\"/>",
+        id, radicals[i]);
   }
   return text + "</zone></platform>";
 }
