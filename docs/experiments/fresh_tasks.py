@@ -64,10 +64,12 @@ def costs(entries: list[dict], tasks: int) -> dict[str, list[dict | None]]:
     return of
 
 
-def ratios(of: dict[str, list[dict | None]], algorithm: str) -> list[float | None]:
+def ratios(
+    of: dict[str, list[dict | None]], algorithm: str, to: str = REFERENCE
+) -> list[float | None]:
     return [
         entry["measured_ms"] / reference["measured_ms"] if entry and reference else None
-        for entry, reference in zip(of[algorithm], of[REFERENCE])
+        for entry, reference in zip(of[algorithm], of[to])
     ]
 
 
@@ -124,6 +126,17 @@ def main() -> None:
         output = options.folder / f"{name}.json"
         first[name] = costs(compared(options, kind, output, files[name], 0), options.count)
         print_kind(name, first[name])
+
+    print(f"\n| tasks | {SEARCHES[0]} to | ratio | most | above 1.02 |")
+    print("|---|---|---|---|---|")
+    for name, of in first.items():
+        for other in of:
+            if other not in (SEARCHES[0], REFERENCE):
+                values = known(ratios(of, SEARCHES[0], other))
+                print(
+                    f"| {name} | {other} | {statistics.mean(values):.3f} | {max(values):.3f} "
+                    f"| {sum(value > 1.02 for value in values)} |"
+                )
 
     print("\n| task, of a random tenth | algorithm | ratio | again: median of three |")
     print("|---|---|---|---|")
