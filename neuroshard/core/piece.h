@@ -76,6 +76,13 @@ inline constexpr std::int64_t kColumnGranularity = 4;
          table.extra_bytes_per_column * num_columns;
 }
 
+/// The most rows that a piece of at most `bytes` has; possibly none.
+[[nodiscard]] constexpr std::int64_t rows_within(std::int64_t bytes, const Table& table,
+                                                 std::int64_t num_columns, Optimizer optimizer) {
+  const std::int64_t of_rows = bytes - shard_bytes(table, num_columns, optimizer, 0);
+  return of_rows > 0 ? of_rows / row_bytes(table, num_columns, optimizer) : 0;
+}
+
 /// Of a piece of all rows.
 [[nodiscard]] constexpr std::int64_t shard_bytes(const Table& table, std::int64_t num_columns,
                                                  Optimizer optimizer) {

@@ -8,8 +8,11 @@
 #include <map>
 #include <set>
 #include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/table_pins.h"
@@ -107,15 +110,28 @@ struct Rules {
   const Task& task;
   std::vector<Cuts> allowed;  ///< of each table
   TablePins pins;
+
+  /// Why a cut of a table (`"columns"`, `"rows"` or `"replicas"`) is not allowed.
+  [[nodiscard]] std::string reason(int table, std::string_view cut) const {
+    if (const TableGroup* group = pins.group_of(table)) {
+      const int other = group->tables[group->tables.front() == table ? 1 : 0];
+      return fmt::format("it stays on one device with \"{}\"", task.tables[other].name);
+    }
+    if (cut == "replicas" && !pins.devices_of(table).empty()) {
+      return fmt::format("it may only lie on {}", devices_text(pins.devices_of(table)));
+    }
+    return fmt::format("\"allow\" does not name \"{}\"", cut);
+  }
 };
 
 /// Why a shard's range of columns is not one that a plan may have; empty: it is.
-std::string column_violation(const Table& table, const Cuts& allowed, const Shard& shard) {
+std::string column_violation(const Rules& rules, const Shard& shard) {
+  const Table& table = rules.task.tables[shard.table];
   if (shard.num_columns == table.embedding_dim) return "";
-  if (!allowed.columns) {
-    return fmt::format(
-        "expected \"{}\" with all its columns, as no others are allowed, got {} of {}", table.name,
-        shard.num_columns, table.embedding_dim);
+  if (!rules.allowed[shard.table].columns) {
+    return fmt::format("expected \"{}\" with all its columns, as {}, got {} of {}", table.name,
+                       rules.reason(shard.table, "columns"), shard.num_columns,
+                       table.embedding_dim);
   }
   if (table.embedding_dim % kColumnGranularity != 0) {
     return fmt::format(
@@ -135,12 +151,13 @@ std::string column_violation(const Table& table, const Cuts& allowed, const Shar
 }
 
 /// Likewise of its range of rows.
-std::string row_violation(const Table& table, const Cuts& allowed, const Shard& shard) {
+std::string row_violation(const Rules& rules, const Shard& shard) {
+  const Table& table = rules.task.tables[shard.table];
   const std::int64_t rows = shard.rows_of(table);
   if (rows == table.num_embeddings) return "";
-  if (!allowed.rows) {
-    return fmt::format("expected \"{}\" with all its rows, as no others are allowed, got {} of {}",
-                       table.name, rows, table.num_embeddings);
+  if (!rules.allowed[shard.table].rows) {
+    return fmt::format("expected \"{}\" with all its rows, as {}, got {} of {}", table.name,
+                       rules.reason(shard.table, "rows"), rows, table.num_embeddings);
   }
   if (rows < table.min_shard_rows) {
     return fmt::format("expected slices of \"{}\" of at least {} rows, got {}", table.name,
@@ -191,40 +208,44 @@ std::vector<std::string> shard_violations(const Rules& rules, const Shard& shard
                                 shard.row_offset));
     return found;
   }
-  const Cuts& allowed = rules.allowed[shard.table];
-  for (const std::string& text :
-       {column_violation(table, allowed, shard), row_violation(table, allowed, shard)}) {
+  for (const std::string& text : {column_violation(rules, shard), row_violation(rules, shard)}) {
     if (!text.empty()) found.push_back(fmt::format("{}: {}", place, text));
   }
   return found;
 }
 
-/// Gaps and overlaps of a table's columns in a range of its rows. The shards are those that have
-/// these rows, by column; `where` is put in front of the columns.
-void column_coverage(const Table& table, std::span<const Shard* const> shards,
-                     const std::string& where, std::vector<std::string>& found) {
-  const std::string place = fmt::format("table \"{}\": {}", table.name, where);
+/// Gaps and overlaps of a table's columns in a range of its rows, of which the shards are those
+/// that have these rows, by column.
+std::vector<std::string> column_coverage(const Table& table, std::span<const Shard* const> shards) {
+  std::vector<std::string> found;
   std::int64_t covered = 0;
   for (const Shard* shard : shards) {
     if (shard->column_offset > covered) {
-      found.push_back(fmt::format("{}columns {} to {} are on no device", place, covered,
-                                  shard->column_offset - 1));
+      found.push_back(
+          fmt::format("columns {} to {} are on no device", covered, shard->column_offset - 1));
     } else if (shard->column_offset < covered) {
       found.push_back(
-          fmt::format("{}columns from {} are placed more than once", place, shard->column_offset));
+          fmt::format("columns from {} are placed more than once", shard->column_offset));
     }
     covered = std::max(covered, shard->column_offset + shard->num_columns);
   }
   if (covered < table.embedding_dim) {
-    found.push_back(fmt::format("{}columns {} to {} are on no device", place, covered,
-                                table.embedding_dim - 1));
+    found.push_back(
+        fmt::format("columns {} to {} are on no device", covered, table.embedding_dim - 1));
   }
+  return found;
 }
 
-/// Gaps and overlaps of a table, in the first range of rows that has any. Between two neighbouring
-/// ends of slices, which rows are looked at makes no difference.
-void table_coverage(const Table& table, std::span<const Shard> shards,
-                    std::vector<std::string>& found) {
+/// Gaps and overlaps of the columns in a range of rows.
+struct RowRange {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+  std::vector<std::string> found{};
+};
+
+/// The ranges of a table's rows with gaps or overlaps, each once: neighbours with the same are one.
+/// Between two neighbouring ends of slices, which rows are looked at makes no difference.
+std::vector<RowRange> uncovered_ranges(const Table& table, std::span<const Shard> shards) {
   std::vector<std::int64_t> ends{0, table.num_embeddings};
   for (const Shard& shard : shards) {
     ends.push_back(shard.row_offset);
@@ -235,7 +256,8 @@ void table_coverage(const Table& table, std::span<const Shard> shards,
   // The shards are sorted by their first row.
   std::size_t next = 0;
   std::vector<const Shard*> current;
-  for (std::size_t i = 0; i + 1 < ends.size() && found.empty(); ++i) {
+  std::vector<RowRange> ranges;
+  for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
     std::erase_if(current, [&](const Shard* shard) {
       return shard->row_offset + shard->rows_of(table) <= ends[i];
     });
@@ -246,11 +268,15 @@ void table_coverage(const Table& table, std::span<const Shard> shards,
     std::inplace_merge(
         current.begin(), current.begin() + static_cast<std::ptrdiff_t>(kept), current.end(),
         [](const Shard* a, const Shard* b) { return a->column_offset < b->column_offset; });
-    const bool all_rows = ends.size() == 2;
-    column_coverage(table, current,
-                    all_rows ? "" : fmt::format("rows {} to {}, ", ends[i], ends[i + 1] - 1),
-                    found);
+    RowRange range{ends[i], ends[i + 1], column_coverage(table, current)};
+    if (range.found.empty()) continue;
+    if (!ranges.empty() && ranges.back().end == range.first && ranges.back().found == range.found) {
+      ranges.back().end = range.end;
+    } else {
+      ranges.push_back(std::move(range));
+    }
   }
+  return ranges;
 }
 
 /// The shards are in canonical order.
@@ -264,10 +290,16 @@ void coverage_violations(const Task& task, const ShardingPlan& plan,
                            static_cast<int>(index))) {
       continue;
     }
-    std::vector<std::string> of_table;
-    table_coverage(task.tables[index], std::span(plan.shards).subspan(first, next - first),
-                   of_table);
-    found.insert(found.end(), of_table.begin(), of_table.end());
+    const Table& table = task.tables[index];
+    for (const RowRange& range :
+         uncovered_ranges(table, std::span(plan.shards).subspan(first, next - first))) {
+      const bool all_rows = range.first == 0 && range.end == table.num_embeddings;
+      const std::string rows =
+          all_rows ? "" : fmt::format("rows {} to {}, ", range.first, range.end - 1);
+      for (const std::string& text : range.found) {
+        found.push_back(fmt::format("table \"{}\": {}{}", table.name, rows, text));
+      }
+    }
   }
 }
 
@@ -288,8 +320,8 @@ void replica_violations(const Rules& rules, const ShardingPlan& plan,
     if (is_replicated[index]) {
       found.push_back(fmt::format("{}: expected \"{}\" once, got it again", place, table.name));
     } else if (!rules.allowed[index].replicas) {
-      found.push_back(fmt::format("{}: expected \"{}\" on one device, as copies are not allowed",
-                                  place, table.name));
+      found.push_back(fmt::format("{}: expected \"{}\" without copies, as {}", place, table.name,
+                                  rules.reason(index, "replicas")));
     }
     is_replicated[index] = true;
   }

@@ -10,7 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/cost_value.h"
-#include "neuroshard/workload/reuse/access_by_row.h"
+#include "neuroshard/cost/ordered_rows.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
@@ -36,16 +36,6 @@ template <typename Model>
 std::shared_ptr<const Model> present(std::shared_ptr<const Model> model, const char* what) {
   if (!model) throw InputError("simulator", what, "none");
   return model;
-}
-
-std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_of(const Task& task) {
-  std::vector<std::shared_ptr<const LazyAccessByRow>> accesses;
-  for (const Table& table : task.tables) {
-    accesses.push_back(has_row_order(table)
-                           ? std::make_shared<const LazyAccessByRow>(table, task.batch_size)
-                           : nullptr);
-  }
-  return accesses;
 }
 
 std::vector<double> column_sums(const Task& task, const ShardingPlan& plan) {
@@ -75,8 +65,14 @@ Simulator::Simulator(Task task, std::shared_ptr<const ComputeCostModel> compute,
       compute_(present(std::move(compute), "a computation cost model")),
       communication_(present(std::move(communication), "a communication cost model")),
       statistics_(table_statistics(task_, clock)),
-      accesses_(accesses_of(task_)),
-      settings_(operator_settings(task_, *compute_, statistics_, clock)) {}
+      settings_(operator_settings(task_, *compute_, statistics_, clock)) {
+  for (std::size_t t = 0; t < task_.tables.size(); ++t) {
+    const Table& table = task_.tables[t];
+    ordered_rows_.push_back(has_row_order(table) ? std::make_shared<const OrderedRows>(
+                                                       table, statistics_[t], compute_, settings_)
+                                                 : nullptr);
+  }
+}
 
 // NOLINTNEXTLINE(modernize-pass-by-value): the copy is made by the constructor that is called
 Simulator::Simulator(const Simulator& other, std::shared_ptr<const ComputeCostModel> compute)
@@ -102,7 +98,7 @@ Simulator::Simulator(const Simulator& other, Task task, std::span<const Piece> s
     patient.check();
     const bool has_order = has_row_order(task_.tables[statistics_.size()]);
     statistics_.push_back(other.statistics_of(slice));
-    accesses_.push_back(has_order ? other.accesses_[slice.table] : nullptr);
+    ordered_rows_.push_back(has_order ? other.ordered_rows_[slice.table] : nullptr);
     if (!other.members_.empty()) members_.push_back(other.members_[slice.table]);
   }
   settings_ = operator_settings(task_, *compute_, statistics_, clock);
@@ -120,7 +116,7 @@ Simulator::Simulator(const Simulator& other, Task task,
   assert(members.size() == task_.tables.size() && other.members_.empty());
   for (const std::vector<int>& tables : members) {
     statistics_.push_back(other.statistics_[tables.front()]);
-    accesses_.push_back(tables.size() == 1 ? other.accesses_[tables.front()] : nullptr);
+    ordered_rows_.push_back(tables.size() == 1 ? other.ordered_rows_[tables.front()] : nullptr);
     members_.emplace_back();
     if (tables.size() == 1) continue;
     for (const int table : tables) {
@@ -166,16 +162,19 @@ void Simulator::encode(const TableStatistics& rows, std::int64_t num_columns,
 
 TableStatistics Simulator::statistics_of(const Piece& piece) const {
   const TableStatistics& whole = statistics_[piece.table];
-  const auto& accesses = accesses_[piece.table];
-  if (piece.num_rows == 0 || !accesses) return whole.slice(piece.row_share);
-  return whole.slice(accesses->get().range(piece.row_offset, piece.num_rows));
+  const auto& ordered = ordered_rows_[piece.table];
+  if (piece.num_rows == 0 || !ordered) return whole.slice(piece.row_share);
+  return whole.slice(ordered->accesses().range(piece.row_offset, piece.num_rows));
 }
 
 std::vector<std::int64_t> Simulator::slice_ends(int table, int num_slices) const {
   const Table& of = task_.tables[table];
-  if (const auto& accesses = accesses_[table]) {
+  if (const auto& ordered = ordered_rows_[table]) {
     const std::int64_t least = std::max<std::int64_t>(of.min_shard_rows, 1);
-    return accesses->get().equal_access_ends(num_slices, least);
+    const std::vector<std::int64_t>& memory = task_.topology.memory_bytes;
+    const std::int64_t most = rows_within(*std::max_element(memory.begin(), memory.end()), of,
+                                          of.embedding_dim, task_.optimizer);
+    return ordered->costs().equal_ends(num_slices, least, most);
   }
   const std::int64_t rows = of.num_embeddings / num_slices;
   const std::int64_t longer = of.num_embeddings % num_slices;

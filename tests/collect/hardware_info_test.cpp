@@ -27,5 +27,10 @@ TEST(HardwareInfo, AProcessorWhoseNameCannotBeReadIsAnError) {
   EXPECT_EQ(message, "/proc/cpuinfo: expected the name of the processor, got Too many open files");
 }
 
+TEST(HardwareInfo, ASystemWithoutTheFileHasAnUnknownProcessor) {
+  EXPECT_EQ(cpu_info("/no/such/file").name, "unknown processor");
+  EXPECT_THROW((void)cpu_info("/proc"), MachineError);
+}
+
 }  // namespace
 }  // namespace neuroshard

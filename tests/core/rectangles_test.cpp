@@ -73,6 +73,18 @@ TEST(Rectangles, GapsAndOverlapsAreNamed) {
               ElementsAre("table \"a\": rows 99 to 99, columns 0 to 15 are on no device"));
 }
 
+TEST(Rectangles, EachRangeOfRowsThatIsWrongIsNamedOnce) {
+  EXPECT_THAT(found({of_a(10, 20, 0, 16), of_a(30, 30, 0, 8), of_a(50, 50, 0, 8)}),
+              ElementsAre("table \"a\": rows 0 to 9, columns 0 to 15 are on no device",
+                          "table \"a\": rows 30 to 49, columns 8 to 15 are on no device",
+                          "table \"a\": rows 50 to 59, columns from 0 are placed more than once",
+                          "table \"a\": rows 50 to 59, columns 8 to 15 are on no device",
+                          "table \"a\": rows 60 to 99, columns 8 to 15 are on no device"));
+  // Whichever slices the other columns are cut in.
+  EXPECT_THAT(found({of_a(0, 50, 0, 8), of_a(50, 50, 0, 8)}),
+              ElementsAre("table \"a\": columns 8 to 15 are on no device"));
+}
+
 TEST(Rectangles, RowsOutOfRange) {
   EXPECT_THAT(found({of_a(90, 11, 0, 16), of_a(-1, 5, 0, 16), of_a(0, -1, 0, 16)}),
               ElementsAre("shards[0]: expected rows of \"a\" within 0 to 100, got 11 from 90",
@@ -89,23 +101,23 @@ TEST(Rectangles, OnlyAllowedCuts) {
   task.allow = {.columns = false, .rows = true, .replicas = true};
   EXPECT_THAT(found(rows, task), IsEmpty());
   EXPECT_THAT(found(columns, task),
-              ElementsAre("shards[0]: expected \"a\" with all its columns, as no others are "
-                          "allowed, got 8 of 16",
-                          "shards[1]: expected \"a\" with all its columns, as no others are "
-                          "allowed, got 8 of 16"));
+              ElementsAre("shards[0]: expected \"a\" with all its columns, as \"allow\" does not "
+                          "name \"columns\", got 8 of 16",
+                          "shards[1]: expected \"a\" with all its columns, as \"allow\" does not "
+                          "name \"columns\", got 8 of 16"));
   EXPECT_FALSE(can_cut(Table{.embedding_dim = 16, .allow = {.columns = false}}, 16));
 
   task.allow = {};
   task.tables[0].allow = {.columns = true, .rows = false, .replicas = true};
   EXPECT_THAT(found(columns, task), IsEmpty());
   EXPECT_THAT(found({rows[0]}, task),
-              ElementsAre("shards[0]: expected \"a\" with all its rows, as no others are allowed, "
-                          "got 50 of 100"));
+              ElementsAre("shards[0]: expected \"a\" with all its rows, as \"allow\" does not "
+                          "name \"rows\", got 50 of 100"));
 
   task.tables[1].allow.replicas = false;
   EXPECT_THAT(found(columns, task),
-              ElementsAre("replicated_tables[0]: expected \"b\" on one device, as copies are not "
-                          "allowed"));
+              ElementsAre("replicated_tables[0]: expected \"b\" without copies, as \"allow\" does not "
+                          "name \"replicas\""));
 }
 
 TEST(Rectangles, SlicesOfFewerRowsThanTheTableAllows) {

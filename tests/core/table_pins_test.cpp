@@ -164,8 +164,8 @@ TEST(TablePins, ATableThatMayNotLieOnEveryDeviceIsNotReplicated) {
   task.tables[0].devices = {0, 1, 2};
   const ShardingPlan plan{{{1, 0, 16, 2}, {2, 0, 16, 0}, {3, 0, 16, 0}, {4, 0, 16, 0}}, {0}};
   EXPECT_THAT(violations(task, plan),
-              ElementsAre("replicated_tables[0]: expected \"a\" on one device, as copies are not "
-                          "allowed"));
+              ElementsAre("replicated_tables[0]: expected \"a\" without copies, as it may only lie "
+                          "on devices 0, 1 and 2"));
   task.tables[0].devices = {0, 1, 2, 3};
   EXPECT_THAT(violations(task, plan), IsEmpty());
 }
@@ -179,11 +179,12 @@ TEST(TablePins, TablesOfAGroupAreWholeAndOnOneDevice) {
                          {4}};
   EXPECT_THAT(
       violations(task, cut),
-      ElementsAre("shards[1]: expected \"b\" with all its columns, as no others are allowed, got 8 "
-                  "of 16",
-                  "shards[2]: expected \"b\" with all its columns, as no others are allowed, got 8 "
-                  "of 16",
-                  "replicated_tables[0]: expected \"e\" on one device, as copies are not allowed"));
+      ElementsAre("shards[1]: expected \"b\" with all its columns, as it stays on one device with "
+                  "\"d\", got 8 of 16",
+                  "shards[2]: expected \"b\" with all its columns, as it stays on one device with "
+                  "\"d\", got 8 of 16",
+                  "replicated_tables[0]: expected \"e\" without copies, as it stays on one device "
+                  "with \"b\""));
 }
 
 }  // namespace

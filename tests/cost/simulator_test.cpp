@@ -17,6 +17,7 @@
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 #include "tests/cost/analytic_simulator.h"
 #include "tests/cost/arbitrary_task.h"
 #include "tests/io/io_test_util.h"
@@ -362,10 +363,49 @@ TEST(Simulator, SlicesOfHashedIdsAreOfEqualRows) {
   task.tables = {make_table("a", 10, 16)};
   task.topology = make_topology(4, 4, 1 << 20);
   EXPECT_EQ(analytic(task).slice_ends(0, 4), (std::vector<std::int64_t>{0, 3, 6, 8, 10}));
-  task.tables[0].row_access = {{0.1, 0.75}, {1.0, 1.0}};
-  EXPECT_EQ(analytic(task).slice_ends(0, 4), (std::vector<std::int64_t>{0, 1, 4, 7, 10}));
   task.tables[0].min_shard_rows = 2;
-  EXPECT_EQ(analytic(task).slice_ends(0, 4)[1], 2);
+  EXPECT_EQ(analytic(task).slice_ends(0, 4), (std::vector<std::int64_t>{0, 3, 6, 8, 10}));
+}
+
+TEST(Simulator, SlicesOfOrderedRowsCostAsMuchAsEachOther) {
+  Task task;
+  task.batch_size = 16'384;
+  task.optimizer = Optimizer::sgd;
+  task.tables = {make_table("a", 1'000'000, 64, 100.0)};
+  Table& table = task.tables.front();
+  table.index_distribution = IndexDistribution{.zipf_exponent = 1.05};
+  table.row_order = RowOrder::by_frequency;
+  task.topology = make_topology(4, 4, std::int64_t{1} << 34);
+  const Simulator simulator = analytic(task);
+  const auto plan_of = [](const std::vector<std::int64_t>& ends) {
+    ShardingPlan plan;
+    for (int d = 0; d < 4; ++d) {
+      plan.shards.push_back({0, 0, 64, d, ends[d], ends[d + 1] - ends[d]});
+    }
+    return plan;
+  };
+  const ShardingPlan plan = plan_of(simulator.slice_ends(0, 4));
+  EXPECT_LT(plan.shards.front().num_rows, 50'000);
+  const PlanCost cost = simulator.cost(plan);
+  for (int d = 1; d < 4; ++d) {
+    EXPECT_NEAR(cost.devices[d].compute_ms / cost.devices[0].compute_ms, 1.0, 0.25) << d;
+  }
+  // Lookups of rows that are often hit cost less, so equal shares of them do not cost the same.
+  const auto share = [&](int d) {
+    return simulator.statistics_of(piece_of(task, plan.shards[d])).pooling_factor;
+  };
+  EXPECT_GT(share(0), share(3));
+  const AccessByRow accesses(table, task.batch_size);
+  const ShardingPlan equal_shares = plan_of(accesses.hits().equal_ends(4, 1, 1'000'000));
+  EXPECT_LT(cost.cost_ms, 0.9 * simulator.cost(equal_shares).cost_ms);
+
+  // No slice has more rows than the largest device holds.
+  task.topology = make_topology(4, 4, std::int64_t{300'000} * 64 * 4);
+  const std::vector<std::int64_t> fitting = analytic(task).slice_ends(0, 4);
+  EXPECT_EQ(fitting[3], 700'000);
+  EXPECT_GE(fitting[2], 400'000);
+  table.min_shard_rows = 100'000;
+  EXPECT_EQ(analytic(task).slice_ends(0, 4)[1], 100'000);
 }
 
 RC_GTEST_PROP(SimulatorProperty, CostIsTheLargestTotalAndNoLessThanAnyPart, ()) {

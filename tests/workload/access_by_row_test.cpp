@@ -1,6 +1,7 @@
 // Accesses by row: ranges against sums over single rows, measured curves, and cuts at equal shares.
 #include "neuroshard/workload/reuse/access_by_row.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -251,21 +252,29 @@ RC_GTEST_PROP(AccessByRowProperty, CutsAreAtSharesAsEqualAsRowsPermit, ()) {
   const int slices = *rc::gen::inRange(1, 9);
   const auto min_rows = *rc::gen::inRange<std::int64_t>(
       1, std::min<std::int64_t>(table.num_embeddings / slices, 500) + 1);
-  const std::vector<std::int64_t> ends = accesses.equal_access_ends(slices, min_rows);
+  const std::int64_t equal_rows = (table.num_embeddings + slices - 1) / slices;
+  const auto max_rows = *rc::gen::inRange<std::int64_t>(1, 3 * equal_rows);
+  const std::int64_t longest = std::clamp(max_rows, equal_rows, table.num_embeddings);
+  const std::vector<std::int64_t> ends = accesses.hits().equal_ends(slices, min_rows, max_rows);
   RC_ASSERT(ends.size() == static_cast<std::size_t>(slices) + 1);
   RC_ASSERT(ends.front() == 0 && ends.back() == table.num_embeddings);
+  int num_equal = slices;  // those before the last ones, which are full
+  while (num_equal > 1 && ends[num_equal] - ends[num_equal - 1] == longest) --num_equal;
+  const double total = accesses.range(0, ends[num_equal]).share;
   double before = 0.0;
   for (int slice = 0; slice < slices; ++slice) {
     const std::int64_t first = ends[slice];
     const std::int64_t count = ends[slice + 1] - first;
-    RC_ASSERT(count >= min_rows);
+    RC_ASSERT(count >= min_rows && count <= longest);
+    if (slice + 1 >= num_equal) continue;
     const double share = accesses.range(first, count).share;
-    const double mean = (1.0 - before) / (slices - slice);
-    const std::int64_t most =
-        table.num_embeddings - first - min_rows * static_cast<std::int64_t>(slices - slice - 1);
+    const double mean = (total - before) / (num_equal - slice);
+    const std::int64_t most = std::min(
+        longest,
+        ends[num_equal] - first - min_rows * static_cast<std::int64_t>(num_equal - slice - 1));
     // One row more or less would be no nearer to the mean of what is left.
     for (const std::int64_t other : {count - 1, count + 1}) {
-      if (slice + 1 == slices || other < min_rows || other > most) continue;
+      if (other < min_rows || other > most) continue;
       const double others = accesses.range(first, other).share;
       RC_ASSERT(std::abs(share - mean) <= std::abs(others - mean) + 1e-9);
     }
@@ -273,10 +282,22 @@ RC_GTEST_PROP(AccessByRowProperty, CutsAreAtSharesAsEqualAsRowsPermit, ()) {
   }
 }
 
+TEST(AccessByRow, ColdRowsThatAreTooManyForOneSliceFillTheLastOnes) {
+  Table table = by_frequency(make_table(1'000'000, 4.0));
+  table.index_distribution = IndexDistribution{0.0, {{900, 0.9}, {999'100, 0.1}}};
+  const AccessByRow accesses(table, kBatch);
+  EXPECT_THAT(accesses.hits().equal_ends(4, 1, 400'000),
+              testing::ElementsAre(0, testing::AllOf(testing::Gt(450), testing::Lt(500)), 200'000,
+                                   600'000, 1'000'000));
+  // Room for no more than all of them: equal slices.
+  EXPECT_THAT(accesses.hits().equal_ends(4, 1, 10),
+              testing::ElementsAre(0, 250'000, 500'000, 750'000, 1'000'000));
+}
+
 TEST(AccessByRow, ADominantRowHasASliceOfItsOwn) {
   Table table = by_frequency(make_table(1'000'000, 4.0));
   table.index_distribution = IndexDistribution{0.0, {{1, 0.4}, {999'999, 0.6}}};
-  const std::vector<std::int64_t> ends = AccessByRow(table, kBatch).equal_access_ends(4, 1);
+  const std::vector<std::int64_t> ends = AccessByRow(table, kBatch).hits().equal_ends(4, 1, table.num_embeddings);
   EXPECT_EQ(ends[1], 1);
   for (const std::size_t slice : {1, 2, 3}) {
     EXPECT_NEAR(static_cast<double>(ends[slice + 1] - ends[slice]), 333'333.0, 2.0);

@@ -58,7 +58,7 @@ TEST(DrawnSlices, HaveTheLoadThatTheStatisticsSay) {
     const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 7 + step);
     for (int slices = 2; slices <= 8; ++slices) {
-      const std::vector<std::int64_t> ends = accesses.equal_access_ends(slices, 1);
+      const std::vector<std::int64_t> ends = accesses.hits().equal_ends(slices, 1, table.num_embeddings);
       for (int slice = 0; slice < slices; ++slice) {
         SCOPED_TRACE(testing::Message() << table.index_distribution->zipf_exponent << ", " << slice
                                         << " of " << slices);
@@ -95,7 +95,7 @@ TEST(DrawnSlices, OfClassesAndOfAHistogramAlone) {
     table.row_order = RowOrder::by_frequency;
     const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 5);
-    const std::vector<std::int64_t> ends = accesses.equal_access_ends(4, 1);
+    const std::vector<std::int64_t> ends = accesses.hits().equal_ends(4, 1, table.num_embeddings);
     for (int slice = 0; slice < 4; ++slice) {
       SCOPED_TRACE(slice);
       expect_like(within(batch, ends[slice], ends[slice + 1]),
@@ -118,7 +118,7 @@ TEST(DrawnSlices, OfMeasuredAccesses) {
                   0.05 * lookups);
     };
     for (const int slices : {2, 3, 8}) {
-      const std::vector<std::int64_t> ends = accesses.equal_access_ends(slices, 1);
+      const std::vector<std::int64_t> ends = accesses.hits().equal_ends(slices, 1, table.num_embeddings);
       for (int slice = 0; slice < slices; ++slice) {
         SCOPED_TRACE(testing::Message() << slice << " of " << slices);
         expect_load(ends[slice], ends[slice + 1]);
@@ -158,7 +158,7 @@ TEST(DrawnSlices, AsTablesOfTheirOwn) {
   measured.row_access = {{0.001, 0.5}, {0.5, 0.6}, {1.0, 1.0}};
   for (const Table& table : {ordered, measured}) {
     const AccessByRow accesses(table, kDrawnBatch);
-    const std::vector<std::int64_t> ends = accesses.equal_access_ends(4, 1);
+    const std::vector<std::int64_t> ends = accesses.hits().equal_ends(4, 1, table.num_embeddings);
     for (int slice = 0; slice < 4; ++slice) {
       SCOPED_TRACE(slice);
       const std::int64_t rows = ends[slice + 1] - ends[slice];

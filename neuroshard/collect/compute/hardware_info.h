@@ -15,8 +15,9 @@ struct HardwareInfo {
   std::int64_t memory_bytes = 0;
 };
 
-/// Throws MachineError if the processor's name cannot be read: what is measured would be of another
-/// machine each time that it can.
-[[nodiscard]] HardwareInfo cpu_info();
+/// The name is what the file says; where there is no such file, "unknown processor". Throws
+/// MachineError if it cannot be read: what is measured would be of another machine each time that
+/// it can.
+[[nodiscard]] HardwareInfo cpu_info(const std::string& name_file = "/proc/cpuinfo");
 
 }  // namespace neuroshard

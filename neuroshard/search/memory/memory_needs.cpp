@@ -13,6 +13,7 @@
 #include "neuroshard/search/bundled_task.h"
 #include "neuroshard/search/memory/filling.h"
 #include "neuroshard/search/memory/full_devices.h"
+#include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/row_fit.h"
 
 namespace neuroshard {
@@ -231,6 +232,27 @@ InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock&
     text += "; with rows cut too, the tables fit";
   }
   return InfeasibleError(text);
+}
+
+InfeasibleError with_cuts_that_would_do(const InfeasibleError& error, const Task& task,
+                                        const Cuts& cuts, const StopClock& clock) {
+  const BundledTask bundled(task);
+  const auto do_with = [&](const Cuts& more) {
+    Task allowed = bundled.task();
+    allowed.allow = allowed.allow & more;
+    return fit_memory(allowed, more.rows, clock).feasible;
+  };
+  try {
+    if (!cuts.columns && do_with({true, cuts.rows, false})) {
+      return InfeasibleError(fmt::format("{}; with columns cut too, the tables fit", error.what()));
+    }
+    if (!cuts.columns && !cuts.rows && do_with({true, true, false})) {
+      return InfeasibleError(
+          fmt::format("{}; with columns and rows cut too, the tables fit", error.what()));
+    }
+  } catch (const TimeIsOver&) {  // nothing more is known
+  }
+  return error;
 }
 
 }  // namespace neuroshard

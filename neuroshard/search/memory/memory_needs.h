@@ -36,4 +36,10 @@ struct MemoryNeeds : LeastMemory {
 [[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false,
                                                  const StopClock& clock = {});
 
+/// Of a task with no plan of these cuts: the same error, with the further cuts that would do, if
+/// the task allows some that do.
+[[nodiscard]] InfeasibleError with_cuts_that_would_do(const InfeasibleError& error,
+                                                      const Task& task, const Cuts& cuts,
+                                                      const StopClock& clock = {});
+
 }  // namespace neuroshard

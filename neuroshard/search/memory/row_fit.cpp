@@ -88,13 +88,6 @@ class RowFilling {
     return true;
   }
 
-  /// Rows that fit into the room of a device.
-  [[nodiscard]] std::int64_t rows_in(std::int64_t room, const Table& table) const {
-    const std::int64_t beside = shard_bytes(table, table.embedding_dim, task_.optimizer, 0);
-    return std::max<std::int64_t>(room - beside, 0) /
-           row_bytes(table, table.embedding_dim, task_.optimizer);
-  }
-
   /// Fills the devices with most room, each with one slice.
   bool place_in_slices(int number) {
     const Table& table = task_.tables[number];
@@ -107,7 +100,8 @@ class RowFilling {
     std::int64_t first = 0;
     for (const int device : devices) {
       const std::int64_t left = table.num_embeddings - first;
-      std::int64_t rows = std::min(rows_in(rooms_[device], table), left);
+      std::int64_t rows = std::min(
+          rows_within(rooms_[device], table, table.embedding_dim, task_.optimizer), left);
       // What remains must be a slice too.
       if (rows < left) rows = std::min(rows, left - least);
       if (rows < least) return false;

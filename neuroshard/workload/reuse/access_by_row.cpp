@@ -128,17 +128,39 @@ std::vector<Segment> measured_segments(const Table& table, std::vector<RateClass
   return segments;
 }
 
-/// Hits of the hottest whole row, put together from fractions of rows if need be.
-double hottest_hits(const std::vector<RateClass>& falling) {
-  double missing = 1.0;
-  double hits = 0.0;
-  for (const RateClass& rate_class : falling) {
-    const double taken = std::min(rate_class.rows, missing);
-    hits += taken * rate_class.rate;
-    missing -= taken;
-    if (missing <= 0.0) break;
+ReuseStatistics reuse_of(const std::vector<RateClass>& classes) {
+  ReuseStatistics result;
+  for (const RateClass& rate_class : classes) {
+    const PoissonReuse reuse = poisson_reuse(rate_class.rate);
+    add_rows(result, rate_class.rows, reuse);
+    result.num_indices += rate_class.rows * rate_class.rate;
+    result.distinct_rows += rate_class.rows * reuse.hit;
   }
-  return hits;
+  return result;
+}
+
+std::vector<Segment> segments_of(const Table& table, std::int64_t batch_size) {
+  assert(has_row_order(table));
+  std::vector<Segment> segments;
+  if (table.row_access.empty()) {
+    double first = 0.0;
+    for (const RateClass& rows : rows_by_popularity(table, batch_size, kFallOfOrdered)) {
+      segments.push_back({first, rows.rows, rows.rate * rows.rows, {rows}});
+      first += rows.rows;
+    }
+  } else {
+    segments = measured_segments(table, rows_by_popularity(table, batch_size, kFallOfMixed));
+  }
+  for (Segment& segment : segments) segment.reuse = reuse_of(segment.rows);
+  return segments;
+}
+
+RowWeights weights_of(const std::vector<Segment>& segments, std::int64_t num_rows) {
+  std::vector<RowWeights::Segment> hits;
+  for (const Segment& segment : segments) {
+    hits.push_back({segment.first_row, segment.num_rows, segment.hits});
+  }
+  return {std::move(hits), num_rows};
 }
 
 }  // namespace
@@ -172,97 +194,85 @@ std::vector<RateClass> rows_by_popularity(const Table& table, std::int64_t batch
 }
 
 AccessByRow::AccessByRow(const Table& table, std::int64_t batch_size)
-    : num_embeddings_(table.num_embeddings) {
-  assert(has_row_order(table));
-  if (table.row_access.empty()) {
-    double first = 0.0;
-    for (const RateClass& rows : rows_by_popularity(table, batch_size, kFallOfOrdered)) {
-      segments_.push_back({first, rows.rows, rows.rate * rows.rows, {rows}});
-      first += rows.rows;
-    }
-  } else {
-    segments_ = measured_segments(table, rows_by_popularity(table, batch_size, kFallOfMixed));
-  }
-  for (const Segment& segment : segments_) {
-    hits_before_.push_back(hits_);
-    hits_ += segment.hits;
-  }
-}
+    : num_embeddings_(table.num_embeddings),
+      segments_(segments_of(table, batch_size)),
+      hits_(weights_of(segments_, table.num_embeddings)) {}
 
-std::vector<RateClass> AccessByRow::rows(std::int64_t first, std::int64_t count) const {
+std::vector<AccessByRow::Overlap> AccessByRow::overlaps_of(std::int64_t first,
+                                                           std::int64_t count) const {
   assert(first >= 0 && count >= 1 && count <= num_embeddings_ - first);
   const auto begin = static_cast<double>(first);
   const auto end = static_cast<double>(first + count);
   auto segment = std::upper_bound(
       segments_.begin(), segments_.end(), begin,
       [](double row, const Segment& candidate) { return row < candidate.first_row; });
-  std::vector<RateClass> result;
+  std::vector<Overlap> overlaps;
   for (segment -= segment == segments_.begin() ? 0 : 1;
        segment != segments_.end() && segment->first_row < end; ++segment) {
-    const double overlap =
+    const double rows =
         std::min(end, segment->first_row + segment->num_rows) - std::max(begin, segment->first_row);
-    if (overlap <= 0.0) continue;
-    const double part = overlap / segment->num_rows;
+    if (rows > 0.0) overlaps.push_back({&*segment, rows / segment->num_rows});
+  }
+  return overlaps;
+}
+
+std::vector<RateClass> AccessByRow::rows(std::int64_t first, std::int64_t count) const {
+  std::vector<RateClass> result;
+  for (const auto& [segment, part] : overlaps_of(first, count)) {
     for (const RateClass& rows : segment->rows) result.push_back({rows.rate, rows.rows * part});
   }
   sort_by_rate(result);
   return result;
 }
 
+/// Put together from fractions of rows if need be.
+double AccessByRow::hottest_hits(std::vector<Overlap>& overlaps) {
+  const auto cooler = [](const Overlap& a, const Overlap& b) {
+    return a.segment->rows.front().rate < b.segment->rows.front().rate;
+  };
+  std::make_heap(overlaps.begin(), overlaps.end(), cooler);
+  std::vector<RateClass> hottest;
+  double rows = 0.0;  // those that are as hot as any of the segments left
+  while (!overlaps.empty() && rows < 1.0) {
+    std::pop_heap(overlaps.begin(), overlaps.end(), cooler);
+    const Overlap top = overlaps.back();
+    overlaps.pop_back();
+    for (const RateClass& of_top : top.segment->rows) {
+      hottest.push_back({of_top.rate, of_top.rows * top.part});
+    }
+    sort_by_rate(hottest);
+    const double next = overlaps.empty() ? 0.0 : overlaps.front().segment->rows.front().rate;
+    rows = 0.0;
+    for (const RateClass& of_top : hottest) {
+      if (of_top.rate >= next) rows += of_top.rows;
+    }
+  }
+  double missing = 1.0;
+  double hits = 0.0;
+  for (const RateClass& rate_class : hottest) {
+    const double taken = std::min(rate_class.rows, missing);
+    hits += taken * rate_class.rate;
+    missing -= taken;
+    if (missing <= 0.0) break;
+  }
+  return hits;
+}
+
 RangeAccess AccessByRow::range(std::int64_t first, std::int64_t count) const {
-  const std::vector<RateClass> classes = rows(first, count);
   RangeAccess result;
   result.num_rows = count;
-  result.reuse.num_indices = hits_of(classes);
-  result.share = result.reuse.num_indices / hits_;
-  for (const RateClass& rate_class : classes) {
-    const PoissonReuse reuse = poisson_reuse(rate_class.rate);
-    add_rows(result.reuse, rate_class.rows, reuse);
-    result.reuse.distinct_rows += rate_class.rows * reuse.hit;
+  std::vector<Overlap> overlaps = overlaps_of(first, count);
+  for (const auto& [segment, part] : overlaps) {
+    result.reuse.num_indices += part * segment->hits;
+    result.reuse.distinct_rows += part * segment->reuse.distinct_rows;
+    for (int bin = 0; bin < kReuseBins; ++bin) {
+      result.reuse.rows[bin] += part * segment->reuse.rows[bin];
+      result.reuse.indices[bin] += part * segment->reuse.indices[bin];
+    }
   }
-  result.hottest_row_hits = hottest_hits(classes);
+  result.share = result.reuse.num_indices / hits_.total();
+  result.hottest_row_hits = hottest_hits(overlaps);
   return result;
-}
-
-double AccessByRow::share_before(double row) const {
-  auto segment = std::upper_bound(
-      segments_.begin(), segments_.end(), row,
-      [](double value, const Segment& candidate) { return value < candidate.first_row; });
-  if (segment == segments_.begin()) return 0.0;
-  --segment;
-  const double part = std::min((row - segment->first_row) / segment->num_rows, 1.0);
-  return (hits_before_[static_cast<std::size_t>(segment - segments_.begin())] +
-          part * segment->hits) /
-         hits_;
-}
-
-double AccessByRow::row_of_share(double share) const {
-  const double hits = share * hits_;
-  const auto next = std::lower_bound(hits_before_.begin(), hits_before_.end(), hits);
-  if (next == hits_before_.begin()) return 0.0;
-  const auto number = static_cast<std::size_t>(next - hits_before_.begin()) - 1;
-  const Segment& segment = segments_[number];
-  if (segment.hits <= 0.0) return segment.first_row;
-  const double part = std::min((hits - hits_before_[number]) / segment.hits, 1.0);
-  return segment.first_row + part * segment.num_rows;
-}
-
-std::vector<std::int64_t> AccessByRow::equal_access_ends(int num_slices,
-                                                         std::int64_t min_rows) const {
-  assert(min_rows >= 1 && num_slices >= 1 && num_embeddings_ / num_slices >= min_rows);
-  std::vector<std::int64_t> ends{0};
-  for (int left = num_slices; left > 1; --left) {
-    const double before = share_before(static_cast<double>(ends.back()));
-    const double wanted = before + (1.0 - before) / left;
-    const double row = std::floor(row_of_share(wanted));
-    const bool next_is_nearer =
-        std::abs(share_before(row + 1.0) - wanted) < std::abs(share_before(row) - wanted);
-    const std::int64_t end = static_cast<std::int64_t>(row) + (next_is_nearer ? 1 : 0);
-    ends.push_back(std::clamp(end, ends.back() + min_rows,
-                              num_embeddings_ - static_cast<std::int64_t>(left - 1) * min_rows));
-  }
-  ends.push_back(num_embeddings_);
-  return ends;
 }
 
 }  // namespace neuroshard

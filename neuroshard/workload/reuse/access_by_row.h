@@ -2,15 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
-#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "neuroshard/core/table.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "neuroshard/workload/reuse/rate_class.h"
+#include "neuroshard/workload/reuse/row_weights.h"
 
 namespace neuroshard {
 
@@ -36,7 +34,8 @@ class AccessByRow {
     double first_row = 0.0;
     double num_rows = 0.0;
     double hits = 0.0;              ///< of a batch, expected
-    std::vector<RateClass> rows{};  ///< falling rates, `num_rows` rows in all
+    std::vector<RateClass> rows{};  ///< falling rates, `num_rows` rows in all, at least one class
+    ReuseStatistics reuse{};        ///< of all its rows
   };
 
   /// Rising by row, of all rows.
@@ -48,43 +47,22 @@ class AccessByRow {
   /// The accesses to rows [first, first + count).
   [[nodiscard]] RangeAccess range(std::int64_t first, std::int64_t count) const;
 
-  /// Where to cut the rows into slices with shares of the accesses as equal as whole rows permit:
-  /// `num_slices` + 1 rows, the first 0, the last the number of rows; slices have at least
-  /// `min_rows` >= 1 rows, which there must be. From row 0 on, every slice takes as nearly as it
-  /// can the mean of what is left: a row with more than its slice's part has a slice (nearly) of
-  /// its own, and the others share the rest.
-  [[nodiscard]] std::vector<std::int64_t> equal_access_ends(int num_slices,
-                                                            std::int64_t min_rows) const;
+  /// The hits of the rows, to cut slices with equal shares of them.
+  [[nodiscard]] const RowWeights& hits() const { return hits_; }
 
  private:
-  /// Share of the accesses to the rows before `row`.
-  [[nodiscard]] double share_before(double row) const;
-  /// The least row such that those before it have this share.
-  [[nodiscard]] double row_of_share(double share) const;
+  /// A segment that a range of rows has a part of.
+  struct Overlap {
+    const Segment* segment = nullptr;
+    double part = 0.0;
+  };
+  [[nodiscard]] std::vector<Overlap> overlaps_of(std::int64_t first, std::int64_t count) const;
+  /// Hits of the hottest row; uses the overlaps up.
+  [[nodiscard]] static double hottest_hits(std::vector<Overlap>& overlaps);
 
   std::int64_t num_embeddings_;
-  double hits_ = 0.0;  ///< of all rows
   std::vector<Segment> segments_;
-  std::vector<double> hits_before_;  ///< of the segments before each
-};
-
-/// The same, found out when it is first asked for, by whichever thread: it takes a tenth of a
-/// millisecond, of a histogram some milliseconds, and only slices of rows need it.
-class LazyAccessByRow {
- public:
-  LazyAccessByRow(Table table, std::int64_t batch_size)
-      : table_(std::move(table)), batch_size_(batch_size) {}
-
-  [[nodiscard]] const AccessByRow& get() const {
-    std::call_once(once_, [this] { accesses_.emplace(table_, batch_size_); });
-    return *accesses_;
-  }
-
- private:
-  Table table_;
-  std::int64_t batch_size_;
-  mutable std::once_flag once_;
-  mutable std::optional<AccessByRow> accesses_;
+  RowWeights hits_;
 };
 
 /// A table's rows of equal use, by the hits of a batch, falling rates; those that are never used
