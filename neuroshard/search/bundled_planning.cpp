@@ -10,11 +10,11 @@ namespace neuroshard {
 
 PlanningResult plan_bundled(const Simulator& simulator,
                             const std::function<PlanningResult(const Simulator&)>& plan,
-                            const StopClock& clock) {
+                            bool rows, const StopClock& clock) {
   const Task& task = simulator.task();
   if (!has_groups(task)) return plan(simulator);
   // What does not fit is told here, where the names of a group's tables are known.
-  if (!fit_memory(task, false, clock).feasible) throw explain_infeasible(task, false, clock);
+  if (!fit_memory(task, rows, clock).feasible) throw explain_infeasible(task, rows, clock);
   const BundledTask bundled(task);
   PlanningResult result = plan(Simulator(simulator, bundled.task(), bundled.members()));
   result.plan = bundled.original(result.plan);

@@ -9,10 +9,10 @@ namespace neuroshard {
 
 /// The result of `plan` on the simulator's task or, where tables of it stay together, on the task
 /// in which each group is one table (bundled_task.h): a plan of the simulator's task either way.
-/// Throws InfeasibleError, which names tables of groups, if the groups do not fit into memory, and
-/// TimeIsOver.
+/// Throws InfeasibleError, which names tables of groups, if the groups do not fit into memory, with
+/// `rows` cut or without, and TimeIsOver.
 [[nodiscard]] PlanningResult plan_bundled(
     const Simulator& simulator, const std::function<PlanningResult(const Simulator&)>& plan,
-    const StopClock& clock = {});
+    bool rows, const StopClock& clock = {});
 
 }  // namespace neuroshard

@@ -71,7 +71,8 @@ PlanningResult NeuroShardPlanner::plan(const Simulator& simulator,
   try {
     PlanningResult result = plan_bundled(
         restricted ? *restricted : simulator,
-        [&](const Simulator& bundled) { return plan_and_improve(bundled, options, clock); }, clock);
+        [&](const Simulator& bundled) { return plan_and_improve(bundled, options, clock); },
+        options.cuts.rows, clock);
     result.stats.wall_ms =
         std::chrono::duration<double, std::milli>(StopClock::Clock::now() - start).count();
     return result;

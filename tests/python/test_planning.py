@@ -108,6 +108,16 @@ def test_compare(task):
     )
 
 
+def test_cuts_are_a_list_or_a_text_as_the_command_line_takes_it(task):
+    def shards(cuts):
+        return neuroshard.plan(task, steps=100, cuts=cuts).shards
+
+    assert shards("none") == shards([])
+    assert shards("columns,rows") == shards(["columns", "rows"])
+    with pytest.raises(InputError, match="cuts"):
+        shards("columns,none")
+
+
 def test_algorithms_with_cuts_of_their_own(task):
     names = ["neuroshard:columns", "neuroshard:columns+rows+replicas", "torchrec-like:rows"]
     result = neuroshard.compare(task, algorithms=[*names, "greedy-size"], steps=100)

@@ -214,6 +214,16 @@ TEST(Pins, ABundleOfMoreThanAnyDeviceIsCountedWithoutOverflow) {
                InfeasibleError);
 }
 
+TEST(Pins, ATableThatOnlyRowsFitIsPlannedBesideAGroup) {
+  Task task = group_and_rest();
+  task.tables[2] = make_table("c", std::int64_t{1} << 27, 4);
+  task.tables[3].embedding_dim = 4;
+  task.topology.memory_bytes.assign(4, std::int64_t{3} << 29);
+  const ShardingPlan plan = NeuroShardPlanner().plan(make_simulator(task), brief_options()).plan;
+  EXPECT_THAT(violations(task, plan), IsEmpty());
+  EXPECT_TRUE(plan.has_row_slices());
+}
+
 TEST(Pins, ReplicasAreOfTablesThatMayLieEverywhere) {
   std::vector<Table> tables;
   for (int t = 0; t < 12; ++t) tables.push_back(make_table(std::to_string(t), 4, 64));

@@ -117,6 +117,20 @@ std::string refusal_of_rows(const Task& task, const Cuts& cuts) {
   return "";
 }
 
+TEST(RowsForMemory, ErrorsSayWhichCutsWouldDo) {
+  const Cuts none{false, false, false};
+  const Task rows = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
+  EXPECT_THAT(refusal_of_rows(rows, none),
+              HasSubstr("; with columns and rows cut too, the tables fit"));
+  Task columns = one_host_task({make_table("wide", 1 << 20, 1024)}, 8, kGiB);
+  EXPECT_THAT(refusal_of_rows(columns, none), HasSubstr("; with columns cut too, the tables fit"));
+  EXPECT_THAT(refusal_of_rows(columns, {.columns = false, .rows = false, .replicas = true}),
+              HasSubstr("; with columns cut too, the tables fit"));
+  // A cut that the task does not allow is no advice.
+  columns.allow = none;
+  EXPECT_THAT(refusal_of_rows(columns, none), Not(HasSubstr("cut too")));
+}
+
 TEST(RowsForMemory, ErrorsSayWhatRowsWouldDo) {
   Task task = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
   EXPECT_THAT(refusal_of_rows(task, {.columns = true, .rows = false, .replicas = false}),

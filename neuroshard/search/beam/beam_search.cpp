@@ -486,7 +486,7 @@ PlanningResult BeamSearchPlanner::plan(const Simulator& simulator,
           observed.observer = options.observer;
           return beam_search(bundled, observed, options.num_threads, clock);
         },
-        clock);
+        options_.rows, clock);
     result.stats.wall_ms =
         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return result;

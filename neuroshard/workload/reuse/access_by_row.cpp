@@ -91,10 +91,8 @@ Taken take(const std::vector<RateClass>& pool, double num_rows, double hits) {
 
 using Segment = AccessByRow::Segment;
 
-/// Between the points of the measured curve, the table's rows distributed over them: the segment
-/// with the most accesses a row takes first.
-std::vector<Segment> measured_segments(const Table& table, std::vector<RateClass> pool) {
-  const double hits = hits_of(pool);
+/// Between the points of the measured curve.
+std::vector<Segment> measured_segments(const Table& table, double hits) {
   const auto rows = static_cast<double>(table.num_embeddings);
   std::vector<Segment> segments;
   RowAccessPoint before;
@@ -103,11 +101,19 @@ std::vector<Segment> measured_segments(const Table& table, std::vector<RateClass
                         (point.access_share - before.access_share) * hits});
     before = point;
   }
+  return segments;
+}
+
+double density(const Segment& segment) { return segment.hits / segment.num_rows; }
+
+/// Distributes a table's rows over the segments: the one with the most accesses a row takes first.
+void distribute(std::vector<RateClass> pool, std::vector<Segment>& segments) {
+  const double rows = rows_of(pool);
   std::vector<std::size_t> by_density(segments.size());
   std::iota(by_density.begin(), by_density.end(), std::size_t{0});
-  const auto density = [&](std::size_t i) { return segments[i].hits / segments[i].num_rows; };
-  std::stable_sort(by_density.begin(), by_density.end(),
-                   [&](std::size_t a, std::size_t b) { return density(a) > density(b); });
+  std::stable_sort(by_density.begin(), by_density.end(), [&](std::size_t a, std::size_t b) {
+    return density(segments[a]) > density(segments[b]);
+  });
   for (const std::size_t i : by_density) {
     Segment& segment = segments[i];
     Taken taken = take(pool, segment.num_rows, segment.hits);
@@ -121,11 +127,10 @@ std::vector<Segment> measured_segments(const Table& table, std::vector<RateClass
     if (found > 0.0) {
       for (RateClass& rate_class : segment.rows) rate_class.rate *= segment.hits / found;
     } else {
-      segment.rows = {{density(i), segment.num_rows}};
+      segment.rows = {{density(segment), segment.num_rows}};
     }
     if (pool.empty()) pool = {{0.0, rows}};  // rounding; the last segment has taken all rows
   }
-  return segments;
 }
 
 ReuseStatistics reuse_of(const std::vector<RateClass>& classes) {
@@ -149,7 +154,13 @@ std::vector<Segment> segments_of(const Table& table, std::int64_t batch_size) {
       first += rows.rows;
     }
   } else {
-    segments = measured_segments(table, rows_by_popularity(table, batch_size, kFallOfMixed));
+    std::vector<RateClass> pool = rows_by_popularity(table, batch_size, kFallOfMixed);
+    segments = measured_segments(table, hits_of(pool));
+    if (table.index_distribution || table.reuse_histogram) {
+      distribute(std::move(pool), segments);
+    } else {
+      for (Segment& segment : segments) segment.rows = {{density(segment), segment.num_rows}};
+    }
   }
   for (Segment& segment : segments) segment.reuse = reuse_of(segment.rows);
   return segments;
