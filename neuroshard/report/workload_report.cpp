@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/text_table.h"
 #include "neuroshard/workload/generate/aggregate_statistics.h"
@@ -33,6 +37,27 @@ std::string reuse_table(const AggregateStatistics& statistics) {
   return table.to_string();
 }
 
+/// "hashed", or of how many tables each: "hashed 20, by_frequency 4, measured 2".
+std::string row_orders(const std::vector<Table>& tables) {
+  int measured = 0;
+  int by_frequency = 0;
+  for (const Table& table : tables) {
+    if (!table.row_access.empty()) {
+      ++measured;
+    } else if (table.row_order == RowOrder::by_frequency) {
+      ++by_frequency;
+    }
+  }
+  const int hashed = static_cast<int>(tables.size()) - measured - by_frequency;
+  std::string text;
+  for (const auto& [name, count] :
+       {std::pair("hashed", hashed), {"by_frequency", by_frequency}, {"measured", measured}}) {
+    if (count == static_cast<int>(tables.size())) return name;
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string workloads_table(const std::vector<WorkloadInfo>& workloads) {
@@ -55,6 +80,7 @@ std::string workload_text(const Workload& workload, std::int64_t batch_size) {
   return fmt::format(
              "{}: {}\n"
              "accesses             {}\n"
+             "row order            {}\n"
              "tables               {}\n"
              "rows                 {}\n"
              "weights              {}\n"
@@ -62,8 +88,8 @@ std::string workload_text(const Workload& workload, std::int64_t batch_size) {
              "batch size           {}\n"
              "lookups per batch    {:.0f}\n"
              "distinct rows        {:.0f}\n\n",
-             workload.name, workload.source, workload.accesses, workload.tables.size(),
-             statistics.num_embeddings, format_bytes(static_cast<double>(statistics.weight_bytes)),
+             workload.name, workload.source, workload.accesses, row_orders(workload.tables),
+             workload.tables.size(), statistics.num_embeddings, format_bytes(static_cast<double>(statistics.weight_bytes)),
              statistics.mean_pooling_factor, batch_size, statistics.num_indices,
              statistics.distinct_rows) +
          reuse_table(statistics);
