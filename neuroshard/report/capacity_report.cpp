@@ -40,32 +40,43 @@ std::string cost_table(const Capacity& capacity) {
   return table.to_string();
 }
 
-/// Of the costs with the largest memory.
+/// Sizes of memory from `first` to `last` with which as many devices cost the same.
+std::string memory_range_text(const Capacity& capacity, std::size_t first, std::size_t last) {
+  const std::string least = memory_text(capacity.memory_bytes[first]);
+  if (first == last) return least;
+  return fmt::format("{} to {}", least, memory_text(capacity.memory_bytes[last]));
+}
+
+/// A bar for each cost: neighbouring sizes of memory with the same have one.
 std::string chart(const Capacity& capacity) {
-  const std::size_t last = capacity.memory_bytes.size() - 1;
   double most = 0.0;
-  for (std::size_t row = 0; row < capacity.devices.size(); ++row) {
-    const CapacityPoint& point = point_of(capacity, row, last);
+  for (const CapacityPoint& point : capacity.points) {
     if (point.found) most = std::max(most, point.cost_ms);
   }
   if (most == 0.0) return "";
   TextTable table;
   table.add_column("devices");
+  table.add_column("memory of each", TextTable::Align::left);
   table.add_column("cost ms");
   table.add_column("", TextTable::Align::left);
   for (std::size_t row = 0; row < capacity.devices.size(); ++row) {
-    const CapacityPoint& point = point_of(capacity, row, last);
-    if (!point.found) {
-      table.add_row({fmt::format("{}", point.devices), "-", "does not fit"});
-      continue;
+    std::string devices = fmt::format("{}", capacity.devices[row]);  // once
+    const std::size_t sizes = capacity.memory_bytes.size();
+    for (std::size_t first = 0, last = 0; first < sizes; first = last + 1) {
+      const CapacityPoint& point = point_of(capacity, row, first);
+      const auto is_alike = [&](std::size_t column) {
+        const CapacityPoint& other = point_of(capacity, row, column);
+        return other.found == point.found && (!other.found || other.cost_ms == point.cost_ms);
+      };
+      for (last = first; last + 1 < sizes && is_alike(last + 1);) ++last;
+      const double width = point.found ? kBarWidth * point.cost_ms / most : 0.0;
+      const auto length = static_cast<std::size_t>(std::max(std::lround(width), 1L));
+      table.add_row({std::exchange(devices, ""), memory_range_text(capacity, first, last),
+                     point.found ? fmt::format("{:.3f}", point.cost_ms) : "-",
+                     point.found ? std::string(length, '#') : "does not fit"});
     }
-    const auto length =
-        static_cast<std::size_t>(std::max(std::lround(kBarWidth * point.cost_ms / most), 1L));
-    table.add_row({fmt::format("{}", point.devices), fmt::format("{:.3f}", point.cost_ms),
-                   std::string(length, '#')});
   }
-  return fmt::format("\nwith {} a device:\n{}", memory_text(capacity.memory_bytes.back()),
-                     table.to_string());
+  return "\n" + table.to_string();
 }
 
 std::string size_text(const CapacityPoint& point) {

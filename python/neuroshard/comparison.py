@@ -12,6 +12,7 @@ from typing import Any, Unpack
 
 from . import _core
 from .arguments import (
+    bytes_of,
     flag_of,
     integer_of,
     items_of,
@@ -102,7 +103,7 @@ def compare(
     algorithms: str | Sequence[str] = (),
     reference: str = "",
     measure: bool = False,
-    arena_bytes: int = 4 << 30,
+    arena_bytes: int | str = 4 << 30,
     controls: Sequence[str | os.PathLike[str]] = (),
     journal: str | os.PathLike[str] | None = None,
     platform: str | os.PathLike[str] | None = None,
@@ -114,9 +115,10 @@ def compare(
     with cuts of its own.
 
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
-    `arena_bytes` of memory. `controls` are files of costs measured earlier, some samples of which
-    are measured again with the plans, to show how the machine's speed has changed. `journal` is a
-    file of results task by task (.jsonl), with which a run that was stopped goes on.
+    `arena_bytes` of memory, a number or a size such as "1GiB". `controls` are files of costs
+    measured earlier, some samples of which are measured again with the plans, to show how the
+    machine's speed has changed. `journal` is a file of results task by task (.jsonl), with which a
+    run that was stopped goes on.
 
     `platform` simulates the all-to-alls of measured plans on a cluster, as of `evaluate`; `backend`
     "cuda" measures on GPUs. Either is done by the package's executable, to which a journal then
@@ -135,7 +137,7 @@ def compare(
     True
     """
     measure = flag_of(measure, "measure")
-    arena_bytes = integer_of(arena_bytes, "arena_bytes", 1 << 20, 1 << 60)
+    arena = integer_of(bytes_of(arena_bytes, "arena_bytes"), "arena_bytes", 1 << 20, 1 << 60)
     reference = text_of(reference, "reference")
     backend = text_of(backend, "backend")
     journal = None if journal is None else path_of(journal, "journal")
@@ -148,7 +150,7 @@ def compare(
         if not measure:
             raise InputError("compare: platform and backend need measure=True")
         arguments = [*options_arguments(options, "compare"), "--measure"]
-        arguments += [f"--arena={arena_bytes}", f"--backend={backend}"]
+        arguments += [f"--arena={arena}", f"--backend={backend}"]
         arguments += ["--relative-to", reference]
         if names := names_of(algorithms, "algorithms"):
             arguments += [f"--algorithms={','.join(names)}"]
@@ -164,7 +166,7 @@ def compare(
         names_of(models, "models"),
         names_of(algorithms, "algorithms"),
         to_text(options_json(options, "compare"), "compare"),
-        arena_bytes if measure else 0,
+        arena if measure else 0,
         reference,
         journal or "",
         files,

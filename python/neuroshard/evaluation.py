@@ -13,6 +13,7 @@ from . import _core
 from .arguments import (
     MOST_SEED,
     MOST_THREADS,
+    bytes_of,
     integer_of,
     names_of,
     path_of,
@@ -52,7 +53,7 @@ def evaluate(
     plan: PlanLike,
     *,
     models: str | Sequence[str] = (),
-    arena_bytes: int = 4 << 30,
+    arena_bytes: int | str = 4 << 30,
     num_threads: int = 0,
     seed: int = 0,
     backend: str = "cpu",
@@ -70,7 +71,7 @@ def evaluate(
     plan: PlanLike,
     *,
     models: str | Sequence[str] = (),
-    arena_bytes: int = 4 << 30,
+    arena_bytes: int | str = 4 << 30,
     num_threads: int = 0,
     seed: int = 0,
     backend: str = "cpu",
@@ -80,7 +81,7 @@ def evaluate(
     `backend` "cuda", on its GPUs. With `platform`, `evaluate_on_cluster`: nothing is measured.
 
     `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
-    memory.
+    memory, a number or a size such as "1GiB".
 
     >>> import warnings
     >>> from neuroshard import Plan, Shard, Table, Task, Topology, evaluate
@@ -96,7 +97,7 @@ def evaluate(
     >>> found.measured.devices[0].compute_ms > 0
     True
     """
-    arena_bytes = integer_of(arena_bytes, "arena_bytes", 1 << 20, 1 << 60)
+    arena = integer_of(bytes_of(arena_bytes, "arena_bytes"), "arena_bytes", 1 << 20, 1 << 60)
     num_threads = integer_of(num_threads, "num_threads", 0, MOST_THREADS)
     seed = integer_of(seed, "seed", 0, MOST_SEED)
     backend = text_of(backend, "backend")
@@ -108,12 +109,12 @@ def evaluate(
         tell(reasons, notes)
         return _simulated_iteration(found)
     if backend != "cpu":
-        arguments = [f"--backend={backend}", "--arena", str(arena_bytes), "--seed", str(seed)]
+        arguments = [f"--backend={backend}", "--arena", str(arena), "--seed", str(seed)]
         arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
         found, reasons, notes = _run_evaluate(plan, models, arguments)
     else:
         text, reasons, notes = _core.evaluate(
-            plan_text(plan), names_of(models, "models"), arena_bytes, num_threads, seed
+            plan_text(plan), names_of(models, "models"), arena, num_threads, seed
         )
         found = json.loads(text)
     tell(reasons, notes)

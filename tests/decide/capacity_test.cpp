@@ -123,7 +123,10 @@ TEST(CapacityText, HasTableChartAndChoice) {
   const std::string text =
       capacity_text(plan_capacity(make_task(), make_request({1, 4}, {100 * kMiB, 1024 * kMiB})));
   EXPECT_THAT(text, HasSubstr("devices  100.00 MiB  1.00 GiB\n"));
-  EXPECT_THAT(text, HasSubstr("with 1.00 GiB a device:\n"));
+  EXPECT_THAT(text, HasSubstr("\ndevices  memory of each"));
+  EXPECT_THAT(text, HasSubstr("      1  100.00 MiB"));
+  EXPECT_THAT(text, HasSubstr("does not fit\n"));
+  EXPECT_THAT(text, HasSubstr("      4  100.00 MiB to 1.00 GiB"));
   EXPECT_THAT(text, HasSubstr("####"));
   EXPECT_THAT(text, HasSubstr("\nmodels: analytic-a100-40gb (an estimate, not measured) for "));
   EXPECT_THAT(text, HasSubstr("the smallest that fits: 1 device of 1.00 GiB ("));

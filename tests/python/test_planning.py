@@ -159,7 +159,7 @@ def test_evaluate_measures(task):
     plan = neuroshard.plan(task)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", neuroshard.ExtrapolationWarning)  # another machine
-        evaluation = neuroshard.evaluate(plan, arena_bytes=64 << 20)
+        evaluation = neuroshard.evaluate(plan, arena_bytes="64MiB")
     assert evaluation.predicted == dataclasses.replace(
         plan.predicted,
         devices=[
@@ -177,7 +177,7 @@ def test_evaluate_measures(task):
 
 def test_measured_comparison(task):
     result = neuroshard.compare(
-        [task], algorithms=["greedy-size", "random"], measure=True, arena_bytes=64 << 20, steps=100
+        [task], algorithms=["greedy-size", "random"], measure=True, arena_bytes="64MiB", steps=100
     )
     assert all(entry.measured_ms > 0 for entry in result.entries)
     assert all(line.mean_gap is not None for line in result.summary)

@@ -27,7 +27,9 @@ def own_folder(tmp_path, monkeypatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("call", calls.CALLS, ids=lambda call: call.name)
-def test_the_promise_is_kept(call):
+def test_the_promise_is_kept(call, request):
+    if call.name == "evaluate_on_cluster":
+        request.getfixturevalue("simgrid")
     runs = max(10, RUNS // call.one_in)
     result = workers.torture(call.name, seed=SEED, first=0, runs=runs, processes=2)
     told = [f"--call {call.name} --seed {SEED} --first {f.number}: {f.reason}" for f in result.failures]
