@@ -167,7 +167,7 @@ def measure(folder: Path, options: argparse.Namespace) -> None:
                 continue
             text = run(
                 options.neuroshard, "evaluate", folder / f"{name}.json", "--json",
-                "--seed", options.seed + round_,
+                "--seed", options.seed + round_, "--arena", options.arena,
             )  # fmt: skip
             partial = output.with_suffix(".tmp")
             partial.write_text(text)
@@ -228,6 +228,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=65536)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--arena", default="1GiB")
     options = parser.parse_args()
     options.model = options.model or ["cpu-epyc-2core", "ethernet-25g"]
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -233,8 +233,14 @@ std::vector<std::string> column_coverage(const Table& table, std::span<const Sha
     found.push_back(
         fmt::format("columns {} to {} are on no device", covered, table.embedding_dim - 1));
   }
+  // Overlaps at the same column follow each other.
+  found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
+
+/// Ranges of rows of a table that are named: of so many slices, that is soon more than anyone
+/// reads.
+constexpr std::size_t kMostRanges = 20;
 
 /// Gaps and overlaps of the columns in a range of rows.
 struct RowRange {
@@ -244,7 +250,8 @@ struct RowRange {
 };
 
 /// The ranges of a table's rows with gaps or overlaps, each once: neighbours with the same are one.
-/// Between two neighbouring ends of slices, which rows are looked at makes no difference.
+/// After the first kMostRanges, one more says that there are others. Between two neighbouring ends
+/// of slices, which rows are looked at makes no difference.
 std::vector<RowRange> uncovered_ranges(const Table& table, std::span<const Shard> shards) {
   std::vector<std::int64_t> ends{0, table.num_embeddings};
   for (const Shard& shard : shards) {
@@ -272,9 +279,13 @@ std::vector<RowRange> uncovered_ranges(const Table& table, std::span<const Shard
     if (range.found.empty()) continue;
     if (!ranges.empty() && ranges.back().end == range.first && ranges.back().found == range.found) {
       ranges.back().end = range.end;
-    } else {
-      ranges.push_back(std::move(range));
+      continue;
     }
+    if (ranges.size() == kMostRanges) {
+      ranges.push_back({range.first, table.num_embeddings, {"there is more like that"}});
+      break;
+    }
+    ranges.push_back(std::move(range));
   }
   return ranges;
 }

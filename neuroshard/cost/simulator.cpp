@@ -167,13 +167,21 @@ TableStatistics Simulator::statistics_of(const Piece& piece) const {
   return whole.slice(ordered->accesses().range(piece.row_offset, piece.num_rows));
 }
 
+std::int64_t Simulator::largest_memory(const Table& table) const {
+  const std::vector<std::int64_t>& memory = task_.topology.memory_bytes;
+  if (table.devices.empty()) return *std::max_element(memory.begin(), memory.end());
+  std::int64_t most = 0;
+  for (const int device : table.devices) most = std::max(most, memory[device]);
+  return most;
+}
+
 std::vector<std::int64_t> Simulator::slice_ends(int table, int num_slices) const {
   const Table& of = task_.tables[table];
+  if (num_slices == 1) return {0, of.num_embeddings};
   if (const auto& ordered = ordered_rows_[table]) {
     const std::int64_t least = std::max<std::int64_t>(of.min_shard_rows, 1);
-    const std::vector<std::int64_t>& memory = task_.topology.memory_bytes;
-    const std::int64_t most = rows_within(*std::max_element(memory.begin(), memory.end()), of,
-                                          of.embedding_dim, task_.optimizer);
+    const std::int64_t most =
+        rows_within(largest_memory(of), of, of.embedding_dim, task_.optimizer);
     return ordered->costs().equal_ends(num_slices, least, most);
   }
   const std::int64_t rows = of.num_embeddings / num_slices;

@@ -96,8 +96,9 @@ class Simulator {
 
   /// Where to cut a table's rows into slices whose lookups cost as much as each other's
   /// (ordered_rows.h), as far as its rows and `min_shard_rows` permit, which must permit that many
-  /// slices, and the largest device's memory, if that many can fit: `num_slices` + 1 rows, the
-  /// first 0, the last the number of rows. Of hashed ids, slices of as many rows.
+  /// slices, and the largest device's memory, if that many of all columns can fit:
+  /// `num_slices` + 1 rows, the first 0, the last the number of rows. Of hashed ids, slices of as
+  /// many rows.
   [[nodiscard]] std::vector<std::int64_t> slice_ends(int table, int num_slices) const;
 
   /// The same models on a task whose tables are whole ones of the other's or slices of their rows,
@@ -139,6 +140,8 @@ class Simulator {
   /// Sum of the contributions of each device's pieces, one device's after another's.
   [[nodiscard]] std::vector<double> device_states(const ShardingPlan& plan) const;
   void encode_members(std::span<const Member> members, std::span<double> contribution) const;
+  /// Of the devices that a table may lie on.
+  [[nodiscard]] std::int64_t largest_memory(const Table& table) const;
   /// Of replicated tables.
   [[nodiscard]] std::vector<double> replica_state(std::span<const int> tables) const;
 

@@ -9,7 +9,8 @@
 namespace neuroshard {
 
 /// A row for each number of devices, a column for each memory; a bar chart of the costs, in
-/// which sizes of memory with the same cost share a bar; the smallest cluster that fits, and the cheapest.
+/// which sizes of memory with the same cost share a bar; the smallest cluster that fits, and the
+/// cheapest.
 [[nodiscard]] std::string capacity_text(const Capacity& capacity);
 
 /// "neuroshard/capacity/1".

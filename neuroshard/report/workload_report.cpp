@@ -89,7 +89,8 @@ std::string workload_text(const Workload& workload, std::int64_t batch_size) {
              "lookups per batch    {:.0f}\n"
              "distinct rows        {:.0f}\n\n",
              workload.name, workload.source, workload.accesses, row_orders(workload.tables),
-             workload.tables.size(), statistics.num_embeddings, format_bytes(static_cast<double>(statistics.weight_bytes)),
+             workload.tables.size(), statistics.num_embeddings,
+             format_bytes(static_cast<double>(statistics.weight_bytes)),
              statistics.mean_pooling_factor, batch_size, statistics.num_indices,
              statistics.distinct_rows) +
          reuse_table(statistics);

@@ -9,8 +9,8 @@
 namespace neuroshard {
 
 PlanningResult plan_bundled(const Simulator& simulator,
-                            const std::function<PlanningResult(const Simulator&)>& plan,
-                            bool rows, const StopClock& clock) {
+                            const std::function<PlanningResult(const Simulator&)>& plan, bool rows,
+                            const StopClock& clock) {
   const Task& task = simulator.task();
   if (!has_groups(task)) return plan(simulator);
   // What does not fit is told here, where the names of a group's tables are known.

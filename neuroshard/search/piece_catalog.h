@@ -23,8 +23,8 @@ class PieceCatalog {
  public:
   explicit PieceCatalog(const Simulator& simulator);
 
-  /// The piece's type, encoded now if it is new: one of `num_slices` slices of the rows with equal
-  /// shares of the accesses (`Simulator::slice_ends`). Where ids are hashes, they are all alike,
+  /// The piece's type, encoded now if it is new: one of `num_slices` slices of the rows that cost
+  /// the same (`Simulator::slice_ends`). Where ids are hashes, they are all alike,
   /// and of one type; those of a table with a row order are of one type each, and this is the
   /// first's. `num_columns` is a multiple of 4 or the whole table's. Throws InputError, which names
   /// model and table, if the model gives no finite cost.

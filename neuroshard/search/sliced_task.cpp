@@ -31,8 +31,8 @@ struct Cutting {
 /// Joined ones are for few devices, on which equal slices cannot even out the load.
 constexpr std::array<Cutting, 11> kCuttings{
     {{1}, {2}, {3, 2}, {3}, {4, 3}, {4, 2}, {4}, {6}, {8}, {12}, {16}}};
-/// Of rows whose order says how they are used: the last slice has the rows that are hardly used and
-/// most of the memory, which a device may not have.
+/// Of rows whose order says how they are used. By frequency, the last slice has the rows that are
+/// hardly used and most of the memory, which no device may have left.
 constexpr std::array<Cutting, 4> kCuttingsOfOrder{{{2, 1, 2}, {2, 1, 4}, {3, 1, 2}, {4, 1, 4}}};
 /// Devices for each of which a table may have a slice; on more, there would be more
 /// slices to choose from than time.

@@ -21,8 +21,8 @@ class SlicedTask {
   SlicedTask(const Simulator& simulator, const ShardingPlan& plan, const StopClock& clock = {});
 
   /// Likewise; and the rows of the `num_choices` costliest tables that may be cut in rows, in 1, 2,
-  /// 3, 4, 6, ... equal slices and in some unequal ones, are further tables, of which the given
-  /// plan has no columns: `slicings` says which take the place of which.
+  /// 3, 4, 6, ... slices that cost the same and in some that do not, are further tables, of which
+  /// the given plan has no columns: `slicings` says which take the place of which.
   SlicedTask(const Simulator& simulator, const ShardingPlan& plan, int num_choices,
              const StopClock& clock = {});
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
-from .arguments import names_of, seconds_of, to_text
+from .arguments import names_of, seconds_of, text_of, to_text
 
 
 class SearchOptions(TypedDict, total=False):
@@ -41,9 +41,10 @@ _NAMES = {"num_threads": "threads", "time_limit_seconds": "time_limit"}
 
 
 def _cuts_of(value: str | Sequence[str]) -> list[str]:
-    """A list of cuts; a text is read as the command line does."""
+    """A list of cuts; a text has commas between them, or is "none"."""
     if isinstance(value, str):
-        return [] if value == "none" else value.split(",")
+        names = [name.strip() for name in text_of(value, "cuts").split(",")]
+        return [] if names == ["none"] else names
     return names_of(value, "cuts")
 
 

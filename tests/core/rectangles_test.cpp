@@ -85,6 +85,19 @@ TEST(Rectangles, EachRangeOfRowsThatIsWrongIsNamedOnce) {
               ElementsAre("table \"a\": columns 8 to 15 are on no device"));
 }
 
+TEST(Rectangles, ManyWrongRangesAreNotAllNamed) {
+  std::vector<Shard> every_other;
+  for (int row = 0; row < 100; row += 2) every_other.push_back(of_a(row, 1, 0, 16));
+  const std::vector<std::string> some = found(every_other);
+  EXPECT_EQ(some.size(), 21u);
+  EXPECT_EQ(some.back(), "table \"a\": rows 41 to 99, there is more like that");
+  // However many slices overlap, a range is told once.
+  std::vector<Shard> nested;
+  for (int row = 0; row < 100; ++row) nested.push_back(of_a(row, 100 - row, 0, 16));
+  EXPECT_THAT(found(nested),
+              ElementsAre("table \"a\": rows 1 to 99, columns from 0 are placed more than once"));
+}
+
 TEST(Rectangles, RowsOutOfRange) {
   EXPECT_THAT(found({of_a(90, 11, 0, 16), of_a(-1, 5, 0, 16), of_a(0, -1, 0, 16)}),
               ElementsAre("shards[0]: expected rows of \"a\" within 0 to 100, got 11 from 90",
@@ -115,9 +128,10 @@ TEST(Rectangles, OnlyAllowedCuts) {
                           "name \"rows\", got 50 of 100"));
 
   task.tables[1].allow.replicas = false;
-  EXPECT_THAT(found(columns, task),
-              ElementsAre("replicated_tables[0]: expected \"b\" without copies, as \"allow\" does not "
-                          "name \"replicas\""));
+  EXPECT_THAT(
+      found(columns, task),
+      ElementsAre("replicated_tables[0]: expected \"b\" without copies, as \"allow\" does not "
+                  "name \"replicas\""));
 }
 
 TEST(Rectangles, SlicesOfFewerRowsThanTheTableAllows) {

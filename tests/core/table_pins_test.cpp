@@ -15,6 +15,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing_tasks::make_table;
@@ -157,6 +158,16 @@ TEST(TablePins, PiecesLieWhereTheirTableMay) {
                          {}};
   EXPECT_THAT(violations(task, cut),
               ElementsAre("shards[1].device: expected \"a\" on devices 0, 1 and 3, got 2"));
+}
+
+TEST(TablePins, AGroupIsTheReasonBeforeWhatIsAllowed) {
+  Task task = with_group();
+  task.tables[1].allow = {false, false, false};
+  const ShardingPlan cut{
+      {{0, 0, 16, 0}, {1, 0, 8, 1}, {1, 8, 8, 1}, {2, 0, 16, 0}, {3, 0, 16, 1}, {4, 0, 16, 1}}, {}};
+  EXPECT_THAT(violations(task, cut),
+              Contains("shards[1]: expected \"b\" with all its columns, as it stays on one device "
+                       "with \"d\", got 8 of 16"));
 }
 
 TEST(TablePins, ATableThatMayNotLieOnEveryDeviceIsNotReplicated) {

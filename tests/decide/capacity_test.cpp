@@ -119,6 +119,29 @@ TEST(Capacity, RefusesWhatItCannotPlan) {
   EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {kMiB})), InputError);
 }
 
+TEST(CapacityText, HasABarForEachCost) {
+  Capacity capacity = plan_capacity(make_task(), make_request({4}, {1024 * kMiB}));
+  capacity.points.clear();
+  capacity.devices = {4, 8};
+  capacity.memory_bytes = {kMiB, 2 * kMiB, 4 * kMiB};
+  for (const double cost_ms : {0.0, 8.0, 4.0, 2.0, 2.0, 2.0}) {
+    CapacityPoint point;
+    point.found = cost_ms > 0.0;
+    point.cost_ms = cost_ms;
+    capacity.points.push_back(point);
+  }
+  const std::string bar(25, '#');
+  EXPECT_THAT(capacity_text(capacity),
+              HasSubstr("      4  1.00 MiB                    -  does not fit\n"
+                        "         2.00 MiB                8.000  " +
+                        bar + bar +
+                        "\n"
+                        "         4.00 MiB                4.000  " +
+                        bar +
+                        "\n"
+                        "      8  1.00 MiB to 4.00 MiB    2.000  #############\n"));
+}
+
 TEST(CapacityText, HasTableChartAndChoice) {
   const std::string text =
       capacity_text(plan_capacity(make_task(), make_request({1, 4}, {100 * kMiB, 1024 * kMiB})));
@@ -126,7 +149,7 @@ TEST(CapacityText, HasTableChartAndChoice) {
   EXPECT_THAT(text, HasSubstr("\ndevices  memory of each"));
   EXPECT_THAT(text, HasSubstr("      1  100.00 MiB"));
   EXPECT_THAT(text, HasSubstr("does not fit\n"));
-  EXPECT_THAT(text, HasSubstr("      4  100.00 MiB to 1.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("      4  100.00 MiB  "));
   EXPECT_THAT(text, HasSubstr("####"));
   EXPECT_THAT(text, HasSubstr("\nmodels: analytic-a100-40gb (an estimate, not measured) for "));
   EXPECT_THAT(text, HasSubstr("the smallest that fits: 1 device of 1.00 GiB ("));

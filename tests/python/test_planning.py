@@ -113,7 +113,7 @@ def test_cuts_are_a_list_or_a_text_as_the_command_line_takes_it(task):
         return neuroshard.plan(task, steps=100, cuts=cuts).shards
 
     assert shards("none") == shards([])
-    assert shards("columns,rows") == shards(["columns", "rows"])
+    assert shards("columns, rows") == shards(["columns", "rows"])
     with pytest.raises(InputError, match="cuts"):
         shards("columns,none")
 

@@ -120,7 +120,11 @@ std::string refusal_of_rows(const Task& task, const Cuts& cuts) {
 TEST(RowsForMemory, ErrorsSayWhichCutsWouldDo) {
   const Cuts none{false, false, false};
   const Task rows = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
-  EXPECT_THAT(refusal_of_rows(rows, none),
+  EXPECT_THAT(refusal_of_rows(rows, none), HasSubstr("; with rows cut too, the tables fit"));
+  Task both = one_host_task(
+      {make_table("ids", 8'000'000'000, 4), make_table("wide", 1 << 23, 1024)}, 8, 20 * kGiB);
+  both.tables[1].allow.rows = false;
+  EXPECT_THAT(refusal_of_rows(both, none),
               HasSubstr("; with columns and rows cut too, the tables fit"));
   Task columns = one_host_task({make_table("wide", 1 << 20, 1024)}, 8, kGiB);
   EXPECT_THAT(refusal_of_rows(columns, none), HasSubstr("; with columns cut too, the tables fit"));

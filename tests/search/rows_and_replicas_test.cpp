@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -130,6 +131,9 @@ TEST(RowsAndReplicas, RowsByFrequencyInTightMemory) {
   const Simulator two = make_simulator(task);
   const PlanningResult found = planned(two, {});
   EXPECT_THAT(violations(two.task(), found.plan), IsEmpty());
+  const auto slices = std::count_if(found.plan.shards.begin(), found.plan.shards.end(),
+                                    [](const Shard& shard) { return shard.table == 0; });
+  EXPECT_GE(slices, 4);
   EXPECT_LT(found.predicted.cost_ms, 1.5 * planned(simulator, {}).predicted.cost_ms);
 }
 

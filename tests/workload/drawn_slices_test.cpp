@@ -58,7 +58,8 @@ TEST(DrawnSlices, HaveTheLoadThatTheStatisticsSay) {
     const AccessByRow accesses(table, kDrawnBatch);
     const IndexBatch batch = drawn(table, 7 + step);
     for (int slices = 2; slices <= 8; ++slices) {
-      const std::vector<std::int64_t> ends = accesses.hits().equal_ends(slices, 1, table.num_embeddings);
+      const std::vector<std::int64_t> ends =
+          accesses.hits().equal_ends(slices, 1, table.num_embeddings);
       for (int slice = 0; slice < slices; ++slice) {
         SCOPED_TRACE(testing::Message() << table.index_distribution->zipf_exponent << ", " << slice
                                         << " of " << slices);
@@ -118,7 +119,8 @@ TEST(DrawnSlices, OfMeasuredAccesses) {
                   0.05 * lookups);
     };
     for (const int slices : {2, 3, 8}) {
-      const std::vector<std::int64_t> ends = accesses.hits().equal_ends(slices, 1, table.num_embeddings);
+      const std::vector<std::int64_t> ends =
+          accesses.hits().equal_ends(slices, 1, table.num_embeddings);
       for (int slice = 0; slice < slices; ++slice) {
         SCOPED_TRACE(testing::Message() << slice << " of " << slices);
         expect_load(ends[slice], ends[slice + 1]);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -236,19 +237,19 @@ InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock&
 
 InfeasibleError with_cuts_that_would_do(const InfeasibleError& error, const Task& task,
                                         const Cuts& cuts, const StopClock& clock) {
-  const BundledTask bundled(task);
-  const auto do_with = [&](const Cuts& more) {
-    Task allowed = bundled.task();
-    allowed.allow = allowed.allow & more;
-    return fit_memory(allowed, more.rows, clock).feasible;
+  const auto fits_with = [&](const Cuts& allowed) {
+    Task restricted = task;
+    for (Table& table : restricted.tables) table.allow = table.allow & allowed;
+    return fit_memory(restricted, allowed.rows, clock).feasible;
   };
   try {
-    if (!cuts.columns && do_with({true, cuts.rows, false})) {
-      return InfeasibleError(fmt::format("{}; with columns cut too, the tables fit", error.what()));
-    }
-    if (!cuts.columns && !cuts.rows && do_with({true, true, false})) {
+    for (const auto& [columns, rows, words] :
+         {std::tuple(true, false, "columns"), std::tuple(false, true, "rows"),
+          std::tuple(true, true, "columns and rows")}) {
+      const Cuts more{cuts.columns || columns, cuts.rows || rows, false};
+      if ((columns && cuts.columns) || (rows && cuts.rows) || !fits_with(more)) continue;
       return InfeasibleError(
-          fmt::format("{}; with columns and rows cut too, the tables fit", error.what()));
+          fmt::format("{}; with {} cut too, the tables fit", error.what(), words));
     }
   } catch (const TimeIsOver&) {  // nothing more is known
   }

@@ -36,8 +36,8 @@ struct MemoryNeeds : LeastMemory {
 [[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false,
                                                  const StopClock& clock = {});
 
-/// Of a task with no plan of these cuts: the same error, with the further cuts that would do, if
-/// the task allows some that do.
+/// Of a task with no plan of these cuts, whose tables allow what may be cut at all
+/// (`Simulator::task`): the same error, with the further cuts that would do, if there are such.
 [[nodiscard]] InfeasibleError with_cuts_that_would_do(const InfeasibleError& error,
                                                       const Task& task, const Cuts& cuts,
                                                       const StopClock& clock = {});

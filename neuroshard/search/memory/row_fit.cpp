@@ -100,8 +100,8 @@ class RowFilling {
     std::int64_t first = 0;
     for (const int device : devices) {
       const std::int64_t left = table.num_embeddings - first;
-      std::int64_t rows = std::min(
-          rows_within(rooms_[device], table, table.embedding_dim, task_.optimizer), left);
+      std::int64_t rows =
+          std::min(rows_within(rooms_[device], table, table.embedding_dim, task_.optimizer), left);
       // What remains must be a slice too.
       if (rows < left) rows = std::min(rows, left - least);
       if (rows < least) return false;
