@@ -166,7 +166,7 @@ std::vector<Segment> segments_of(const Table& table, std::int64_t batch_size) {
   return segments;
 }
 
-RowWeights weights_of(const std::vector<Segment>& segments, std::int64_t num_rows) {
+RowWeights hits_by_row(const std::vector<Segment>& segments, std::int64_t num_rows) {
   std::vector<RowWeights::Segment> hits;
   for (const Segment& segment : segments) {
     hits.push_back({segment.first_row, segment.num_rows, segment.hits});
@@ -207,7 +207,7 @@ std::vector<RateClass> rows_by_popularity(const Table& table, std::int64_t batch
 AccessByRow::AccessByRow(const Table& table, std::int64_t batch_size)
     : num_embeddings_(table.num_embeddings),
       segments_(segments_of(table, batch_size)),
-      hits_(weights_of(segments_, table.num_embeddings)) {}
+      hits_(hits_by_row(segments_, table.num_embeddings)) {}
 
 std::vector<AccessByRow::Overlap> AccessByRow::overlaps_of(std::int64_t first,
                                                            std::int64_t count) const {
