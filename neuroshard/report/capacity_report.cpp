@@ -42,7 +42,7 @@ std::string cost_table(const Capacity& capacity) {
 
 /// Sizes of memory from `first` to `last` with which as many devices cost the same.
 std::string memory_range_text(const Capacity& capacity, std::size_t first, std::size_t last) {
-  const std::string least = memory_text(capacity.memory_bytes[first]);
+  std::string least = memory_text(capacity.memory_bytes[first]);
   if (first == last) return least;
   return fmt::format("{} to {}", least, memory_text(capacity.memory_bytes[last]));
 }
