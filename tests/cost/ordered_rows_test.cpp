@@ -99,11 +99,13 @@ TEST(OrderedRows, WithoutAUsablePriceTheAccessesCount) {
 
 TEST(OrderedRows, FewRowsAndRowsThatAreNeverHit) {
   Table table = make_table("t", 1, 16, 20.0);
+  table.index_distribution = IndexDistribution{.zipf_exponent = 1.0};
   table.row_order = RowOrder::by_frequency;
   EXPECT_THAT(ordered(table).costs().equal_ends(1, 1, 1), ElementsAre(0, 1));
   table.num_embeddings = 3;
   EXPECT_THAT(ordered(table).costs().equal_ends(3, 1, 3), ElementsAre(0, 1, 2, 3));
   table.num_embeddings = 1000;
+  table.index_distribution.reset();
   table.row_order = RowOrder::hashed;
   table.row_access = {{0.1, 0.0}, {0.2, 1.0}, {1.0, 1.0}};
   const std::vector<std::int64_t> ends = ordered(table).costs().equal_ends(4, 1, 1000);
