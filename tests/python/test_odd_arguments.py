@@ -188,6 +188,7 @@ def test_text_that_the_library_cannot_have(text, task, plan):
     assert refusal(neuroshard.plan, task).startswith("task: topology.memory_bytes: expected Unicode")
 
 
+@pytest.mark.usefixtures("simgrid")
 def test_options_that_begin_with_a_dash(plan):
     # They are what they are given for, and no option of the executable.
     text = refusal(neuroshard.evaluate_on_cluster, plan, "--help", models=ANALYTIC)

@@ -211,35 +211,50 @@ def test_extrapolation_warns():
         neuroshard.plan(task)
 
 
+#: What is said of a batch of 7 samples, which no shipped model was trained on.
+BATCH_OF_7 = re.compile(r"cpu-xeon-2core: batch_size: trained on \d+ to \d+, got 7$")
+
+
+def of_batch(batch_size):
+    topology = neuroshard.Topology(2, 1 << 30)
+    return neuroshard.Task([Table("t", 1000, 64, 1.0)], topology, batch_size)
+
+
+def warned(call):
+    """What a call returns, and the extrapolations that it warned of."""
+    with pytest.warns(neuroshard.ExtrapolationWarning) as caught:
+        found = call()
+    return found, [str(warning.message) for warning in caught]
+
+
+def says_batch_of_7_once(lines):
+    return sum(map(bool, map(BATCH_OF_7.match, lines))) == 1
+
+
 def test_everything_that_prices_warns_of_extrapolation(tmp_path):
-    def outside(batch_size):
-        topology = neuroshard.Topology(2, 1 << 30)
-        return neuroshard.Task([Table("t", 1000, 64, 1.0)], topology, batch_size)
-
-    def warned(call):
-        with pytest.warns(neuroshard.ExtrapolationWarning) as caught:
-            found = call()
-        return found, [str(warning.message) for warning in caught]
-
-    reason = re.compile(r"cpu-xeon-2core: batch_size: trained on \d+ to \d+, got 7$")
-    plan, lines = warned(lambda: neuroshard.plan(outside(7), models="analytic-pcie4"))
+    plan, lines = warned(lambda: neuroshard.plan(of_batch(7), models="analytic-pcie4"))
     assert list(plan.warnings) == lines
-    assert sum(map(bool, map(reason.match, lines))) == 1
+    assert says_batch_of_7_once(lines)
     plan.write(tmp_path / "plan.json")
     assert Plan.read(tmp_path / "plan.json").warnings == plan.warnings
     for price in (
         lambda: neuroshard.price(plan),
         lambda: neuroshard.plan_like(plan),
         lambda: neuroshard.evaluate(plan, arena_bytes=1 << 20),  # and of another machine
-        lambda: neuroshard.evaluate_on_cluster(plan, "pcie4"),
     ):
-        assert sum(map(bool, map(reason.match, warned(price)[1]))) == 1
-    tasks = {"one": outside(7), "other": outside(6)}
+        assert says_batch_of_7_once(warned(price)[1])
+    tasks = {"one": of_batch(7), "other": of_batch(6)}
     found, lines = warned(
         lambda: neuroshard.compare(tasks, models="analytic-pcie4", algorithms="random")
     )
     assert list(found.warnings) == lines
     assert lines[0].endswith("got 7: 2 of 2 tasks, the first of them one")
+
+
+@pytest.mark.usefixtures("simgrid")
+def test_simulated_clusters_warn_of_extrapolation():
+    plan, _ = warned(lambda: neuroshard.plan(of_batch(7), models="analytic-pcie4"))
+    assert says_batch_of_7_once(warned(lambda: neuroshard.evaluate_on_cluster(plan, "pcie4"))[1])
 
 
 def test_other_threads_run_meanwhile():

@@ -21,12 +21,17 @@ def data_of(page):
     return json.loads(text[text.index(">", begin) + 1 : text.index("</script>", begin)])
 
 
+def measured_on_any_machine(plan):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", neuroshard.ExtrapolationWarning)  # the models know another
+        return neuroshard.evaluate(plan, arena_bytes=64 << 20)
+
+
+@pytest.mark.usefixtures("simgrid")
 def test_report_of_plans_and_evaluations(plan, task, tmp_path):
     columns = neuroshard.plan(task, steps=1000, cuts=["columns"])
     columns.write(tmp_path / "columns.json")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", neuroshard.ExtrapolationWarning)  # another machine
-        measured = neuroshard.evaluate(plan, arena_bytes=64 << 20)
+    measured = measured_on_any_machine(plan)
     simulated = neuroshard.evaluate_on_cluster(plan, "pcie4")
     simulated.write(tmp_path / "simulated.json")
     page = tmp_path / "report.html"
@@ -53,7 +58,7 @@ def test_what_does_not_go_together(plan, task, tmp_path):
     other = neuroshard.plan(neuroshard.Task(task.tables, task.topology, 8192, task.optimizer))
     with pytest.raises(InputError, match="other: task.batch_size: expected 4096 as in this plan"):
         plan.report(page, {"other": other})
-    evaluation = neuroshard.evaluate_on_cluster(plan, "pcie4")
+    evaluation = measured_on_any_machine(plan)
     moved = Plan(task, [Shard("user", 0, 64, device=1), Shard("item", 0, 32, device=1)])
     with pytest.raises(InputError, match="evaluation 1: expected an evaluation of this plan"):
         moved.report(page, evaluations=evaluation)

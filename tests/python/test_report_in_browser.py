@@ -31,7 +31,7 @@ def page():
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory):
+def small(tmp_path_factory, simgrid):
     """A report of two plans of five tables, one with a name that is markup, and an evaluation."""
     tables = [
         Table("user", 100_000, 64, 3.0, index_distribution={"zipf_exponent": 1.1}),
