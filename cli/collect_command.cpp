@@ -136,7 +136,7 @@ void add_compute(CLI::App& collect) {
       ->add_option("--sets", options->sets,
                    "uniform: as many random pieces as --tables says and --memory holds; coverage: "
                    "sets that cover every order of magnitude of bytes moved, with slices of rows")
-      ->check(CLI::IsMember({"uniform", "coverage"}))
+      ->check(one_of({"uniform", "coverage"}))
       ->capture_default_str();
   command
       ->add_option("--max-pass", options->max_pass,
@@ -258,7 +258,7 @@ void add_communication(CLI::App& collect) {
           "--backend", options->backend,
           "Under mpirun with one process per device, mpi: measure between hosts' memories, "
           "nccl: between GPUs; simgrid: simulate")
-      ->check(CLI::IsMember({"mpi", "nccl", "simgrid"}))
+      ->check(one_of({"mpi", "nccl", "simgrid"}))
       ->required();
   command
       ->add_option(
@@ -266,7 +266,7 @@ void add_communication(CLI::App& collect) {
           "all-to-all; all-reduce: of the gradients of replicated tables; partial-sums: "
           "their addition by the receiver (with mpi). One kind a file; train communication "
           "takes files of all kinds together")
-      ->check(CLI::IsMember({"all-to-all", "all-reduce", "partial-sums"}))
+      ->check(one_of({"all-to-all", "all-reduce", "partial-sums"}))
       ->capture_default_str();
   command->add_option("--platform", options->platform,
                       "With simgrid: name of a preset, or a SimGrid platform file (.xml)");

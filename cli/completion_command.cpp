@@ -32,7 +32,7 @@ void add_completion_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "completion", "Print a script by which a shell completes this command line");
   command->add_option("shell", options->shell, "bash, zsh or fish")
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
+      ->check(one_of({"bash", "zsh", "fish"}))
       ->required();
   add_output_option(*command, options->output, options->force, "Script to write")
       ->capture_default_str();

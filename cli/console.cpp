@@ -41,6 +41,18 @@ void wipe(Console& held) {
   write_text(kToLineStart);
 }
 
+/// What has no printable ASCII character is a question mark.
+void say_without_memory(std::string_view message) {
+  const std::lock_guard lock(console().mutex);
+  wipe(console());
+  write_text("neuroshard: ");
+  for (const char c : message) {
+    const char shown = c >= ' ' && c <= '~' ? c : '?';
+    write_text({&shown, 1});
+  }
+  write_text("\n");
+}
+
 }  // namespace
 
 void set_verbosity(Verbosity verbosity) {
@@ -63,7 +75,7 @@ void say_error(std::string_view message) {
   try {
     say("neuroshard: " + neuroshard::printable(message) + "\n");
   } catch (const std::bad_alloc&) {  // what is said of it must not need any
-    say("neuroshard: out of memory\n");
+    say_without_memory(message);
   }
 }
 

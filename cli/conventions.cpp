@@ -1,6 +1,7 @@
 // A walk over the tree of subcommands.
 #include "cli/conventions.h"
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -10,6 +11,11 @@
 namespace neuroshard::cli {
 
 namespace {
+
+bool is_named(const CLI::Option& option, const std::string& name) {
+  const std::vector<std::string>& names = option.get_lnames();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 /// The last command of those that the words name: "collect compute".
 const CLI::App& named_command(const CLI::App& app) {
@@ -58,6 +64,20 @@ void add_common_options(CLI::App& app) {
          "-v,--verbose", [] { set_verbosity(Verbosity::verbose); },
          "Also say on stderr which models were used, and the time and memory taken")
       ->excludes(quiet);
+}
+
+CLI::Option* option_named(CLI::App& command, const std::string& name) {
+  for (CLI::Option* option : command.get_options()) {
+    if (is_named(*option, name)) return option;
+  }
+  throw CLI::OptionNotFound(name);
+}
+
+bool was_given(const CLI::App& command, const std::string& name) {
+  for (const CLI::Option* option : command.get_options()) {
+    if (is_named(*option, name)) return option->count() > 0;
+  }
+  throw CLI::OptionNotFound(name);
 }
 
 void add_examples(CLI::App& command, const std::vector<std::string>& examples) {

@@ -14,6 +14,13 @@ namespace neuroshard::cli {
 /// Adds --quiet and --verbose to every command that does something.
 void add_common_options(CLI::App& app);
 
+/// The command's option --`name`. CLI11's own search by name, which excludes("--name") takes too,
+/// may not throw, and ends the process where it finds no memory.
+[[nodiscard]] CLI::Option* option_named(CLI::App& command, const std::string& name);
+
+/// Whether the user gave option --`name`; not command.count("--name"), for the same reason.
+[[nodiscard]] bool was_given(const CLI::App& command, const std::string& name);
+
 /// Examples for the end of a command's --help, without "neuroshard" in front.
 void add_examples(CLI::App& command, const std::vector<std::string>& examples);
 

@@ -179,29 +179,30 @@ void add_evaluate_command(CLI::App& app) {
       "mpirun, with one process per device, its real iterations");
   add_input_option(*command, "plan", options->plan, "Plan file (.json)")->required();
   add_models_option(*command, options->models, "Cost models; default those of the plan");
-  command->add_option("--platform", options->platform,
-                      "Measure nothing: simulate the all-to-alls on this cluster (a name as of "
-                      "collect communication, or a SimGrid platform file)");
+  CLI::Option* platform = command->add_option(
+      "--platform", options->platform,
+      "Measure nothing: simulate the all-to-alls on this cluster (a name as of collect "
+      "communication, or a SimGrid platform file)");
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str()
-      ->excludes("--platform");
-  add_backend_options(*command, options->measuring)->excludes("--platform");
-  add_thread_option(*command, options->measuring)->excludes("--platform");
-  command->get_option("--gpus")->excludes("--platform");
+      ->excludes(platform);
+  add_backend_options(*command, options->measuring)->excludes(platform);
+  add_thread_option(*command, options->measuring)->excludes(platform);
+  option_named(*command, "gpus")->excludes(platform);
   command->add_option("--seed", options->seed, "Seed of the batches")
       ->check(seed())
       ->capture_default_str()
-      ->excludes("--platform");
-  command
-      ->add_flag("--check", options->check,
-                 "Under mpirun, measure nothing: run the plan with real values, and compare pooled "
-                 "outputs and updated weights with those of whole tables on one device; exit code "
-                 "1 if they differ")
-      ->excludes("--platform");
+      ->excludes(platform);
+  CLI::Option* check = command->add_flag(
+      "--check", options->check,
+      "Under mpirun, measure nothing: run the plan with real values, and compare pooled outputs "
+      "and "
+      "updated weights with those of whole tables on one device; exit code 1 if they differ");
+  check->excludes(platform);
   command->add_flag("--json", options->json, "Print the result as JSON");
   add_output_option(*command, options->output, options->force,
                     "Evaluation to write (.json), which report --evaluation shows")
-      ->excludes("--check");
+      ->excludes(check);
   add_examples(*command, {"evaluate plan.json -o evaluation.json",
                           "evaluate plan.json --platform a100-nvswitch"});
   command->callback([options] { run(*options); });

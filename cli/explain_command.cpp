@@ -48,8 +48,8 @@ Explanation explained(const PlanDocument& document, const ExplainOptions& option
 }
 
 void run(const CLI::App& command, ExplainOptions& options) {
-  const bool of_table = command.count("--table") > 0;
-  const bool of_choice = command.count("--why-not") > 0;
+  const bool of_table = was_given(command, "table");
+  const bool of_choice = was_given(command, "why-not");
   if (of_table && of_choice) {
     throw InputError("--table excludes --why-not, which is of a table too");
   }

@@ -8,7 +8,7 @@ namespace neuroshard::cli {
 CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options) {
   CLI::Option* backend =
       command.add_option("--backend", options.backend, "Where to measure: cpu or cuda")
-          ->check(CLI::IsMember({"cpu", "cuda"}))
+          ->check(one_of({"cpu", "cuda"}))
           ->capture_default_str();
   command
       .add_option("--gpus", options.gpus,

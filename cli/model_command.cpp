@@ -119,7 +119,7 @@ void add_model_command(CLI::App& app) {
   listed
       ->add_flag("--names", options->names,
                  "Print the names alone, one a line, of all that can be used")
-      ->excludes("--json");
+      ->excludes(option_named(*listed, "json"));
   add_examples(*listed, {"model list", "model list --json"});
   CLI::App* shown =
       add(*model, "show", "Show a model's training data and test metrics", show, options);

@@ -78,6 +78,15 @@ CLI::Option* add_models_option(CLI::App& command, std::vector<std::string>& mode
   return command.add_option("--model", models, help)->allow_extra_args(false);
 }
 
+CLI::Validator one_of(std::vector<std::string> words) {
+  const std::string list = fmt::format("{}", fmt::join(words, ","));
+  const auto refusal = [words = std::move(words), list](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return {};
+    return fmt::format("expected one of {}, got \"{}\"", list, text);
+  };
+  return {refusal, "{" + list + "}"};
+}
+
 CLI::Validator integer_between(std::int64_t low, std::int64_t high) {
   return integer_validator(low, high);
 }

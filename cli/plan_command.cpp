@@ -79,8 +79,8 @@ PlannerOptions options_from(const CLI::App& command, const PlanDocument& older,
 }
 
 PlannedTask planned_from_older(const CLI::App& command, PlanOptions& options) {
-  if (command.count("--algorithm") > 0) throw InputError("--from excludes --algorithm");
-  const double max_move = command.count("--max-move") > 0
+  if (was_given(command, "algorithm")) throw InputError("--from excludes --algorithm");
+  const double max_move = was_given(command, "max-move")
                               ? parse_share(options.max_move, "--max-move")
                               : kDefaultMaxMove;
   const PlanDocument older = read_plan(options.from);
@@ -93,7 +93,7 @@ PlannedTask planned_from_older(const CLI::App& command, PlanOptions& options) {
 
 /// By which the planning is over, if the clock ends it.
 std::optional<double> limit_of(const CLI::App& command, const PlanOptions& options) {
-  if (command.count("--time-limit") == 0) return std::nullopt;
+  if (!was_given(command, "time-limit")) return std::nullopt;
   return parse_seconds(options.time_limit, "--time-limit");
 }
 
@@ -107,9 +107,9 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
                      options.request.options.observer);
   }
   options.request.options.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
-  options.request.options.stop_by_clock = command.count("--time-limit") > 0;
+  options.request.options.stop_by_clock = was_given(command, "time-limit");
   if (!options.from.empty()) return planned_from_older(command, options);
-  if (command.count("--max-move") > 0) throw InputError("--max-move needs --from");
+  if (was_given(command, "max-move")) throw InputError("--max-move needs --from");
   check_output(options.output, options.force);
   return plan_task(task_of(options.task), options.request);
 }

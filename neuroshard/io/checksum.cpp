@@ -15,7 +15,9 @@ std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   if (EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    throw MachineError("SHA-256: expected OpenSSL to compute it, got a failure");
+    throw MachineError(
+        "SHA-256: expected OpenSSL to compute it, got a failure, as where memory "
+        "is out");
   }
   std::string text;
   for (unsigned i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);

@@ -2,15 +2,15 @@
 #include "neuroshard/workload/published_workloads.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/workload/table_names.h"
 
 namespace neuroshard {
 
 namespace {
 
-using nlohmann::json;
+constexpr std::string_view kLocation = "published workloads";
 
 Optimizer read_optimizer(std::string name) {
   std::replace(name.begin(), name.end(), ' ', '_');
@@ -34,55 +34,80 @@ std::string read_accesses(const std::string& text) {
 }
 
 /// Tables from the columns of `facts`; `num_tables`, if there, repeats each.
-std::vector<Table> read_tables(const json& facts, const Table& common) {
+std::vector<Table> read_tables(const JsonReader& facts, const Table& common) {
+  const JsonReader rows = facts.field("num_embeddings");
+  const JsonReader columns = facts.field("embedding_dim");
+  const JsonReader pooling_factors = facts.field("pooling_factor");
+  const std::optional<JsonReader> copies = facts.optional_field("num_tables");
   std::vector<Table> tables;
-  const std::size_t num_groups = facts.at("num_embeddings").size();
-  for (std::size_t group = 0; group < num_groups; ++group) {
+  for (std::size_t group = 0; group < rows.array_size(); ++group) {
     Table table = common;
-    table.num_embeddings = facts.at("num_embeddings")[group];
-    table.embedding_dim = facts.at("embedding_dim")[group];
-    table.pooling_factor = facts.at("pooling_factor")[group];
-    const std::size_t copies =
-        facts.contains("num_tables") ? facts["num_tables"][group].get<std::size_t>() : 1;
-    tables.insert(tables.end(), copies, table);
+    table.num_embeddings = rows.element(group).integer();
+    table.embedding_dim = columns.element(group).integer();
+    table.pooling_factor = pooling_factors.element(group).number();
+    const std::int64_t count = copies ? copies->element(group).integer() : 1;
+    tables.insert(tables.end(), static_cast<std::size_t>(count), table);
   }
   name_tables(tables);
   return tables;
 }
 
-Workload read_workload(const json& facts) {
+Workload read_workload(const JsonReader& facts) {
+  const std::optional<JsonReader> data_type = facts.optional_field("data_type");
+  const std::optional<JsonReader> batch_size = facts.optional_field("batch_size");
+  const std::optional<JsonReader> groups = facts.optional_field("groups");
+  const std::string& accesses = facts.field("index_distribution").text();
   Table common;
-  common.data_type = data_type_from_string(facts.value("data_type", "fp32")).value();
-  common.index_distribution = read_distribution(facts.at("index_distribution"));
-  return {.name = facts.at("name"),
-          .source = facts.at("source"),
-          .accesses = read_accesses(facts.at("index_distribution")),
-          .batch_size = facts.value("batch_size", kDefaultBatchSize),
-          .optimizer = read_optimizer(facts.at("optimizer")),
-          .tables = read_tables(facts.value("groups", facts), common)};
+  common.data_type = data_type_from_string(data_type ? data_type->text() : "fp32").value();
+  common.index_distribution = read_distribution(accesses);
+  return {.name = facts.field("name").text(),
+          .source = facts.field("source").text(),
+          .accesses = read_accesses(accesses),
+          .batch_size = batch_size ? batch_size->integer() : kDefaultBatchSize,
+          .optimizer = read_optimizer(facts.field("optimizer").text()),
+          .tables = read_tables(groups ? *groups : facts, common)};
+}
+
+ReuseHistogram read_histogram(const JsonReader& array) {
+  ReuseHistogram histogram{};
+  for (std::size_t bin = 0; bin < histogram.size(); ++bin) {
+    histogram[bin] = array.element(bin).number();
+  }
+  return histogram;
+}
+
+LocalityFacts read_locality(const JsonReader& facts) {
+  return {.name = facts.field("name").text(),
+          .num_tables = static_cast<int>(facts.field("num_tables").integer()),
+          .batch_size = facts.field("batch_size").integer(),
+          .num_indices = facts.field("num_indices").number(),
+          .num_distinct_rows = facts.field("num_distinct_rows").number(),
+          .mean_pooling_factor = facts.field("mean_pooling_factor").number(),
+          .share_of_rows = read_histogram(facts.field("share_of_rows")),
+          .share_of_indices = read_histogram(facts.field("share_of_indices"))};
 }
 
 }  // namespace
 
 std::vector<Workload> published_workloads() {
-  const json facts = json::parse(published_workloads_json());
+  const Json document = parse_json(published_workloads_json(), kLocation);
+  const JsonReader facts(document, kLocation);
+  const JsonReader all = facts.field("workloads");
   std::vector<Workload> workloads;
-  for (const json& workload : facts.at("workloads")) workloads.push_back(read_workload(workload));
+  for (std::size_t i = 0; i < all.array_size(); ++i) {
+    workloads.push_back(read_workload(all.element(i)));
+  }
   return workloads;
 }
 
 std::vector<LocalityFacts> published_locality() {
-  const json facts = json::parse(published_workloads_json());
+  const Json document = parse_json(published_workloads_json(), kLocation);
+  const JsonReader facts(document, kLocation);
+  const JsonReader locality = facts.field("locality");
+  const JsonReader all = locality.field("data_sets");
   std::vector<LocalityFacts> data_sets;
-  for (const json& data_set : facts.at("locality").at("data_sets")) {
-    data_sets.push_back({.name = data_set.at("name"),
-                         .num_tables = data_set.at("num_tables"),
-                         .batch_size = data_set.at("batch_size"),
-                         .num_indices = data_set.at("num_indices"),
-                         .num_distinct_rows = data_set.at("num_distinct_rows"),
-                         .mean_pooling_factor = data_set.at("mean_pooling_factor"),
-                         .share_of_rows = data_set.at("share_of_rows"),
-                         .share_of_indices = data_set.at("share_of_indices")});
+  for (std::size_t i = 0; i < all.array_size(); ++i) {
+    data_sets.push_back(read_locality(all.element(i)));
   }
   return data_sets;
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,7 +25,13 @@ class Json {
   using Value = std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string,
                              Array, Object>;
 
-  Json() = default;
+  // Defined below Member: what copies or destroys a vector of members needs the whole of one.
+  Json() noexcept;
+  Json(const Json& other);
+  Json(Json&& other) noexcept;
+  Json& operator=(const Json& other);
+  Json& operator=(Json&& other) noexcept;
+  ~Json();
   Json(bool value);
   Json(double value);
   Json(std::string value);
@@ -65,6 +72,21 @@ struct Json::Member {
   std::string key{};
   Json value{};
 };
+
+inline Json::Json() noexcept = default;
+// Not the variant's own copy: where that finds no memory, libstdc++ 12 destroys an alternative that
+// is not there.
+inline Json::Json(const Json& other) {
+  std::visit([this](const auto& value) { value_ = std::decay_t<decltype(value)>(value); },
+             other.value_);
+}
+inline Json::Json(Json&& other) noexcept = default;
+inline Json& Json::operator=(const Json& other) {
+  if (this != &other) *this = Json(other);
+  return *this;
+}
+inline Json& Json::operator=(Json&& other) noexcept = default;
+inline Json::~Json() = default;
 
 /// Deepest nesting that `parse_json` accepts.
 inline constexpr std::size_t kMaxJsonDepth = 64;
