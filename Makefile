@@ -5,12 +5,13 @@ SETUP = scripts/setup.sh
 CUDA = OFF
 PREFIX = /usr/local
 FUZZ_SECONDS = 60
-# Inputs for each reader in `make torture`; a hundredth of them where each takes a process.
-RUNS = 500000
-# Generated calls of each function of the Python package there; fewer of those that take long.
-CALLS = 5000
-# Random moments at which `make faults` kills commands.
-KILLS = 1000
+# In `make torture`: inputs for each reader, a hundredth of them where each takes a process; calls of
+# each function of the Python package, fewer of those that take long; commands that are killed; and
+# places that ask for memory, of some eight thousand.
+RUNS = 200000
+CALLS = 2000
+KILLS = 300
+SAMPLE = 3000
 FUZZERS = task plan evaluation compute_costs communication_costs safetensors
 
 # Interpreters that `make wheel` builds for; none: those that it finds.
@@ -68,17 +69,15 @@ fuzz: build/fuzz/build.ninja ## fuzz each reader for FUZZ_SECONDS (60)
 	    -artifact_prefix=build/fuzz/found/ build/fuzz/found/$$f fuzz/corpus/$$f || exit 1; \
 	done
 
-torture: build/release/CTestTestfile.cmake ## try RUNS (500000) generated inputs on each reader, and CALLS (5000) on each function of the Python package (docs/reliability.md)
-	@cmake --build build/release --target torture
-	@build/release/fuzz/torture --runs $(RUNS)
+torture: build/release/CTestTestfile.cmake ## everything of docs/reliability.md: RUNS (200000) generated inputs for each reader, CALLS (2000) of each Python function, KILLS (300), requests to the system that fail, disks; within an hour
+	@cmake --build build/release --target torture neuroshard_cli fault_shim
 	@scripts/python_env.sh release
-	@PYTHONPATH=fuzz build/python/bin/python -m python_objects --runs $(CALLS)
+	@scripts/torture.py --runs $(RUNS) --calls $(CALLS) --kills $(KILLS) --sample $(SAMPLE)
 
-faults: build/release/CTestTestfile.cmake ## kill every command that writes, at KILLS (1000) random moments in all, and let its requests to the system fail (docs/reliability.md)
+faults: build/release/CTestTestfile.cmake ## kill every command that writes, 1000 times in all, and let every one of its requests to the system fail, memory's too (docs/reliability.md)
 	@cmake --build build/release --target neuroshard_cli fault_shim
-	@tests/faults/kill_moments.py build/release/cli/neuroshard --kills $(KILLS)
-	@tests/faults/fault_injection.py build/release/cli/neuroshard build/release/tests/libfault_shim.so \
-	  --kinds map,open,read,write,print,sync,truncate,seek,list,clock,rename,mkdir,chmod,lock,close,pipe,fork,thread
+	@tests/faults/kill_moments.py build/release/cli/neuroshard --kills 1000
+	@tests/faults/fault_injection.py build/release/cli/neuroshard build/release/tests/libfault_shim.so
 
 format: | setup-tests ## format the sources in place
 	@scripts/cxx_files.sh | xargs clang-format -i

@@ -66,6 +66,7 @@ void run(CalibrateOptions& options) {
       line.show(collection_progress_text(progress));
     });
   }
+  check_output(options.output, options.force);  // another process may have made it meanwhile
   write_compute_model(*result.model, options.output);
   fmt::print("{}", options.json ? to_line(calibration_json(result, options.output)) + "\n"
                                 : calibration_text(result, options.output));

@@ -107,6 +107,7 @@ void run(RefineOptions& options) {
     }
     result = refine_model(refinement, models.communication, callbacks);
   }
+  check_output(options.output, options.force);  // another process may have made it meanwhile
   write_compute_model(*result.last.model, options.output);
   fmt::print("{}", options.json ? to_line(refinement_json(result, options.output)) + "\n"
                                 : refinement_text(result, refinement.tolerance, options.output));

@@ -142,6 +142,7 @@ void run(const TrainComputeOptions& options) {
     ProgressLine line;
     result = train_compute_model(dataset, training, progress_on(line));
   }
+  check_output(options.output, options.force);  // another process may have made it meanwhile
   write_compute_model(*result.model, options.output);
   if (!options.report.empty()) {
     write_file(options.report,
@@ -231,6 +232,7 @@ void extend(const TrainCommunicationOptions& options) {
   ExtendedCommunicationModel extended = extend_communication_model(
       model.info, dataset, load(options.held_out, &dataset), options.seed);
   if (!options.name.empty()) extended.info.name = options.name;
+  check_output(options.output, options.force);  // another process may have made it meanwhile
   write_communication_model(*model.network, extended.info, options.output);
   fmt::print("{}", options.json ? to_line(training_json(extended, options.output)) + "\n"
                                 : collectives_text(extended.collectives));
@@ -269,6 +271,7 @@ void run(const TrainCommunicationOptions& options) {
           line.show(fmt::format("published network {} of {}", done, all));
         });
   }
+  check_output(options.output, options.force);  // another process may have made it meanwhile
   write_communication_model(*result.network, result.info, options.output);
   if (!options.report.empty()) {
     write_file(options.report,

@@ -27,6 +27,9 @@ struct TaskSketch {
 [[nodiscard]] JsonText reuse_histogram(Random& random);
 
 [[nodiscard]] std::string make_task(Random& random);
+/// Undamaged, of a few tables and devices and small batches, so that its plan can be measured. Not
+/// valid in some cases, as values may not go with each other.
+[[nodiscard]] std::string make_small_task(Random& random);
 [[nodiscard]] std::string make_plan(Random& random);
 [[nodiscard]] std::string make_evaluation(Random& random);
 [[nodiscard]] std::string make_compute_costs(Random& random);

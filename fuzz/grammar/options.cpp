@@ -80,7 +80,21 @@ const std::vector<Words>& commands() {
       {"collect", "merge", "costs.jsonl", "-o", "merged.jsonl"},
       {"collect", "communication", "--backend", "simgrid", "--platform", "pcie4", "--devices", "2",
        "--samples", "2", "-o", "comm.jsonl"},
+      {"collect", "compute", "--samples", "2", "--arena", "1MiB", "--memory", "1MiB",
+       "--batch-size", "16", "--tables", "1:2", "--threads", "1", "-o", "measured.jsonl"},
+      {"evaluate", "plan.json", "--arena", "1MiB", "--threads", "1", "-o", "evaluation.json"},
+      {"evaluate", "plan.json", "--platform", "pcie4", "--json"},
+      // What takes minutes has inputs that are missing or of another kind.
       {"train", "compute", "nowhere.jsonl", "-o", "model.safetensors"},
+      {"train", "communication", "nowhere.jsonl", "--epochs", "1", "-o", "model.safetensors"},
+      {"calibrate", "--model", "analytic-a100-40gb", "--time-limit", "5ms", "-o",
+       "model.safetensors"},
+      {"refine-model", "nowhere.jsonl", "--folder", "rounds", "-o", "model.safetensors"},
+      Words{"paper-table", "--folder", "results", "--count", "1", "--devices", "2", "--max-dims",
+            "4", "--algorithms", "random"} +
+          limit + models,
+      {"completion", "bash"},
+      {"completion", "fish", "-o", "neuroshard.fish", "--force"},
       {"--version"},
       {"plan", "--help"}};
   return all;
@@ -125,6 +139,9 @@ constexpr std::string_view kOptions[] = {"--workload",
                                          "--interconnect",
                                          "--help",
                                          "--version",
+                                         "--force",
+                                         "--steps",
+                                         "--time-limit",
                                          "--evaluation",
                                          "--again",
                                          "--unknown",
@@ -273,6 +290,37 @@ void change(Words& words, Random& random) {
   }
 }
 
+/// Of a command, options without which it works for minutes.
+struct Limits {
+  Words command;
+  Words options;  ///< each in one word
+};
+
+const std::vector<Limits>& limits() {
+  static const std::vector<Limits> all{
+      {{"collect", "compute"}, {"--samples=2", "--arena=1MiB"}},
+      {{"evaluate"}, {"--arena=1MiB"}},
+      {{"paper-table"}, {"--count=1", "--devices=2", "--max-dims=4", "--time-limit=5ms"}}};
+  return all;
+}
+
+bool has(const Words& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Gives back what changes have taken away.
+void keep_quick(Words& words) {
+  if (has(words, "--platform")) return;  // nothing is measured
+  for (const auto& [command, options] : limits()) {
+    const bool is_this = std::all_of(command.begin(), command.end(),
+                                     [&](const std::string& word) { return has(words, word); });
+    if (!is_this) continue;
+    for (const std::string& option : options) {
+      if (!has(words, option.substr(0, option.find('=')))) words.push_back(option);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<OptionFile> option_files() {
@@ -284,6 +332,7 @@ std::vector<OptionFile> option_files() {
 std::string make_options(Random& random) {
   Words words = one_of(commands(), random);
   for (std::uint64_t i = random.below(4); i > 0; --i) change(words, random);
+  keep_quick(words);
   std::string out;
   for (const std::string& word : words) {
     out += word;

@@ -13,6 +13,8 @@ namespace neuroshard::fuzz {
 namespace {
 
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 60;
+/// A batch of these is measured in milliseconds.
+constexpr std::int64_t kMostMeasuredSamples = 256;
 
 JsonText access_classes(std::int64_t rows, Random& random) {
   const std::int64_t hot = integer_between(1, rows, random);
@@ -139,6 +141,25 @@ JsonText topology(const TaskSketch& task, Random& random) {
   return json;
 }
 
+/// With at most so many samples in a batch.
+TaskSketch sketch_of_size(bool is_small, std::int64_t most_samples, Random& random) {
+  TaskSketch task;
+  task.devices = integer_between(1, is_small ? 8 : kMaxWorldSize, random);
+  const std::int64_t most_tables = is_small ? 6 : once_in(50, random) ? 300 : 20;
+  const std::int64_t num_tables = integer_between(1, most_tables, random);
+  JsonText tables = array({});
+  for (std::int64_t i = 0; i < num_tables; ++i) {
+    tables.elements.push_back(make_table(task, is_small, random));
+  }
+  task.json = object({{"format", text("neuroshard/task/1")},
+                      {"batch_size", number(integer_between(1, most_samples, random))},
+                      {"optimizer", text(once_in(2, random) ? "sgd" : "rowwise_adagrad")},
+                      {"tables", std::move(tables)}});
+  task.json.add("topology", topology(task, random));
+  if (once_in(8, random)) task.json.add("allow", cut_names(random));
+  return task;
+}
+
 }  // namespace
 
 std::string table_name(std::size_t number, Random& random) {
@@ -162,24 +183,13 @@ JsonText reuse_histogram(Random& random) {
 }
 
 TaskSketch sketch_task(Random& random) {
-  TaskSketch task;
-  const bool is_small = !once_in(5, random);
-  task.devices = integer_between(1, is_small ? 8 : kMaxWorldSize, random);
-  const std::int64_t most_tables = is_small ? 6 : once_in(50, random) ? 300 : 20;
-  const std::int64_t num_tables = integer_between(1, most_tables, random);
-  JsonText tables = array({});
-  for (std::int64_t i = 0; i < num_tables; ++i) {
-    tables.elements.push_back(make_table(task, is_small, random));
-  }
-  task.json = object({{"format", text("neuroshard/task/1")},
-                      {"batch_size", number(integer_between(1, kMaxBatchSize, random))},
-                      {"optimizer", text(once_in(2, random) ? "sgd" : "rowwise_adagrad")},
-                      {"tables", std::move(tables)}});
-  task.json.add("topology", topology(task, random));
-  if (once_in(8, random)) task.json.add("allow", cut_names(random));
-  return task;
+  return sketch_of_size(!once_in(5, random), kMaxBatchSize, random);
 }
 
 std::string make_task(Random& random) { return damaged_text(sketch_task(random).json, random); }
+
+std::string make_small_task(Random& random) {
+  return to_string(sketch_of_size(true, kMostMeasuredSamples, random).json);
+}
 
 }  // namespace neuroshard::fuzz

@@ -3,19 +3,22 @@ an answer."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import math
 import os
 import random
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import neuroshard
-from neuroshard import Plan, PlanCost, Table, Task, Topology, statistics
+from neuroshard import Plan, PlanCost, Table, Task, Topology, runtime, statistics
 
-from . import grammar, promise
+from . import documents, grammar, promise
 from .damage import damage
 from .promise import Violation
 
@@ -165,6 +168,25 @@ def _write_evaluation(document: Any, path: Any) -> Any:
     return path
 
 
+def _file_of(content: bytes) -> str:
+    Path("input.json").write_bytes(content)
+    return "input.json"
+
+
+def _read_samples(content: bytes) -> Any:
+    return runtime.read_samples(_file_of(content))
+
+
+def _read_runtime_costs(content: bytes) -> Any:
+    return runtime.read_runtime_costs(Path(_file_of(content)))
+
+
+def _saved_plan(content: bytes) -> Any:
+    plan = neuroshard.torchrec.SavedPlan(_file_of(content))
+    plan.sharding_plan()
+    return plan
+
+
 def _row_access(used: Any, num_embeddings: Any) -> Any:
     return used.row_access(num_embeddings)
 
@@ -186,6 +208,32 @@ def _usable(found: Any) -> None:
         )
         table.row_access = used.row_access(used.max_index + 1)
         Task.from_dict(Task([table], Topology(1, 1 << 60), used.batch_size).to_dict())
+
+
+def _measured(found: Any) -> None:
+    """Samples of which costs can be learned."""
+    world_size, _ = found.layout
+    for sample in found.samples:
+        _require(0.0 < sample.step_ms < math.inf, "a step takes a time")
+        _require(len(sample.operator_ms) == world_size, "each process has a time")
+        work = runtime.work_of(sample.modules, sample.setup)
+        _require(all(0 <= units < math.inf for units in work.values()), "work is finite")
+
+
+def _learned(found: Any) -> None:
+    """Costs that price work."""
+    table = runtime.ShardedTable("data_parallel", 1 << 42, 65536, 3.0, ())
+    for layout in found.layouts:
+        setup = runtime.Setup(layout.world_size, layout.local_world_size, 1 << 20)
+        work = runtime.work_of([runtime.ShardedModule("pooled", (table,))], setup)
+        _require(0.0 <= layout.runtime_ms(work) < math.inf, "a price is finite")
+
+
+def _loaded(found: Any) -> None:
+    """A plan that has each of its tables."""
+    options = found.load()
+    _require(all(option.shards for option in options.values()), "a table has shards")
+    _require(all(math.isfinite(option.total_perf) for option in options.values()), "a price is finite")
 
 
 # Arguments.
@@ -344,6 +392,21 @@ def _for_repr(random: random.Random) -> Arguments:
     return {"value": random.choice(makers)()}
 
 
+def _content(
+    make: Callable[[random.Random], list[dict[str, Any]]],
+) -> Callable[[random.Random], Arguments]:
+    """The bytes of a file, changed already."""
+    return lambda random: {"content": documents.content(make, random)}
+
+
+def _for_saved_plan(random: random.Random) -> Arguments:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the packages that TorchRec imports
+        import neuroshard.torchrec  # noqa: F401
+    return {"content": documents.content(documents.torchrec_plan, random)}
+
+
+_CONTENT = frozenset(("content",))
 _VALUE = frozenset(("value",))
 _PLAN = frozenset(("plan",))
 _SEARCH = ("steps", "time_limit_seconds")
@@ -397,7 +460,27 @@ CALLS = (
     Call("from_batches", statistics.from_batches, _for_from_batches, _usable),
     Call("ReuseCounter", _counter, _for_counter, _usable, whole=frozenset(("batches",))),
     Call("Evaluation.write", _write_evaluation, _for_evaluation_write, _written),
+    Call(
+        "read_samples",
+        _read_samples,
+        _content(documents.runtime_costs),
+        _measured,
+        whole=_CONTENT,
+    ),
+    Call(
+        "read_runtime_costs",
+        _read_runtime_costs,
+        _content(documents.runtime_model),
+        _learned,
+        whole=_CONTENT,
+    ),
 )
+
+#: What needs TorchRec.
+if importlib.util.find_spec("torchrec") is not None:
+    CALLS += (
+        Call("SavedPlan", _saved_plan, _for_saved_plan, _loaded, whole=_CONTENT),
+    )
 
 
 def find_call(name: str) -> Call | None:

@@ -19,8 +19,8 @@
 namespace neuroshard::fuzz {
 namespace {
 
-/// Of the runs, for readers that take a process for each.
-constexpr std::uint64_t kProcessShare = 100;
+/// Of the runs, for readers whose inputs take some hundred times as long.
+constexpr std::uint64_t kSlowShare = 100;
 
 struct Arguments {
   TortureOptions options{};
@@ -79,8 +79,8 @@ Arguments arguments_of(int argc, char** argv) {
 bool try_reader(const Reader& reader, const Arguments& arguments) {
   TortureOptions options = arguments.options;
   // A reader that is asked for by name has as many runs as are asked for.
-  if (reader.runs_processes && arguments.reader.empty()) {
-    options.runs = std::max<std::uint64_t>(options.runs / kProcessShare, 1);
+  if (reader.is_slow && arguments.reader.empty()) {
+    options.runs = std::max<std::uint64_t>(options.runs / kSlowShare, 1);
   }
   const auto begin = std::chrono::steady_clock::now();
   const TortureResult result = torture(reader, options);

@@ -24,6 +24,7 @@ constexpr Reader kReaders[] = {
     {"communication-costs", make_communication_costs, read_communication_cost_lines, false},
     {"model", make_model, read_model_file, false},
     {"journal", make_journal, read_journal_file, false},
+    {"pipeline", make_small_task, take_through_pipeline, true},
     {"platform", make_platform, read_platform_file, true},
     {"options", make_options, run_command_line, true},
 };

@@ -24,7 +24,8 @@ struct Reader {
   std::string (*make)(Random& random);
   /// Throws Violation, or whatever else the reader should not have thrown.
   Outcome (*read)(std::string_view bytes, Workplace& place, Random& random);
-  bool runs_processes;  ///< each input takes a process of its own, some hundred times as long
+  /// Each input takes some hundred times as long: a process of its own, or a measurement.
+  bool is_slow;
 };
 
 [[nodiscard]] std::span<const Reader> readers();
@@ -46,6 +47,7 @@ Outcome read_communication_cost_lines(std::string_view bytes, Workplace& place, 
 Outcome read_model_file(std::string_view bytes, Workplace& place, Random& random);
 Outcome read_journal_file(std::string_view bytes, Workplace& place, Random& random);
 Outcome read_platform_file(std::string_view bytes, Workplace& place, Random& random);
+Outcome take_through_pipeline(std::string_view bytes, Workplace& place, Random& random);
 Outcome run_command_line(std::string_view words, Workplace& place, Random& random);
 
 }  // namespace neuroshard::fuzz

@@ -104,6 +104,14 @@ void check_readable(const std::string& folder, const std::error_code& error) {
                                  std::generic_category().message(error.value())));
 }
 
+/// Pipes, which wait for their writer, and devices are no models.
+bool is_no_pipe(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_type type = fs::status(path, ignored).type();
+  return type != fs::file_type::fifo && type != fs::file_type::character &&
+         type != fs::file_type::block && type != fs::file_type::socket;
+}
+
 /// Calls visit(path) for every model file in the folders, in their order; those of one folder by
 /// name. A name that an earlier folder has hides later ones.
 template <typename Visit>
@@ -115,6 +123,7 @@ void for_each_model_file(const Visit& visit) {
     check_readable(folder, error);
     for (const std::string& path : paths) {
       const fs::path file(path);
+      if (!is_no_pipe(path)) continue;
       if (file.extension() == kSuffix && seen.insert(file.stem()).second) visit(path);
     }
   }
@@ -209,7 +218,7 @@ std::string find_model_file(const std::string& name) {
   for (const std::string& folder : model_folders()) {
     std::string path = fmt::format("{}/{}{}", folder, name, kSuffix);
     std::error_code ignored;
-    if (fs::exists(path, ignored)) return path;
+    if (fs::exists(path, ignored) && is_no_pipe(path)) return path;
   }
   return "";
 }

@@ -115,6 +115,12 @@ std::vector<std::string> paper_table_journals(const PaperTableOptions& options) 
 PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comparison,
                            const PaperTableCallbacks& callbacks) {
   const Workload workload = find_workload(options.workload, options.workload_seed);
+  if (!options.devices.empty() && !options.max_dims.empty()) {
+    // Refuses what would be refused below, before there is a folder.
+    const std::vector<NamedTask> first =
+        paper_tasks(options, workload, options.devices.front(), options.max_dims.front());
+    (void)load_cost_models(options.models, first.front().task.topology);
+  }
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   if (error) throw InputError(options.folder, "a folder to write to", error.message());

@@ -20,6 +20,7 @@
 #include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/memory_limit.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/reuse/index_batch.h"
 

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "module.h"
@@ -11,6 +12,8 @@
 #include "neuroshard/cost/model_description.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/input_limit.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
@@ -51,6 +54,22 @@ std::vector<std::vector<double>> reuse_histograms(const std::string& text) {
 }  // namespace
 
 void bind_files(nb::module_& module) {
+  // For the formats that Python alone reads: as much is read, and as strictly, as of all others.
+  module.def("read_file", [](const std::string& path) {
+    const std::string bytes = without_gil([&] { return read_file(path); });
+    return nb::bytes(bytes.data(), bytes.size());
+  });
+  module.def("read_json", [](const std::string& path) {
+    return without_gil([&] { return to_line(parse_json(read_file(path), path)); });
+  });
+  module.def("json_of_line", [](const nb::bytes& line, const std::string& location) {
+    const std::string_view text(line.c_str(), line.size());
+    return without_gil([&] { return to_line(parse_json(text, location, true)); });
+  });
+  module.def("max_input_bytes", [] { return max_input_bytes(); });
+  module.def("fail_too_large", [](const std::string& place, const std::string& actual) {
+    fail_too_large(place, actual);
+  });
   module.def("parse_bytes", [](const std::string& text, const std::string& place) {
     return parse_bytes(text, place);
   });

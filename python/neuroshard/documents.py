@@ -1,5 +1,5 @@
 """JSON documents: read field by field, with errors that name the place, and written whole or not at
-all."""
+all. Files are read, and JSON is judged, by the library: within the same limits as all others."""
 
 from __future__ import annotations
 
@@ -7,27 +7,51 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
+from . import _core
 from .arguments import type_of
 from .errors import InputError, MachineError
 
 
+#: Of times [ms] but 0, so that sums and ratios stay numbers.
+_LEAST_MS = 1e-30
+_MOST_MS = 1e30
+
+#: Characters of a text in an error.
+_LONGEST_QUOTE = 80
+
+
 def read_document(path: str, expected_format: str) -> dict[str, Any]:
-    """The fields of a file of this format but for the format itself. InputError for any other."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except OSError as error:
-        raise InputError(f"{path}: expected a file, got {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: expected JSON in UTF-8, got {error}") from error
+    """The fields of a file of this format but for the format itself. InputError for any other, and
+    for a file of more than NEUROSHARD_MAX_INPUT."""
+    content = json.loads(_core.read_json(path))
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected an object, got {type_of(content)}")
     found = content.pop("format", None)
     if found != expected_format:
-        raise InputError(f"{path}: format: expected {expected_format!r}, got {found!r}")
+        raise InputError(f"{path}: format: expected {expected_format!r}, got {described(found)}")
     return content
+
+
+def read_lines(path: str) -> tuple[list[bytes], int]:
+    """The whole lines of a file, and their bytes: a last one without its end is left out."""
+    content = _core.read_file(path)
+    whole = content.rfind(b"\n") + 1
+    return content[:whole].split(b"\n")[:-1], whole
+
+
+def value_of_line(line: bytes, place: str) -> Any:
+    """The JSON of a line; errors begin with the place, and add the column."""
+    return json.loads(_core.json_of_line(line, place))
+
+
+def described(value: Any) -> str:
+    """A value of JSON as errors show it, short: of an object or an array its type."""
+    if isinstance(value, str) and len(value) > _LONGEST_QUOTE:
+        return f"{value[:_LONGEST_QUOTE]!r}... ({len(value)} characters)"
+    return repr(value) if isinstance(value, (str, int, float, bool)) else type_of(value)
 
 
 class Fields:
@@ -111,6 +135,26 @@ class Fields:
             optional,
         )
 
+    def number_above_0(self, name: str, *, most: float) -> float:
+        """A number above 0, of at most this."""
+        return float(
+            self._taken(
+                name,
+                f"a number above 0, at most {most:g}",
+                lambda value: isinstance(value, (int, float))
+                and not isinstance(value, bool)
+                and 0 < value <= most,
+                False,
+            )
+        )
+
+    def milliseconds(self, name: str, *, default: float | None = None) -> float:
+        """A time, or a factor of times: 0, or large and small enough to be reckoned with."""
+        if default is not None and name not in self._left:
+            return default
+        expected = f"0 or a number between {_LEAST_MS:g} and {_MOST_MS:g}"
+        return float(self._taken(name, expected, _is_time, False))
+
     def part(self, name: str) -> Fields:
         """An object; one without fields if it is not there."""
         value = self._taken(name, "an object", lambda value: isinstance(value, dict), True)
@@ -121,26 +165,25 @@ class Fields:
         value = self._taken(name, "an object", lambda value: isinstance(value, dict), True)
         return {} if value is None else dict(value)
 
-    def rows(self, name: str, width: int) -> list[list[float]]:
-        """A list of lists of `width` finite numbers of at least 0."""
+    def integer_rows(self, name: str, width: int) -> list[list[int]]:
+        """A list of lists of `width` integers of at least 0."""
+        return self._rows(name, width, "integers of at least 0", _is_count)
 
+    def time_rows(self, name: str, width: int) -> list[list[float]]:
+        """A list of lists of `width` times, as of `milliseconds`."""
+        expected = f"numbers, 0 or between {_LEAST_MS:g} and {_MOST_MS:g}"
+        return self._rows(name, width, expected, _is_time)
+
+    def _rows(
+        self, name: str, width: int, expected: str, is_right: Callable[[Any], bool]
+    ) -> list[list[Any]]:
         def is_row(value: Any) -> bool:
-            return (
-                isinstance(value, list)
-                and len(value) == width
-                and all(
-                    isinstance(each, (int, float))
-                    and not isinstance(each, bool)
-                    and math.isfinite(each)
-                    and each >= 0
-                    for each in value
-                )
-            )
+            return isinstance(value, list) and len(value) == width and all(map(is_right, value))
 
         return list(
             self._taken(
                 name,
-                f"a list of lists of {width} numbers of at least 0",
+                f"a list of lists of {width} {expected}",
                 lambda value: isinstance(value, list) and all(map(is_row, value)),
                 False,
             )
@@ -164,7 +207,7 @@ class Fields:
     def end(self) -> None:
         """InputError for a field that was not taken."""
         for name in self._left:
-            raise InputError(f"{self.place}: expected no field {name!r}")
+            raise InputError(f"{self.place}: expected no field {described(name)}")
 
     def _taken(self, name: str, expected: str, is_right: Any, optional: bool) -> Any:
         if name not in self._left:
@@ -173,9 +216,22 @@ class Fields:
             raise InputError(f"{self._file}: {self._path_of(name)}: expected {expected}, got nothing")
         value = self._left.pop(name)
         if not is_right(value):
-            shown = repr(value) if isinstance(value, (str, int, float, bool)) else type_of(value)
-            raise InputError(f"{self._file}: {self._path_of(name)}: expected {expected}, got {shown}")
+            raise InputError(
+                f"{self._file}: {self._path_of(name)}: expected {expected}, got {described(value)}"
+            )
         return value
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_time(value: Any) -> bool:
+    return (
+        isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and (value == 0 or _LEAST_MS <= value <= _MOST_MS)
+    )
 
 
 def write_text(path: str, text: str) -> None:

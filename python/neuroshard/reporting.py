@@ -84,13 +84,7 @@ def _named_evaluations(
 def _named_evaluation(evaluation: Any, number: int) -> tuple[str, str]:
     if isinstance(evaluation, (str, os.PathLike)):
         path = path_of(evaluation, "evaluations")
-        try:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                return path, file.read()
-        except OSError as error:
-            raise InputError(
-                f"{path}: expected a readable file, got {error.strerror}"
-            ) from error
+        return path, _core.read_json(path)
     document = getattr(evaluation, "document", evaluation)
     if not isinstance(document, Mapping):
         raise InputError(

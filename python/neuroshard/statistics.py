@@ -14,20 +14,23 @@ or from files of the layout in which Meta's embedding lookup data set is public 
 Needs NumPy; PyTorch only for its own objects and files. Of a table, counts of at most 150 KiB are
 kept, however many rows and lookups it has (`neuroshard.row_access`). One batch is in memory at a
 time; of a file, one table of a batch (but all of a file in the format before PyTorch 1.6, which
-cannot be mapped).
+cannot be mapped). What a .gz file holds, and a file in that format, may have at most 1 GiB, or what
+the environment variable NEUROSHARD_MAX_INPUT says.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
-import shutil
 import tempfile
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from . import _core
 from .arguments import MOST_COUNT, integer_of, items_of, names_of, shown, type_of
 from .errors import InputError, MachineError
 from .torch_versions import VersionError, require_pytorch
@@ -53,6 +56,9 @@ _LEAST_POOLING_FACTOR = 1e-6
 
 #: Most hits of a row in each bin but the last: 1, 2, 4, ..., 32,768.
 _MOST_HITS = 1 << np.arange(REUSE_BINS - 1)
+
+#: What zip files begin with.
+_ZIP = b"PK\x03\x04"
 
 _NO_INDICES = np.empty(0, dtype=np.int64)
 
@@ -284,26 +290,62 @@ def _decompressed(path: str) -> Iterator[str]:
     if not path.endswith(".gz"):
         yield path
         return
+    most = _core.max_input_bytes()
     with tempfile.NamedTemporaryFile(suffix=".pt") as plain:
-        try:
-            with gzip.open(path, "rb") as packed:
-                shutil.copyfileobj(packed, plain, 1 << 20)
-        except (OSError, EOFError) as error:
-            raise InputError(f"{path}: expected a gzip file, got {error}") from error
+        size = 0
+        for part in _unpacked(path):
+            size += len(part)
+            if size > most:
+                _core.fail_too_large(path, "more when decompressed")
+            try:
+                plain.write(part)
+            except OSError as error:
+                raise MachineError(
+                    f"{plain.name}: expected room for {path}, decompressed, got {error.strerror}"
+                ) from error
         plain.flush()
         yield plain.name
 
 
+def _unpacked(path: str) -> Iterator[bytes]:
+    """The content of a gzip file, part by part."""
+    try:
+        with gzip.open(path, "rb") as packed:
+            while part := packed.read(1 << 20):
+                yield part
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: expected a gzip file, got {error}") from error
+
+
+def _check_size(path: str, shown: str) -> bool:
+    """Whether the file can be mapped. InputError for one that would take more memory than a file may
+    when it is loaded: a small one that holds much, packed, or a large one that cannot be mapped."""
+    with open(path, "rb") as file:
+        is_zip = file.read(len(_ZIP)) == _ZIP  # what PyTorch goes by, too
+    if not is_zip:
+        if os.path.getsize(path) > _core.max_input_bytes():
+            _core.fail_too_large(shown, f"{os.path.getsize(path)} bytes that cannot be mapped")
+        return False
+    try:
+        with zipfile.ZipFile(path) as parts:
+            packed = [each for each in parts.infolist() if each.compress_type != zipfile.ZIP_STORED]
+    except Exception as error:  # which error it is depends on the damage
+        raise InputError(f"{shown}: expected a file of torch.save, got {error}") from error
+    if packed:
+        raise InputError(
+            f"{shown}: expected tensors as torch.save stores them, got some compressed in the file"
+        )
+    return True
+
+
 def _load(path: str, shown: str) -> list[Any]:
-    """The three tensors, mapped, not read. Nothing but tensors is unpickled."""
+    """The three tensors, mapped where they can be. Nothing but tensors is unpickled."""
     import torch
 
+    can_be_mapped = _check_size(path, shown)  # not so files of before PyTorch 1.6
     loaded: Any = None
     try:
-        try:
-            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        except RuntimeError:  # files of before PyTorch 1.6 cannot be mapped
-            loaded = torch.load(path, map_location="cpu", weights_only=True)
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=can_be_mapped)
     except Exception as error:  # which error torch.load raises depends on the damage
         reason = str(error).strip().split("\n")[0][:200] or type(error).__name__
         raise InputError(

@@ -224,6 +224,25 @@ TEST(CliOutputs, ReplaceFilesWhole) {
   EXPECT_EQ(folder.state().size(), 2u);
 }
 
+TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
+  const CliFolder folder;
+  const std::string tiny = folder.file("tiny.safetensors");
+  const ComputeNetwork network =
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2});
+  write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("tiny")), tiny);
+  const std::string model = folder.file("mine.safetensors");
+  // It measures after it has looked at its output, and trains after it has measured.
+  const std::string line =
+      R"("$0" calibrate --model "$1" --samples 30 --time-limit 10s --arena 64MiB --folder "$2" )"
+      R"(-o "$3" & until ls "$2"/*.jsonl; do sleep 0.01; done; printf %s "$4" > "$3"; wait $!)";
+  const std::string other = R"({"format": "neuroshard/compute-costs/1", "hardware": "another"})";
+  const CommandResult result = run_program(
+      {"bash", "-c", line, NEUROSHARD_EXECUTABLE, tiny, folder.file("kept"), model, other});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("mine.safetensors: expected a new file, or --force, got "));
+  EXPECT_EQ(read_file(model), other);
+}
+
 TEST(CliOutputs, PlanToStdoutAndDevices) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kTask);

@@ -420,5 +420,13 @@ TEST(CliRefusals, MalformedCosts) {
   expect_refusal(folder, train + Arguments{"--epochs", "-1"}, "--epochs");
 }
 
+TEST(CliRefusals, APaperTableByAModelThatIsNoneLeavesNoFolder) {
+  const CliFolder folder;
+  expect_refusal(folder,
+                 {"paper-table", "--folder", folder.file("results"), "--count", "1", "--devices",
+                  "2", "--max-dims", "4", "--model", "1:2"},
+                 "--model: expected a file or one of ");
+}
+
 }  // namespace
 }  // namespace neuroshard

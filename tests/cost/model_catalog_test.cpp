@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -49,6 +50,13 @@ class ModelFolder {
 
 CostModels load(const std::vector<std::string>& names, int local_world_size = 2) {
   return load_cost_models(names, make_topology(4, local_world_size));
+}
+
+TEST(ModelCatalog, APipeAmongTheModelsIsNotWaitedFor) {
+  const ModelFolder folder;
+  ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
+  for (const ModelEntry& entry : list_models()) EXPECT_NE(entry.name, "pipe");
+  EXPECT_EQ(find_model_file("pipe"), "");
 }
 
 TEST(ModelCatalog, FindsFilesInTheFolderOfTheEnvironment) {

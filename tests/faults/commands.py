@@ -14,7 +14,8 @@ TASK = """{"format": "neuroshard/task/1", "batch_size": 1024, "optimizer": "sgd"
 """
 
 # Pieces so small that a sample of them takes milliseconds.
-TINY = "--tables 1:2 --dims 4 --batch-size 16 --arena 1MiB --memory 64MiB --threads 2"
+SMALL = "--tables 1:2 --dims 4 --arena 1MiB --memory 64MiB --threads 2"
+TINY = f"{SMALL} --batch-size 16"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ INPUTS = (
 
 COMMANDS = (
     Command("completion", "completion bash"),
+    Command("completion-file", "completion bash -o out.bash", (), ("out.bash",)),
     Command("model-list", "model list --json"),
     Command("model-show", "model show tiny.safetensors", ("tiny.safetensors",)),
     Command("workload-export", "workload export criteo-kaggle -o out.json", (), ("out.json",)),
@@ -103,6 +105,14 @@ COMMANDS = (
         ("out.json", "journal.jsonl"),
     ),
     Command(
+        "compare-measure",
+        f"compare task.json {ANALYTIC} --algorithms greedy-size,random --measure --arena 4MiB"
+        " --threads 2 --journal journal.jsonl -o out.json",
+        ("task.json",),
+        ("out.json", "journal.jsonl"),
+        is_timed=True,
+    ),
+    Command(
         "paper-table",
         f"paper-table --folder table --count 1 --devices 2 --max-dims 4 {ANALYTIC}"
         " --algorithms greedy-dim,random --steps 20 --threads 2 -o out.json",
@@ -136,6 +146,14 @@ COMMANDS = (
         is_timed=True,
     ),
     Command(
+        "collect-compute-sizes",
+        f"collect compute --samples 4 {SMALL} --batch-size 16,32 --seed 3"
+        " -o out-{batch_size}.jsonl",
+        (),
+        ("out-16.jsonl", "out-32.jsonl"),
+        is_timed=True,
+    ),
+    Command(
         "collect-communication",
         "collect communication --backend simgrid --platform pcie4 --devices 2 --samples 3"
         " -o out.jsonl",
@@ -164,9 +182,10 @@ COMMANDS = (
     ),
     Command(
         "train-communication",
-        "train communication links.jsonl --epochs 2 --threads 2 -o out.safetensors",
+        "train communication links.jsonl --epochs 2 --threads 2 --report out.html"
+        " -o out.safetensors",
         ("links.jsonl",),
-        ("out.safetensors",),
+        ("out.safetensors", "out.html"),
     ),
     Command(
         "calibrate",

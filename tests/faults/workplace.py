@@ -45,13 +45,15 @@ class Reference:
     files: dict[str, list[str | None]]
     old: dict[str, bytes]  # what is in the place of the outputs before the command, if anything
     inputs: dict[str, bytes]
+    sizes: dict[str, int]  # of the files, in the run that wrote most
     seconds: float
     is_timed: bool
 
 
 def text_of(name: str, content: bytes, is_timed: bool) -> str:
-    """A file as text, for comparison; of measured samples the header and their number. A model's
-    weights are left out: they follow what was measured."""
+    """A file as text, for comparison; of measured samples the header and their number, in one line,
+    since numbers of later lines are taken for measured. A model's weights are left out: they follow
+    what was measured. ValueError for samples of which one is lost or doubled."""
     if name.endswith(".gz"):
         content = gzip.decompress(content)
     if name.endswith(".safetensors"):
@@ -62,7 +64,10 @@ def text_of(name: str, content: bytes, is_timed: bool) -> str:
         return f"{whole}\n{json.dumps(tensors)}"
     if is_timed and name.endswith(".jsonl"):
         header, *samples = content.decode().splitlines()
-        return f"{header}\n{len([json.loads(line) for line in samples])} samples"
+        indexes = sorted(json.loads(line)["index"] for line in samples)
+        if indexes != list(range(len(indexes))):
+            raise ValueError(f"expected each sample once, got {indexes}")
+        return f"{len(indexes)} samples: {header}"
     return content.decode()
 
 
@@ -138,31 +143,45 @@ class Workplace:
         """Runs the command in a folder with its inputs and the files of `before`."""
         place = Path(tempfile.mkdtemp(dir=self.folder, prefix="run-"))
         try:
-            for name in command.inputs:
-                if name not in before:
-                    shutil.copyfile(self.inputs / name, place / name)
-            for name, content in before.items():
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                (place / name).write_bytes(content)
-            return self._run_in(place, command, environment or {}, kill_after)
+            self.fill(place, command, before)
+            run = self.run_in(place, command, environment, kill_after)
+            run.files = files_in(place)
+            return run
         finally:
             if keep is None:
                 shutil.rmtree(place)
 
-    def _run_in(
-        self, place: Path, command: Command, environment: dict[str, str], kill_after: float | None
+    def fill(self, place: Path, command: Command, before: dict[str, bytes]) -> None:
+        """Puts the command's inputs and the files of `before` into a folder."""
+        for name in command.inputs:
+            if name not in before:
+                shutil.copyfile(self.inputs / name, place / name)
+        for name, content in before.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_bytes(content)
+
+    def run_in(
+        self,
+        place: Path,
+        command: Command,
+        environment: dict[str, str] | None = None,
+        kill_after: float | None = None,
     ) -> Run:
-        out, err = self.folder / f"{place.name}.out", self.folder / f"{place.name}.err"
+        """Runs the command in a folder that is there, in which others may run too: the files are
+        left to the caller."""
         start = time.monotonic()
         is_hanging = False
-        with out.open("wb") as out_file, err.open("wb") as err_file:
+        with (
+            tempfile.TemporaryFile(dir=self.folder) as out_file,
+            tempfile.TemporaryFile(dir=self.folder) as err_file,
+        ):
             process = subprocess.Popen(
                 [self.executable, *command.line.split()],
                 cwd=place,
                 stdin=subprocess.DEVNULL,
                 stdout=out_file,
                 stderr=err_file,
-                env={**os.environ, **environment},
+                env={**os.environ, **(environment or {})},
                 start_new_session=True,
             )
             try:
@@ -171,21 +190,11 @@ class Workplace:
                 is_hanging = kill_after is None
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-        run = Run(
-            process.returncode,
-            out.read_bytes().decode(),
-            err.read_bytes().decode(),
-            {
-                str(path.relative_to(place)): path.read_bytes()
-                for path in sorted(place.rglob("*"))
-                if path.is_file()
-            },
-            time.monotonic() - start,
-            is_hanging,
-        )
-        out.unlink()
-        err.unlink()
-        return run
+            seconds = time.monotonic() - start
+            out_file.seek(0)
+            err_file.seek(0)
+            out, err = out_file.read().decode(), err_file.read().decode()
+        return Run(process.returncode, out, err, {}, seconds, is_hanging)
 
     def reference(self, command: Command, with_old: bool) -> Reference:
         """Runs the command without faults; `with_old`: over older files in its outputs' place, those
@@ -215,9 +224,18 @@ class Workplace:
             },
             old,
             inputs,
+            {name: max(len(run.files[name]) for run in runs) for name in names},
             max(run.seconds for run in runs),
             command.is_timed,
         )
+
+
+def files_in(place: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(place)): path.read_bytes()
+        for path in sorted(place.rglob("*"))
+        if path.is_file()
+    }
 
 
 def shown_lines(text: str) -> list[str]:
@@ -303,13 +321,42 @@ def what_is_wrong_with_success(reference: Reference, run: Run) -> list[str]:
     unexpected = [line for line in masked_lines(run.err) if line not in reference.err]
     if unexpected:
         wrong.append(f"exit code 0, yet stderr says {unexpected[0]}")
+    return wrong + what_is_wrong_with_results(reference, run.files)
+
+
+def what_is_wrong_with_results(reference: Reference, files: dict[str, bytes]) -> list[str]:
+    """Of the files that are there in the end, whatever the run said: it may say that less was left
+    to do."""
+    wrong = []
     expected = set(reference.files) | set(reference.inputs)
-    for name in sorted(expected | set(run.files)):
-        if name not in run.files:
+    for name in sorted(expected | set(files)):
+        if name not in files:
             wrong.append(f"{name}: missing after exit code 0")
         elif name in reference.inputs:
-            if run.files[name] != reference.inputs[name]:
+            if files[name] != reference.inputs[name]:
                 wrong.append(f"{name}: an input was changed")
-        elif not is_whole(name, run.files[name], reference):
+        elif not is_whole(name, files[name], reference):
             wrong.append(f"{name}: differs after exit code 0 from that of a run without a fault")
     return wrong
+
+
+def what_is_wrong_with_refusal(
+    command: Command, reference: Reference, run: Run, reason: str = ""
+) -> list[str]:
+    """Of a run that could not write its outputs: its exit code, and the line that should name one
+    of them and the reason."""
+    if run.is_hanging:
+        return ["it hangs"]
+    if run.exit_code != 2:
+        return [f"exit code {run.exit_code}, not 2: {run.err[-300:]}"]
+    said = [
+        line
+        for line, masked in zip(shown_lines(run.err), masked_lines(run.err))
+        if masked not in reference.err
+    ]
+    begins = tuple(f"neuroshard: {output.rstrip('/')}" for output in command.outputs)
+    if len(said) != 1 or not said[0].startswith(begins) or not said[0].isprintable():
+        return [f"expected one line on stderr that names an output, got {run.err[-500:]!r}"]
+    if reason not in said[0]:
+        return [f"stderr does not say {reason!r}: {said[0]}"]
+    return []

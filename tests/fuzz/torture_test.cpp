@@ -46,6 +46,7 @@ TEST(Torture, ComputeCosts) { expect_promise_kept("compute-costs", 3'000); }
 TEST(Torture, CommunicationCosts) { expect_promise_kept("communication-costs", 3'000); }
 TEST(Torture, Model) { expect_promise_kept("model", 3'000); }
 TEST(Torture, Journal) { expect_promise_kept("journal", 3'000); }
+TEST(Torture, Pipeline) { expect_promise_kept("pipeline", 60); }
 TEST(Torture, Platform) {
   SKIP_IN_UNKNOWN_CODE();
   expect_promise_kept("platform", 60);

@@ -181,9 +181,47 @@ def test_damaged_files(tmp_path):
         refusal(content[:end])
     refusal(b"not a tensor at all")
     refusal(gzip.compress(content)[:-10], "bad.pt.gz")
+    packed = gzip.compress(content)
+    refusal(packed[:100] + bytes(300) + packed[400:], "bad.pt.gz")
     refusal(content, "not-packed.pt.gz")
     with pytest.raises(InputError, match="expected a file, got none"):
         from_lookups(tmp_path / "missing.pt")
+
+
+def test_what_unpacks_beyond_the_limit_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("NEUROSHARD_MAX_INPUT", "1MiB")
+    bomb = tmp_path / "bomb.pt.gz"
+    with gzip.open(bomb, "wb") as file:
+        for _ in range(64):
+            file.write(bytes(1 << 20))
+    assert bomb.stat().st_size < 1 << 17
+    with pytest.raises(InputError) as error:
+        from_lookups(bomb)
+    expected = "expected at most 1.00 MiB (NEUROSHARD_MAX_INPUT), got more when decompressed"
+    assert str(error.value) == f"{bomb}: {expected}"
+
+
+def test_files_that_cannot_be_mapped_have_the_limit_too(tmp_path, monkeypatch):
+    tensors, _ = lookups(batch_size=4096)
+    torch.save(tensors, tmp_path / "mapped.pt")
+    torch.save(tensors, tmp_path / "legacy.pt", _use_new_zipfile_serialization=False)
+    monkeypatch.setenv("NEUROSHARD_MAX_INPUT", "64KiB")
+    assert len(from_lookups(tmp_path / "mapped.pt")) == 3
+    with pytest.raises(InputError, match="legacy.pt: expected at most 64.00 KiB .* cannot be mapped"):
+        from_lookups(tmp_path / "legacy.pt")
+
+
+def test_files_packed_inside_are_refused(tmp_path):
+    tensors, _ = lookups()
+    torch.save(tensors, tmp_path / "good.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "good.pt") as good,
+        zipfile.ZipFile(tmp_path / "packed.pt", "w", zipfile.ZIP_DEFLATED) as packed,
+    ):
+        for name in good.namelist():
+            packed.writestr(name, good.read(name))
+    with pytest.raises(InputError, match="expected tensors as torch.save stores them, got some comp"):
+        from_lookups(tmp_path / "packed.pt")
 
 
 def test_only_tensors_are_unpickled(tmp_path):

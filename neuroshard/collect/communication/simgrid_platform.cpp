@@ -19,8 +19,8 @@
 #include <string_view>
 
 #include "neuroshard/collect/communication/platform.h"
-#include "neuroshard/collect/compute/cpu/memory_arena.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/memory_limit.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/file.h"

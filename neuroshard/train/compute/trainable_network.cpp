@@ -245,7 +245,8 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
     multiply(parameters_[2 * layer], Transpose::yes, output_gradient, Transpose::no,
              Product::assign, input_gradient);
     // Of the last layer's joined input, the features are below the hidden units.
-    output_gradient = input_gradient.topRows(shape_.encoder[layer - 1]);
+    // A matrix of its own, as one that cannot grow for lack of memory is freed twice (Eigen 3.4).
+    output_gradient = input_gradient.topRows(shape_.encoder[layer - 1]).eval();
     kernels::keep_active(a.inputs[layer], output_gradient);
   }
 }

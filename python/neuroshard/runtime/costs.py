@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..arguments import path_of
 from ..documents import Fields, read_document, write_text
 from ..errors import InputError
 from ..types import Table
@@ -142,7 +143,7 @@ def shipped_runtime_costs() -> list[str]:
 
 def read_runtime_costs(name: str | os.PathLike[str]) -> RuntimeCosts:
     """Those of a file, or shipped ones by name. InputError names the place of a fault."""
-    path = os.fsdecode(name)
+    path = path_of(name, "runtime")
     if path in shipped_runtime_costs():
         path = str(_SHIPPED / f"{path}.json")
     elif os.sep not in path and not os.path.exists(path):
@@ -181,7 +182,7 @@ def _types(fields: Fields) -> dict[str, list[str]]:
 
 
 def _numbers(fields: Fields, names: Sequence[str], default: float) -> dict[str, float]:
-    numbers = {name: float(fields.number(name, default=default)) for name in names}
+    numbers = {name: fields.milliseconds(name, default=default) for name in names}
     fields.end()
     return numbers
 

@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..arguments import type_of
-from ..documents import Fields
+from ..arguments import path_of
+from ..documents import Fields, described, read_lines, value_of_line
 from ..errors import InputError
 from .work import DATA_PARALLEL, KINDS, SHARDING_TYPES, Setup, ShardedModule, ShardedTable, TableShard
 
 FORMAT = "neuroshard/runtime-costs/1"
 
+#: As of tasks (docs/formats.md).
 _MOST = 1 << 42
+_MOST_LOOKUPS = 1e6
 
 
 @dataclass(frozen=True)
@@ -79,35 +81,22 @@ def sample_line(sample: RuntimeSample) -> str:
 def read_samples(path: str | os.PathLike[str]) -> SampleFile:
     """A file's samples. A last line that a stopped collector left unfinished is ignored; InputError
     names the place of any other fault."""
-    name = os.fsdecode(path)
-    try:
-        with open(name, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise InputError(f"{name}: expected a file, got {error.strerror}") from error
-    whole = content[: content.rfind(b"\n") + 1]
-    lines = whole.split(b"\n")[:-1]
+    name = path_of(path, "path")
+    lines, whole_bytes = read_lines(name)
     if not lines:
         raise InputError(f"{name}: expected a header, got an empty file")
-    fields = Fields(_object(lines[0], f"{name}: line 1"), f"{name}: line 1")
+    fields = Fields(value_of_line(lines[0], f"{name}: line 1"), f"{name}: line 1")
     found = fields.text("format")
     if found != FORMAT:
-        raise InputError(f"{name}: format: expected {FORMAT!r}, got {found!r}")
+        raise InputError(f"{name}: format: expected {FORMAT!r}, got {described(found)}")
     header = _header_of(fields)
     samples = tuple(
-        _sample_of(Fields(_object(line, place), place), header)
+        _sample_of(Fields(value_of_line(line, place), place), header)
         for line, place in (
             (line, f"{name}: line {number}") for number, line in enumerate(lines[1:], start=2)
         )
     )
-    return SampleFile(header, samples, len(whole))
-
-
-def _object(line: bytes, place: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{place}: expected JSON in UTF-8, got {error}") from error
+    return SampleFile(header, samples, whole_bytes)
 
 
 def _header_of(fields: Fields) -> dict[str, Any]:
@@ -137,7 +126,7 @@ def _sample_of(fields: Fields, header: Mapping[str, Any]) -> RuntimeSample:
             f"{fields.place}: batch_size: expected a multiple of {world_size}, got {batch_size}"
         )
     modules = tuple(_module_of(module, world_size) for module in fields.parts("modules"))
-    operator_ms = fields.rows("operator_ms", 2)
+    operator_ms = fields.time_rows("operator_ms", 2)
     if len(operator_ms) != world_size:
         raise InputError(
             f"{fields.place}: operator_ms: expected {world_size} pairs, got {len(operator_ms)}"
@@ -147,8 +136,8 @@ def _sample_of(fields: Fields, header: Mapping[str, Any]) -> RuntimeSample:
         task=fields.integer("task", least=0),
         setup=Setup(world_size, header["local_world_size"], batch_size // world_size),
         modules=modules,
-        forward_ms=float(fields.number("forward_ms")),
-        backward_ms=float(fields.number("backward_ms")),
+        forward_ms=fields.milliseconds("forward_ms"),
+        backward_ms=fields.milliseconds("backward_ms"),
         operator_ms=tuple((float(forward), float(backward)) for forward, backward in operator_ms),
         repetitions=fields.integer("repetitions", least=1),
     )
@@ -171,12 +160,12 @@ def _table_of(fields: Fields, world_size: int) -> ShardedTable:
     rows = fields.integer("num_embeddings", least=1, most=_MOST)
     columns = fields.integer("embedding_dim", least=1, most=65536)
     sharding_type = fields.choice("sharding_type", SHARDING_TYPES)
-    shards = tuple(TableShard(*map(int, values)) for values in fields.rows("shards", 5))
+    shards = tuple(TableShard(*values) for values in fields.integer_rows("shards", 5))
     table = ShardedTable(
         sharding_type=sharding_type,
         num_embeddings=rows,
         embedding_dim=columns,
-        pooling_factor=float(fields.number("pooling_factor")),
+        pooling_factor=fields.number_above_0("pooling_factor", most=_MOST_LOOKUPS),
         shards=shards,
         num_features=fields.integer("num_features", least=1, most=1024, default=1),
     )
@@ -236,6 +225,7 @@ def same_header(found: Mapping[str, Any], expected: Mapping[str, Any], path: str
     """Raises InputError, which names the first field that differs, where a file is another's."""
     for name, value in expected.items():
         if found.get(name) != value:
-            shown = found.get(name)
-            text = repr(shown) if isinstance(shown, (str, int)) else type_of(shown)
-            raise InputError(f"{path}: {name}: expected {value!r}, to go on with the file, got {text}")
+            raise InputError(
+                f"{path}: {name}: expected {value!r}, to go on with the file, "
+                f"got {described(found.get(name))}"
+            )

@@ -6,44 +6,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
-#include <optional>
-#include <string>
 #include <utility>
 
-#include "neuroshard/collect/compute/cpu/memory_limit.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/memory_limit.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
-
-namespace {
-
-/// Of the machine; 0 if it does not say.
-std::int64_t machine_memory_bytes() {
-  std::ifstream info("/proc/meminfo");
-  std::string key;
-  std::int64_t kibibytes = 0;
-  std::string unit;
-  while (info >> key >> kibibytes) {
-    if (key == "MemAvailable:") return kibibytes * 1024;
-    std::getline(info, unit);
-  }
-  return 0;
-}
-
-}  // namespace
-
-std::int64_t available_memory_bytes() {
-  std::int64_t available = machine_memory_bytes();
-  for (const std::optional<std::int64_t>& limit : {control_group_room(), address_space_room()}) {
-    if (!limit) continue;
-    const std::int64_t room = std::max<std::int64_t>(*limit, 1);  // 0 would be no answer
-    available = available > 0 ? std::min(available, room) : room;
-  }
-  return available;
-}
 
 HugeBuffer::HugeBuffer(std::size_t bytes) : bytes_(bytes) {
   if (bytes == 0) return;

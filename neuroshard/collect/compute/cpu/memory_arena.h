@@ -32,7 +32,4 @@ class HugeBuffer {
 /// exists and no value is denormal.
 void fill(HugeBuffer& buffer, bool as_fp16, ThreadPool& pool);
 
-/// Bytes of memory that this process could still take without swapping.
-[[nodiscard]] std::int64_t available_memory_bytes();
-
 }  // namespace neuroshard

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -31,8 +32,8 @@ from torchrec.distributed.types import (
 )
 from torchrec.modules.embedding_configs import DataType
 
-from ...arguments import type_of
-from ...documents import Fields, read_document, write_text
+from ...arguments import path_of, type_of
+from ...documents import Fields, described, read_document, write_text
 from ...errors import InputError
 
 try:
@@ -44,6 +45,14 @@ _FORMAT = "neuroshard/torchrec-plan/1"
 
 _TYPES = tuple(kind.value for kind in ShardingType)
 _KERNELS = tuple(kernel.value for kernel in EmbeddingComputeKernel)
+
+#: Devices that TorchRec's `Topology` has.
+_DEVICES = ("cpu", "cuda", "mtia")
+
+#: As of tasks (docs/formats.md). PyTorch has no tensors of 2^63 elements.
+_MOST_DEVICES = 65536
+_MOST_ROWS = 1 << 42
+_MOST_COLUMNS = 65536
 
 #: Of a table, what is not of every table: its name and the kind of its values.
 _CHOICES: dict[str, type[Enum]] = {"bounds_check_mode": BoundsCheckMode, "output_dtype": DataType}
@@ -103,11 +112,11 @@ class SavedPlan(PlanLoader):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, same_context: bool = False) -> None:
-        self.path = os.fsdecode(path)
+        self.path = path_of(path, "path")
         document = Fields(read_document(self.path, _FORMAT), self.path)
-        self.compute_device = document.text("compute_device")
-        self.world_size = document.integer("world_size", least=1)
-        self.local_world_size = document.integer("local_world_size", least=1)
+        self.compute_device = document.choice("compute_device", _DEVICES)
+        self.world_size = document.integer("world_size", least=1, most=_MOST_DEVICES)
+        self.local_world_size = document.integer("local_world_size", least=1, most=_MOST_DEVICES)
         self.batch_size = document.integer("batch_size", least=1)
         self.context = document.text("context", optional=True)
         self._options = [
@@ -119,7 +128,7 @@ class SavedPlan(PlanLoader):
             if option.fqn in seen:
                 raise InputError(
                     f"{self.path}: tables[{number}]: expected each table once, "
-                    f"got {option.fqn!r} again"
+                    f"got {described(option.fqn)} again"
                 )
             seen.add(option.fqn)
         if same_context and self.context is None:
@@ -199,8 +208,8 @@ def _settings_of(
 
 
 def _option_of(table: Fields, world_size: int, batch_size: int) -> ShardingOption:
-    rows = table.integer("num_embeddings", least=1)
-    columns = table.integer("embedding_dim", least=1)
+    rows = table.integer("num_embeddings", least=1, most=_MOST_ROWS)
+    columns = table.integer("embedding_dim", least=1, most=_MOST_COLUMNS)
     sharding_type = table.choice("sharding_type", _TYPES)
     option = ShardingOption(
         name=table.text("table"),
@@ -251,7 +260,7 @@ def _shard_of(shard: Fields, world_size: int) -> Shard:
                 for field in fields(Storage)
             }
         ),
-        perf=Perf(**{field.name: perf.number(field.name, default=0.0) for field in fields(Perf)}),
+        perf=Perf(**{field.name: perf.milliseconds(field.name, default=0.0) for field in fields(Perf)}),
         rank=shard.integer("device", least=0, most=world_size - 1),
     )
     for part in (storage, perf, shard):
@@ -283,16 +292,36 @@ def coverage_fault(option: ShardingOption, world_size: int) -> str:
             return ""
         return f"shards: expected the whole table on each of {world_size} devices"
     filled = [shard for shard in option.shards if 0 not in shard.size]
-    for number, shard in enumerate(filled):
-        for other in filled[:number]:
-            if all(
-                max(a, b) < min(a + size, b + other_size)
-                for a, size, b, other_size in zip(
-                    shard.offset, shard.size, other.offset, other.size, strict=True
-                )
-            ):
-                return "shards: expected each part of the table once, got some twice"
+    if _overlap(filled):
+        return "shards: expected each part of the table once, got some twice"
     covered = sum(shard.size[0] * shard.size[1] for shard in filled)
     if covered != rows * columns:
         return f"shards: expected all {rows * columns} elements of the table, got {covered}"
     return ""
+
+
+def _overlap(shards: Sequence[Shard]) -> bool:
+    """Whether two shards, none of them empty, have an element in common. Goes through the rows from
+    first to last, with the columns of the shards that have them, as files may have many shards."""
+    # At the same row, shards that end come before those that begin.
+    events = sorted(
+        event
+        for shard in shards
+        for first, columns in ((shard.offset[1], shard.size[1]),)
+        for event in (
+            (shard.offset[0], True, first, first + columns),
+            (shard.offset[0] + shard.size[0], False, first, first + columns),
+        )
+    )
+    there: list[tuple[int, int]] = []
+    for _, begins, first, last in events:
+        place = bisect_left(there, (first, last))
+        if not begins:
+            del there[place]
+            continue
+        if (place > 0 and there[place - 1][1] > first) or (
+            place < len(there) and there[place][0] < last
+        ):
+            return True
+        there.insert(place, (first, last))
+    return False

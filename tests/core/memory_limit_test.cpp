@@ -1,11 +1,10 @@
 // The room that control groups leave, from files as Linux shows them.
-#include "neuroshard/collect/compute/cpu/memory_limit.h"
+#include "neuroshard/core/memory_limit.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
-#include "neuroshard/collect/compute/cpu/memory_arena.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {

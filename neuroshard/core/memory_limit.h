@@ -22,4 +22,7 @@ namespace neuroshard {
 /// no limit.
 [[nodiscard]] std::optional<std::int64_t> address_space_room();
 
+/// Bytes of memory that this process could still take without swapping.
+[[nodiscard]] std::int64_t available_memory_bytes();
+
 }  // namespace neuroshard

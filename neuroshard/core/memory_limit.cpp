@@ -1,5 +1,5 @@
 // The files of both versions of control groups, and the process's own.
-#include "neuroshard/collect/compute/cpu/memory_limit.h"
+#include "neuroshard/core/memory_limit.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -63,6 +63,19 @@ std::optional<std::int64_t> least_room(const fs::path& mount, const std::string&
   return least;
 }
 
+/// Of the machine; 0 if it does not say.
+std::int64_t machine_memory_bytes() {
+  std::ifstream info("/proc/meminfo");
+  std::string key;
+  std::int64_t kibibytes = 0;
+  std::string unit;
+  while (info >> key >> kibibytes) {
+    if (key == "MemAvailable:") return kibibytes * 1024;
+    std::getline(info, unit);
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> control_group_room(const std::string& groups, const std::string& root) {
@@ -95,6 +108,16 @@ std::optional<std::int64_t> address_space_room() {
   if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
   const auto most = static_cast<std::int64_t>(limit.rlim_cur);
   return std::max<std::int64_t>(most - address_space_bytes(), 0);
+}
+
+std::int64_t available_memory_bytes() {
+  std::int64_t available = machine_memory_bytes();
+  for (const std::optional<std::int64_t>& limit : {control_group_room(), address_space_room()}) {
+    if (!limit) continue;
+    const std::int64_t room = std::max<std::int64_t>(*limit, 1);  // 0 would be no answer
+    available = available > 0 ? std::min(available, room) : room;
+  }
+  return available;
 }
 
 }  // namespace neuroshard
