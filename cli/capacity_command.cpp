@@ -76,6 +76,7 @@ void add_capacity_command(CLI::App& app) {
       ->add_option("--memory", options->memory,
                    "Memory of each device for tables, separated by commas, such as 16GiB,40GiB")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->required();
   add_models_option(*command, options->request.models,
                     "Cost model by name or file; once for computation, once for communication");

@@ -125,7 +125,8 @@ void add_compare_command(CLI::App& app) {
   command
       ->add_option("--journal", options->journal,
                    "File of results task by task (.jsonl): a run that was stopped goes on")
-      ->check(refused_dash);
+      ->check(refused_dash)
+      ->check(refused_empty);
   command->add_flag("--json", options->json, "Print the result as JSON");
   add_output_option(*command, options->output, options->force, "Result to write (.json)");
   add_examples(*command, {"compare tasks --algorithms all -o results.json",

@@ -15,6 +15,7 @@ void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
                   "Names; NAME:CUTS with other cuts than --cuts, such as neuroshard:columns+rows; "
                   "all; or ablation: the search without one of its parts at a time")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   add_models_option(command, options.models,
                     "Cost model by name or file; once for computation, once for communication");

@@ -15,6 +15,7 @@ CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options) {
                   "With cuda: ids of the devices, which measure in parallel; default all, or "
                   "under mpirun the process's share of its host's")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(integer_between(0, 1023));
   return backend;
 }

@@ -134,8 +134,11 @@ void add_model_command(CLI::App& app) {
   tested->add_option("--again", options->again,
                      "The same samples measured a second time, file by file: pairs that differ by "
                      "more than 15 % are left out");
-  tested->add_option("--samples", options->samples,
-                     "File for every sample's predicted and measured cost (.jsonl)");
+  tested
+      ->add_option("--samples", options->samples,
+                   "File for every sample's predicted and measured cost (.jsonl)")
+      ->check(refused_dash)
+      ->check(refused_empty);
   tested->add_flag("--force", options->force,
                    "Replace a file for --samples that is measured data, a journal or a model");
   add_examples(*tested, {"model test cpu-xeon-2core costs.jsonl",

@@ -139,6 +139,7 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options, bool ha
           "Cuts that plans may have: some of columns, rows (slices of rows) and replicas (whole "
           "tables on every device), separated by commas, or none")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->default_str(cut_names(options.cuts));
   command
       .add_option("--steps", options.steps,

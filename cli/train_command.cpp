@@ -76,10 +76,12 @@ void add_training_options(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "Print the result as JSON");
   add_output_file_option(command, options.output, options.force, "Model to write (.safetensors)")
       ->required();
-  command.add_option(
-      "--report", options.report,
-      "Page to write (.html): predictions next to measurements, errors by cost, width, "
-      "batch and table, the learning curve");
+  command
+      .add_option("--report", options.report,
+                  "Page to write (.html): predictions next to measurements, errors by cost, width, "
+                  "batch and table, the learning curve")
+      ->check(refused_dash)
+      ->check(refused_empty);
 }
 
 /// Throws InputError now, not after the training, if the page may not or cannot be written.

@@ -21,10 +21,11 @@ namespace {
 constexpr std::size_t kBeginning = 4096;
 
 /// Formats of JSON Lines, by the beginning of their names, and what such a file is.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kFormats{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kFormats{
     {{"neuroshard/compute-costs/", "measured computation costs that are there already"},
      {"neuroshard/communication-costs/", "communication costs that are there already"},
-     {"neuroshard/comparison-journal/", "a comparison's journal that is there already"}}};
+     {"neuroshard/comparison-journal/", "a comparison's journal that is there already"},
+     {"neuroshard/runtime-costs/", "measured steps of TorchRec that are there already"}}};
 
 /// The first bytes of a file, decompressed.
 std::string beginning_of(const std::string& path) {

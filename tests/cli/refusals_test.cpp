@@ -428,5 +428,28 @@ TEST(CliRefusals, APaperTableByAModelThatIsNoneLeavesNoFolder) {
                  "--model: expected a file or one of ");
 }
 
+TEST(CliRefusals, EmptyPathsOfOutputs) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  for (const Arguments& command : {Arguments{"plan", task, "-o", ""},
+                                   Arguments{"workload", "export", "criteo-kaggle", "-o", ""},
+                                   Arguments{"train", "compute", task, "-o", ""},
+                                   Arguments{"calibrate", "--model", "cpu-xeon-2core", "-o", ""},
+                                   Arguments{"compare", task, "--journal", ""}}) {
+    expect_refusal(folder, command, "expected a path, got \"\"");
+  }
+}
+
+TEST(CliRefusals, OptionsOfSeveralWordsLeaveTheTaskAlone) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  (void)expect_success(Arguments{"plan", "--cuts", "columns,rows", task, "--steps", "10"} +
+                       kModels);
+  (void)expect_success(Arguments{"compare", "--algorithms", "random", task} + kModels);
+  (void)expect_success(
+      Arguments{"capacity", "--memory", "1MiB,2MiB", task, "--devices", "2", "--steps", "10"} +
+      kModels);
+}
+
 }  // namespace
 }  // namespace neuroshard

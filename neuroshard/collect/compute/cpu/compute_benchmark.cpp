@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "neuroshard/collect/compute/cpu/embedding_kernels.h"
@@ -223,12 +224,16 @@ std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set,
   return batches;
 }
 
-void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) {
+void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) noexcept {
   const std::int64_t bytes = bytes_of(batches);
   ready_bytes_ -= bytes;
   if (ready_bytes_ + spare_bytes_ + bytes > options_.in_flight_bytes) return;
-  spare_bytes_ += bytes;
-  spare_batches_.push_back(std::move(batches));
+  try {
+    spare_batches_.push_back(std::move(batches));
+    spare_bytes_ += bytes;
+  } catch (const std::bad_alloc&) {
+    return;  // the next set makes batches of its own
+  }
 }
 
 void ComputeBenchmark::require_memory(const PieceSet& set) const {

@@ -66,7 +66,7 @@ class ComputeBenchmark final : public MeasuringDevice {
   std::vector<IndexBatch> draw_batches(const PieceSet& set, std::span<const OperatorTable> tables,
                                        Random& random);
   /// Of a set that is done.
-  void take_back(std::vector<IndexBatch> batches);
+  void take_back(std::vector<IndexBatch> batches) noexcept;
   void settle_memory();
 
   ComputeBenchmarkOptions options_;
