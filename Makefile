@@ -29,7 +29,7 @@ PLAN = plan --workload mlperf-dlrm-dcnv2 --devices 8 --local-devices 1 --memory 
 # Without this, ccache leaves alone what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS = pch_defines,time_macros
 
-.PHONY: help plan test check test-torchrec python gpu tsan bench fuzz torture faults portable wheel format format-check \
+.PHONY: help plan test check test-torchrec python python-asan gpu tsan bench fuzz torture faults portable wheel format format-check \
   lint tidy install clean setup setup-tests
 
 help: ## list the targets
@@ -53,6 +53,9 @@ python: build/release/build.ninja ## build the Python package into a virtual env
 
 gpu: build/gpu/build.ninja ## experimental: the executable with the CUDA backend, its tests and its benchmark, in build/gpu
 	@cmake --build build/gpu --target neuroshard_gpu
+
+python-asan: build/asan/build.ninja ## the Python package's tests, and CALLS (2000) of each of its functions, under AddressSanitizer and UBSan
+	@CALLS=$(CALLS) scripts/run_tests.sh python-asan
 
 tsan: build/tsan/build.ninja ## all tests under ThreadSanitizer
 	@scripts/run_tests.sh tsan

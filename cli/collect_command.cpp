@@ -311,7 +311,8 @@ void add_merge(CLI::App& collect) {
   auto options = std::make_shared<MergeOptions>();
   CLI::App* command =
       collect.add_subcommand("merge", "Merge the per-process files of one collection");
-  command->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
+  add_input_option(*command, "costs", options->costs,
+                   "Files of measured computation costs (.jsonl[.gz])")
       ->required();
   add_output_file_option(*command, options->output, options->force, "File to write (.jsonl[.gz])")
       ->required();

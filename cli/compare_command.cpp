@@ -1,6 +1,7 @@
 // `neuroshard compare`: all algorithms on many tasks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/suggestion.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/comparison.h"
@@ -38,6 +40,7 @@ struct CompareOptions {
   std::vector<std::string> tasks;
   ComparisonOptions run;
   ComparisonSetting setting{.reference = "beam-search", .platform = ""};
+  const CLI::Option* given_reference = nullptr;
   bool json = false;
   bool force = false;
   std::string journal;
@@ -67,6 +70,19 @@ void identify_models(const std::vector<CostModels>& models, std::vector<NamedTas
   }
 }
 
+/// The default stands for no ratios where it is not compared; a name that is given must be.
+void require_reference(const CompareOptions& options,
+                       const std::vector<std::unique_ptr<Planner>>& planners) {
+  if (options.given_reference->count() == 0) return;
+  const std::string& reference = options.setting.reference;
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Planner>& planner : planners) names.emplace_back(planner->name());
+  if (std::find(names.begin(), names.end(), reference) != names.end()) return;
+  throw InputError("--relative-to",
+                   fmt::format("an algorithm that is compared ({})", fmt::join(names, ", ")),
+                   in_quotes(reference) + suggestion(reference, names));
+}
+
 void run(CompareOptions& options) {
   const std::vector<std::string> task_files = find_task_files(options.tasks);
   refuse_outputs_that_are_inputs(options, task_files);
@@ -80,7 +96,9 @@ void run(CompareOptions& options) {
     require_one_cluster(tasks);
   }
   const ComparisonRunOptions run_options = comparison_run_options(options.run);
-  ComparisonRun comparison(find_planners(options.run.algorithms), run_options);
+  std::vector<std::unique_ptr<Planner>> planners = find_planners(options.run.algorithms);
+  require_reference(options, planners);
+  ComparisonRun comparison(std::move(planners), run_options);
   std::vector<ComparisonEntry> entries;
   {
     ProgressLine line;
@@ -120,8 +138,10 @@ void add_compare_command(CLI::App& app) {
   command->add_option("--platform", options->setting.platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "
                       "SimGrid platform file (.xml)");
-  command->add_option("--relative-to", options->setting.reference, "Reference algorithm for ratios")
-      ->capture_default_str();
+  options->given_reference = command
+                                 ->add_option("--relative-to", options->setting.reference,
+                                              "Reference algorithm for ratios")
+                                 ->capture_default_str();
   command
       ->add_option("--journal", options->journal,
                    "File of results task by task (.jsonl): a run that was stopped goes on")

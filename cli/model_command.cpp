@@ -127,8 +127,7 @@ void add_model_command(CLI::App& app) {
   add_examples(*shown, {"model show cpu-xeon-2core", "model show mine.safetensors"});
   CLI::App* tested = add(*model, "test", "Test a cost model on measured costs", test, options);
   tested->add_option("model", options->model, "Name or file")->required();
-  tested
-      ->add_option("costs", options->costs,
+  add_input_option(*tested, "costs", options->costs,
                    "Files of measured costs of the model's kind (.jsonl[.gz])")
       ->required();
   tested->add_option("--again", options->again,

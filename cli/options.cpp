@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/suggestion.h"
 
 namespace neuroshard::cli {
 
@@ -16,6 +17,12 @@ namespace {
 InputError unexpected(const std::string& option, const std::string& expected,
                       const std::string& text) {
   return {option, expected, "\"" + text + "\""};
+}
+
+/// Likewise, with the one of the words that was meant.
+InputError unexpected_word(const std::string& option, const std::string& expected,
+                           const std::string& text, const std::vector<std::string>& words) {
+  return {option, expected, "\"" + text + "\"" + suggestion(text, words)};
 }
 
 /// Whether the text is a number in [low, high], in its usual form (no leading zeros or plus sign).
@@ -82,7 +89,7 @@ CLI::Validator one_of(std::vector<std::string> words) {
   const std::string list = fmt::format("{}", fmt::join(words, ","));
   const auto refusal = [words = std::move(words), list](const std::string& text) -> std::string {
     if (std::find(words.begin(), words.end(), text) != words.end()) return {};
-    return fmt::format("expected one of {}, got \"{}\"", list, text);
+    return fmt::format("expected one of {}, got \"{}\"{}", list, text, suggestion(text, words));
   };
   return {refusal, "{" + list + "}"};
 }
@@ -115,7 +122,9 @@ Cuts parse_cuts(const std::vector<std::string>& names) {
     const auto cut = std::find_if(kCutNames.begin(), kCutNames.end(),
                                   [&](const CutName& known) { return name == known.name; });
     if (cut == kCutNames.end()) {
-      throw unexpected("--cuts", "none, or some of columns, rows and replicas", name);
+      std::vector<std::string> words{"none"};
+      for (const CutName& known : kCutNames) words.emplace_back(known.name);
+      throw unexpected_word("--cuts", "none, or some of columns, rows and replicas", name, words);
     }
     cuts.*cut->allowed = true;
   }
@@ -154,7 +163,9 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options, bool ha
           "--improvement",
           [&options](const std::string& text) {
             const auto schedule = improvement_schedule_from_string(text);
-            if (!schedule) throw unexpected("--improvement", "thorough or brief", text);
+            if (!schedule)
+              throw unexpected_word("--improvement", "thorough or brief", text,
+                                    {"thorough", "brief"});
             options.improvement = *schedule;
           },
           "thorough: chains of two kinds in long rounds; brief: annealing alone in short rounds, "
@@ -176,12 +187,12 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options, bool ha
 
 Optimizer parse_optimizer(const std::string& text, const std::string& option) {
   if (const auto optimizer = optimizer_from_string(text)) return *optimizer;
-  throw unexpected(option, "sgd or rowwise_adagrad", text);
+  throw unexpected_word(option, "sgd or rowwise_adagrad", text, {"sgd", "rowwise_adagrad"});
 }
 
 DataType parse_data_type(const std::string& text, const std::string& option) {
   if (const auto type = data_type_from_string(text)) return *type;
-  throw unexpected(option, "fp32 or fp16", text);
+  throw unexpected_word(option, "fp32 or fp16", text, {"fp32", "fp16"});
 }
 
 }  // namespace neuroshard::cli

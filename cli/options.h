@@ -24,11 +24,12 @@ namespace neuroshard::cli {
 CLI::Option* add_models_option(CLI::App& command, std::vector<std::string>& models,
                                const std::string& help);
 
+/// For CLI11: refuses anything but one of some words; CLI::IsMember's list in --help is cut short
+/// where it finds no memory.
+[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
+
 /// For CLI11: refuses anything but an integer in [low, high]. CLI11 itself takes -1 for a number
 /// without sign and 010 for 8.
-/// One of some words; not CLI::IsMember, whose list in --help is cut short where it finds no
-/// memory.
-[[nodiscard]] CLI::Validator one_of(std::vector<std::string> words);
 [[nodiscard]] CLI::Validator integer_between(std::int64_t low, std::int64_t high);
 
 /// For CLI11: refuses anything but a number in [low, high]; CLI11's own range takes nan.

@@ -9,6 +9,7 @@
 #include "cli/conventions.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "cli/task_options.h"
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
@@ -73,11 +74,20 @@ void generate(TasksOptions& options) {
   generator.optimizer = options.optimizer.empty()
                             ? workload.optimizer
                             : parse_optimizer(options.optimizer, "--optimizer");
-  std::vector<Task> tasks;  // all of them first: no folder if one of them cannot be
-  for (int i = 0; i < options.count; ++i) {
-    tasks.push_back(generate_task(workload, generator, static_cast<std::uint64_t>(i)));
+  const std::int64_t count = options.count;
+  std::int64_t made = 0;  // each twice, the second time to write it
+  {
+    ProgressLine line;
+    write_task_files(
+        count,
+        [&](std::int64_t number) {
+          line.show(fmt::format("{} of {} {}", made % count, format_count(count, "task"),
+                                made < count ? "tried" : "written"));
+          ++made;
+          return generate_task(workload, generator, static_cast<std::uint64_t>(number));
+        },
+        options.output);
   }
-  write_task_files(tasks, options.output);
   fmt::print("{} written to {}\n", format_count(options.count, "task"), printable(options.output));
 }
 

@@ -4,6 +4,8 @@
 #   scripts/run_tests.sh release              the tests in build/release; likewise asan, tsan
 #   scripts/run_tests.sh tsan:core,search     those of these rooms alone
 #   scripts/run_tests.sh python               of the Python package, built in build/release
+#   scripts/run_tests.sh python-asan          likewise with the extension and the executable of
+#                                             build/asan, and generated calls of every function
 #   scripts/run_tests.sh torchrec             likewise those with PyTorch, FBGEMM and TorchRec
 #   scripts/run_tests.sh torchrec:1.7.0,1.8.0 those with these releases of TorchRec
 #   scripts/run_tests.sh wheel                wheels for where nothing is (scripts/wheel/build.sh)
@@ -70,6 +72,38 @@ python_suite() {
   pytest_in python
 }
 
+# The package with what build/asan has compiled, and its tests under AddressSanitizer and UBSan, of
+# which the first error ends the process. Python itself is not compiled for AddressSanitizer, so both
+# libraries are loaded before it, and leaks, which it has of its own, are not looked for. Left out: a
+# browser, which does not start with AddressSanitizer, and types, which compiled code has no part in.
+python_asan_suite() {
+  local python=/usr/bin/python3 environment package=$PWD/build/asan/package
+  [ -x "$python" ] || python=python3
+  . scripts/require.sh
+  # shellcheck disable=SC2086
+  require build/python $build_packages $test_packages
+  cmake -B build/asan -DNEUROSHARD_PYTHON=ON -DPython_EXECUTABLE="$PWD/build/python/bin/python" \
+    -Dnanobind_DIR="$(build/python/bin/python -m nanobind --cmake_dir)" >/dev/null &&
+    cmake --build build/asan --target neuroshard_python neuroshard_cli || return 1
+  rm -rf "$package" build/asan/python_results.xml
+  cmake --install build/asan --component python --prefix "$package" >/dev/null &&
+    cp -r python/neuroshard "$package" || return 1
+  echo "python-asan: built in $SECONDS s"
+  SECONDS=0
+  environment=(LD_PRELOAD="$(c++ -print-file-name=libasan.so) $(c++ -print-file-name=libstdc++.so)"
+    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONDONTWRITEBYTECODE=1)
+  env "${environment[@]}" PYTHONPATH="$package" build/python/bin/python -m pytest tests/python \
+    --ignore tests/python/test_report_in_browser.py --ignore tests/python/test_typing.py \
+    --junitxml=build/asan/python_results.xml || status=1
+  add_results build/asan/python_results.xml
+  if env "${environment[@]}" PYTHONPATH="$package:fuzz" build/python/bin/python \
+    -m python_objects --runs "${CALLS:-100}"; then
+    add 1 0 0
+  else
+    add 0 1 0
+  fi
+}
+
 # The tests with TorchRec; with each of its releases $1, separated by commas, or else the one that is
 # installed. Another one comes first in the path, as it goes with the same PyTorch and FBGEMM.
 torchrec_suite() {
@@ -117,6 +151,7 @@ for suite in "$@"; do
   name=${suite%%:*} chosen=$(echo "$suite" | sed 's/^[^:]*:*//')
   case "$name" in
     python | wheel) "${name}_suite" || add 0 1 0 ;;
+    python-asan) python_asan_suite || add 0 1 0 ;;
     torchrec) torchrec_suite "$chosen" || add 0 1 0 ;;
     format | lint) "${name}_suite" ;;
     *) ctest_suite "$name" "$chosen" || add 0 1 0 ;;

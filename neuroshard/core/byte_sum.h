@@ -16,4 +16,10 @@ __extension__ using WideBytes = __int128;
   return sum > kMax - bytes ? kMax : sum + bytes;
 }
 
+/// The sum, or the largest number there is where that is more.
+[[nodiscard]] constexpr std::int64_t saturated(WideBytes sum) {
+  constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
+  return sum > kMax ? kMax : static_cast<std::int64_t>(sum);
+}
+
 }  // namespace neuroshard

@@ -22,15 +22,17 @@ unsigned code_point(std::string_view bytes) {
   return code;
 }
 
-bool is_obeyed(unsigned code) {
+}  // namespace
+
+std::optional<unsigned> obeyed_code_point(std::string_view character) {
+  const unsigned code = code_point(character);
   const bool is_control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool ends_line = code == 0x2028 || code == 0x2029;
   const bool turns_text = code == 0x061C || code == 0x200E || code == 0x200F ||
                           (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
-  return is_control || ends_line || turns_text;
+  if (is_control || ends_line || turns_text) return code;
+  return std::nullopt;
 }
-
-}  // namespace
 
 std::string printable(std::string_view text) {
   std::string shown;
@@ -41,17 +43,21 @@ std::string printable(std::string_view text) {
       continue;
     }
     const std::string_view bytes = text.substr(i, length);
-    const unsigned code = code_point(bytes);
-    if (!is_obeyed(code)) {
+    const std::optional<unsigned> code = obeyed_code_point(bytes);
+    if (!code) {
       shown += bytes;
-    } else if (code < 0x80) {
-      fmt::format_to(std::back_inserter(shown), "\\x{:02x}", code);
+    } else if (*code < 0x80) {
+      fmt::format_to(std::back_inserter(shown), "\\x{:02x}", *code);
     } else {
-      fmt::format_to(std::back_inserter(shown), "\\u{:04x}", code);
+      fmt::format_to(std::back_inserter(shown), "\\u{:04x}", *code);
     }
     i += length;
   }
   return shown;
+}
+
+std::string as_utf8(std::string_view text) {
+  return is_utf8(text) ? std::string(text) : printable(text);
 }
 
 }  // namespace neuroshard

@@ -250,8 +250,9 @@ struct RowRange {
 };
 
 /// The ranges of a table's rows with gaps or overlaps, each once: neighbours with the same are one.
-/// After the first kMostRanges, one more says that there are others. Between two neighbouring ends
-/// of slices, which rows are looked at makes no difference.
+/// After the first kMostRanges, or where more pieces than columns have the same rows, the last says
+/// that there are others. Between two neighbouring ends of slices, which rows are looked at makes no
+/// difference.
 std::vector<RowRange> uncovered_ranges(const Table& table, std::span<const Shard> shards) {
   std::vector<std::int64_t> ends{0, table.num_embeddings};
   for (const Shard& shard : shards) {
@@ -271,6 +272,14 @@ std::vector<RowRange> uncovered_ranges(const Table& table, std::span<const Shard
     const std::size_t kept = current.size();
     for (; next < shards.size() && shards[next].row_offset == ends[i]; ++next) {
       current.push_back(&shards[next]);
+    }
+    // More pieces than columns overlap. To find where in each range of rows would take time in
+    // proportion to the square of their number.
+    if (std::cmp_greater(current.size(), table.embedding_dim)) {
+      ranges.push_back({ends[i],
+                        table.num_embeddings,
+                        {"columns are placed more than once, and there may be more like that"}});
+      break;
     }
     std::inplace_merge(
         current.begin(), current.begin() + static_cast<std::ptrdiff_t>(kept), current.end(),

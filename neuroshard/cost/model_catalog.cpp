@@ -15,6 +15,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/interconnect.h"
 #include "neuroshard/core/suggestion.h"
+#include "neuroshard/core/utf8.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
@@ -87,11 +88,19 @@ void add_file(CostModels& models, const std::string& path, const Topology& topol
   set_compute(models, std::move(model), std::move(sha256));
 }
 
+/// The path as plans record it, from which the file is found again: absolute, unless the working
+/// folder has a name that JSON cannot have.
+std::string recorded_path(const std::string& path) {
+  std::error_code error;
+  std::string absolute = std::filesystem::absolute(path, error).lexically_normal();
+  return !error && is_utf8(absolute) ? absolute : path;
+}
+
 /// Remembers the path by which a model was asked for.
 void keep_path(CostModels& models, const CostModels& before, const std::string& path) {
-  const std::string absolute = std::filesystem::absolute(path).lexically_normal();
-  if (models.compute != before.compute) models.compute_file = absolute;
-  if (models.communication != before.communication) models.communication_file = absolute;
+  const std::string recorded = recorded_path(path);
+  if (models.compute != before.compute) models.compute_file = recorded;
+  if (models.communication != before.communication) models.communication_file = recorded;
 }
 
 /// Throws MachineError unless a folder was read, or is not there or not for this user.
@@ -168,10 +177,10 @@ std::vector<std::string> with_preset_names(std::vector<std::string> names) {
 }
 
 void add_model(CostModels& models, const std::string& name, const Topology& topology) {
-  if (const std::string file = find_model_file(name); !file.empty()) {
+  if (const std::string file = find_file_of_model(name); !file.empty()) {
     const CostModels before = models;
     add_file(models, file, topology);
-    if (is_path(name)) keep_path(models, before, file);
+    if (file == name) keep_path(models, before, file);
   } else if (contains(compute_hardware(), preset_name(name))) {
     set_compute(models,
                 std::make_shared<AnalyticComputeModel>(find_compute_hardware(preset_name(name))),
@@ -223,6 +232,16 @@ std::string find_model_file(const std::string& name) {
   return "";
 }
 
+std::string find_file_of_model(const std::string& name) {
+  if (std::string listed = find_model_file(name); !listed.empty()) return listed;
+  std::error_code ignored;
+  if (!fs::is_regular_file(name, ignored)) return "";
+  const std::string preset = preset_name(name);
+  const bool is_other = contains(compute_hardware(), preset) || contains(interconnects(), preset) ||
+                        find_trained_cluster(name);
+  return is_other ? "" : name;
+}
+
 std::string_view source_text(const ModelEntry& entry) {
   if (entry.is_estimate) return "estimate";
   return entry.is_simulated ? kSimulatedText : "pre-trained";
@@ -265,7 +284,7 @@ std::vector<ModelEntry> list_models() {
 }
 
 ModelEntry find_model(const std::string& name) {
-  if (const std::string file = find_model_file(name); !file.empty()) {
+  if (const std::string file = find_file_of_model(name); !file.empty()) {
     const ModelFile opened(file);
     ModelEntry entry{name, opened.kind(), false, file};
     if (entry.kind == "communication") {

@@ -17,7 +17,7 @@ struct CostModels {
   std::shared_ptr<const CommunicationCostModel> communication{};
   std::string compute_sha256{};        ///< of the model's file; empty for an analytic model
   std::string communication_sha256{};  ///< likewise
-  std::string compute_file{};          ///< absolute path, if it was asked for by a path, not a name
+  std::string compute_file{};          ///< recorded path, if it was asked for by a path, not a name
   std::string communication_file{};    ///< likewise
   bool compute_is_default = false;     ///< the user did not ask for it
   bool communication_is_default = false;
@@ -60,14 +60,20 @@ inline constexpr std::string_view kAnalyticPrefix = "analytic-";
 /// else NAME.safetensors in one of the folders; empty if there is none.
 [[nodiscard]] std::string find_model_file(const std::string& name);
 
+/// Path of the file that a model of this name is read from: as of `find_model_file`, and `name`
+/// itself, whatever its suffix, if no model is called so and a file in the working folder is; empty
+/// for a preset, the name of a cluster, and an unknown name.
+[[nodiscard]] std::string find_file_of_model(const std::string& name);
+
 /// A model by name or file; of a file, `kind` is the model's and `origin` the file. Throws
 /// InputError for an unknown name and for a broken file.
 [[nodiscard]] ModelEntry find_model(const std::string& name);
 
-/// Loads models by name or file; each knows whether it is for computation or communication. The
-/// name of an interconnect is the shipped model that was trained on it, else the analytic preset,
-/// which "analytic-NAME" always is; a communication model's file gives the interconnect that the
-/// topology names. Throws InputError for an unknown name, a broken file, or two models of one kind.
+/// Loads models by name or file (`find_file_of_model`); each knows whether it is for computation or
+/// communication. The name of an interconnect is the shipped model that was trained on it, else the
+/// analytic preset, which "analytic-NAME" always is; a communication model's file gives the
+/// interconnect that the topology names. Throws InputError for an unknown name, a broken file, or
+/// two models of one kind.
 [[nodiscard]] CostModels load_named_models(const std::vector<std::string>& names,
                                            const Topology& topology);
 

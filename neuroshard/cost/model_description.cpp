@@ -4,18 +4,20 @@
 #include <filesystem>
 #include <utility>
 
+#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/checksum.h"
 
 namespace neuroshard {
 
+// The folders of models, and what is in them, have any names.
 Json to_json(const ModelEntry& entry) {
-  return Json::Object{{"name", entry.name},
+  return Json::Object{{"name", as_utf8(entry.name)},
                       {"kind", entry.kind},
                       {"is_estimate", entry.is_estimate},
                       {"is_simulated", entry.is_simulated},
-                      {"origin", entry.origin}};
+                      {"origin", as_utf8(entry.origin)}};
 }
 
 Json model_list_json() {
@@ -30,10 +32,10 @@ Json model_json(const ModelEntry& entry) {
                            {"kind", entry.kind},
                            {"is_estimate", entry.is_estimate},
                            {"is_simulated", entry.is_simulated},
-                           {"origin", entry.origin}};
+                           {"origin", as_utf8(entry.origin)}};
   if (entry.is_estimate) return json;
   const ModelFile file(entry.origin);
-  json.set("name", std::filesystem::path(entry.origin).stem().string());
+  json.set("name", as_utf8(std::filesystem::path(entry.origin).stem().string()));
   json.set("sha256", sha256_file(entry.origin));
   for (const char* field : {"architecture", "feature_schema", "training_data_sha256"}) {
     json.set(field, file.metadata(field));

@@ -15,7 +15,7 @@ void refuse_output_that_is_model(const std::string& output, const std::vector<st
   std::error_code ignored;
   if (output.empty() || !std::filesystem::exists(output, ignored)) return;  // nothing is read there
   std::vector<std::string> inputs;
-  for (const std::string& name : names) inputs.push_back(find_model_file(name));
+  for (const std::string& name : names) inputs.push_back(find_file_of_model(name));
   const bool with_defaults = read == ModelsRead::named_or_default;
   if (with_defaults) inputs.push_back(find_model_file(kDefaultComputeModel));
   // A communication model's file is found by the names of its clusters.

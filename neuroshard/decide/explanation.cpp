@@ -15,8 +15,8 @@
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/communication/faster_links.h"
-#include "neuroshard/cost/compute/remembering_compute_model.h"
 #include "neuroshard/decide/planning_again.h"
+#include "neuroshard/decide/priced_pieces.h"
 #include "neuroshard/plan/plan_task.h"
 
 namespace neuroshard {
@@ -27,102 +27,14 @@ namespace {
 constexpr double kFull = 0.95;
 constexpr std::int64_t kMostMemory = std::int64_t{1} << 60;
 
-/// A device's total, without waiting for others to enter the forward all-to-all.
-double own_ms(const PlanCost& cost, int device) {
-  const DeviceCost& of = cost.devices[device];
-  return of.total_ms() - (last_entered_ms(cost.devices) - entered_ms(of));
-}
-
-/// A plan and its simulator, for which equal pieces are encoded once.
-class PricedPieces {
- public:
-  explicit PricedPieces(const PricedPlan& priced)
-      : simulator_({priced.document.task, priced.models.compute, priced.models.communication},
-                   std::make_shared<RememberingComputeModel>(priced.models.compute)),
-        plan_(priced.document.plan),
-        cost_(*priced.document.predicted) {}
-
-  [[nodiscard]] const Simulator& simulator() const { return simulator_; }
-
-  /// The plan's cost without some shards, less than with them [ms].
-  template <typename Without>
-  [[nodiscard]] double less_without(const Without& is_without) const {
-    ShardingPlan plan = plan_;
-    std::erase_if(plan.shards, is_without);
-    return cost_.cost_ms - simulator_.cost(plan).cost_ms;
-  }
-  [[nodiscard]] double less_without_copies(int table) const {
-    ShardingPlan plan = plan_;
-    std::erase(plan.replicated_tables, table);
-    return cost_.cost_ms - simulator_.cost(plan).cost_ms;
-  }
-
-  [[nodiscard]] TableOnDevice part(int table, int device) const {
-    const Task& task = simulator_.task();
-    TableOnDevice part;
-    part.table = task.tables[table].name;
-    part.device = device;
-    const std::size_t size = simulator_.compute().state_size();
-    std::vector<double> rest(size, 0.0);
-    std::vector<double> own(size, 0.0);
-    std::vector<double> contribution(size);
-    for (const Shard& shard : plan_.shards) {
-      if (shard.device != device) continue;
-      const Piece piece = piece_of(task, shard);
-      simulator_.encode(piece, contribution);
-      std::vector<double>& state = shard.table == table ? own : rest;
-      for (std::size_t i = 0; i < size; ++i) state[i] += contribution[i];
-      if (shard.table != table) continue;
-      const Table& of = task.tables[table];
-      ++part.pieces;
-      part.num_columns += shard.num_columns;
-      part.bytes += shard_bytes(of, shard.num_columns, task.optimizer, shard.rows_of(of));
-      part.lookups += simulator_.statistics_of(piece).pooling_factor;
-    }
-    const double rest_ms = simulator_.compute().cost(rest);
-    part.alone_ms = simulator_.compute().cost(own);
-    std::vector<double> all = rest;
-    for (std::size_t i = 0; i < size; ++i) all[i] += own[i];
-    part.less_compute_ms = simulator_.compute().cost(all) - rest_ms;
-    ShardingPlan others = plan_;
-    std::erase_if(others.shards, [&](const Shard& shard) {
-      return shard.table == table && shard.device == device;
-    });
-    const PlanCost without = simulator_.cost(others);
-    part.less_device_ms = own_ms(cost_, device) - own_ms(without, device);
-    part.less_plan_ms = cost_.cost_ms - without.cost_ms;
-    return part;
-  }
-
-  /// Of every table that the device holds a piece of, the costliest there first.
-  [[nodiscard]] std::vector<TableOnDevice> parts_on(int device) const {
-    std::vector<int> tables;
-    for (const Shard& shard : plan_.shards) {
-      if (shard.device == device) tables.push_back(shard.table);
-    }
-    std::sort(tables.begin(), tables.end());
-    tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
-    std::vector<TableOnDevice> parts;
-    for (const int table : tables) parts.push_back(part(table, device));
-    std::stable_sort(parts.begin(), parts.end(),
-                     [](const TableOnDevice& a, const TableOnDevice& b) {
-                       return a.less_device_ms > b.less_device_ms;
-                     });
-    return parts;
-  }
-
- private:
-  Simulator simulator_;
-  const ShardingPlan& plan_;
-  const PlanCost& cost_;
-};
-
 /// What is planned again.
 struct Question {
   std::string change;
   Task task;
   std::shared_ptr<const CommunicationCostModel> communication;
   Cuts cuts;
+  /// Whether each plan of the task as it is may be an answer, at the same cost.
+  bool takes_same_plans = false;
 };
 
 Task with_more_devices(Task task) {
@@ -151,7 +63,7 @@ std::vector<Question> questions(const PricedPlan& priced, const Explanation& exp
   ask("the same task planned again", task);
   Task roomy = task;
   for (std::int64_t& bytes : roomy.topology.memory_bytes) bytes = std::min(2 * bytes, kMostMemory);
-  ask("twice the memory on every device", std::move(roomy));
+  ask("twice the memory on every device", std::move(roomy)).takes_same_plans = true;
   if (task.topology.world_size < kMaxWorldSize - task.topology.local_world_size) {
     ask(more_devices_text(task), with_more_devices(task));
   }
@@ -170,7 +82,11 @@ std::vector<Question> questions(const PricedPlan& priced, const Explanation& exp
           std::move(narrower));
     }
   }
-  if (!(cuts == Cuts{})) ask("all cuts that the task allows", task).cuts = Cuts{};
+  if (!(cuts == Cuts{})) {
+    Question& all = ask("all cuts that the task allows", task);
+    all.cuts = Cuts{};
+    all.takes_same_plans = true;
+  }
   return result;
 }
 
@@ -188,6 +104,19 @@ Alternative answer(const Question& question, const PricedPlan& priced, PlannerOp
     result.reason = error.what();
   }
   return result;
+}
+
+/// The search of a larger space may end at a plan that costs more; the smaller one's is in it.
+void take_same_plans(const std::vector<Question>& asked, std::vector<Alternative>& answers) {
+  const Alternative& same = answers.front();
+  if (!same.found) return;
+  for (std::size_t i = 1; i < asked.size(); ++i) {
+    Alternative& answer = answers[i];
+    if (!asked[i].takes_same_plans || (answer.found && answer.cost_ms <= same.cost_ms)) continue;
+    answer.found = true;
+    answer.cost_ms = same.cost_ms;
+    answer.reason.clear();
+  }
 }
 
 Bottleneck bottleneck_of(const DeviceCost& device, double waiting_ms) {
@@ -244,8 +173,7 @@ Explanation explain_plan(const PlanDocument& document, const ExplainRequest& req
   result.lower_bound_ms = priced.lower_bound_ms;
   result.models = priced.models;
   describe_slowest(priced, result);
-  result.replica_compute_ms =
-      pieces.simulator().replica_cost(document.plan.replicated_tables).compute_ms;
+  result.replica_compute_ms = pieces.replicas().compute_ms;
   result.tables = pieces.parts_on(result.slowest_device);
 
   const std::vector<Question> asked = questions(priced, result, options.cuts);
@@ -259,6 +187,7 @@ Explanation explain_plan(const PlanDocument& document, const ExplainRequest& req
     ++num_done;
     if (request.progress) request.progress(num_done, asked.size());
   });
+  take_same_plans(asked, result.alternatives);
   std::stable_sort(result.alternatives.begin() + 1, result.alternatives.end(),
                    [](const Alternative& a, const Alternative& b) {
                      return std::tuple(!a.found, a.cost_ms) < std::tuple(!b.found, b.cost_ms);

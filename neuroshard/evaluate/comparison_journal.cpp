@@ -39,6 +39,11 @@ Json header_of(Json comparison) {
   return Json::Object{{"format", std::string(kFormat)}, {"comparison", std::move(comparison)}};
 }
 
+bool has_measured(const ComparisonEntry& entry) {
+  return entry.measured_ms || entry.measured_compute_ms || entry.compute_mape || entry.drift ||
+         entry.less_drift_ms;
+}
+
 /// The entry of one algorithm for one task. Throws InputError for that of another.
 ComparisonEntry read_entry(const JsonReader& json, const std::string& task,
                            const std::string& algorithm, bool measured) {
@@ -52,6 +57,9 @@ ComparisonEntry read_entry(const JsonReader& json, const std::string& task,
   entry.task = task;
   if (measured && entry.found && !entry.measured_ms) {
     json.fail("measured_ms, as plans of this comparison are measured", "none");
+  }
+  if (!measured && has_measured(entry)) {
+    json.fail("nothing measured, as this comparison measures no plan", "a measured cost");
   }
   return entry;
 }

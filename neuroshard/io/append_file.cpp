@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cassert>
+#include <utility>
 
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/file_detail.h"
@@ -74,9 +75,15 @@ std::size_t AppendFile::cut_truncated_line() {
   if (!regular_) return 0;
   const off_t size = size_of(descriptor_, path_);
   const off_t whole = size_of_whole_lines(descriptor_, size, path_);
-  if (whole == size) return 0;
-  if (::ftruncate(descriptor_, whole) != 0) fail_to("to cut off a part of a line", path_, errno);
+  cut_to(static_cast<std::size_t>(whole));
   return static_cast<std::size_t>(size - whole);
+}
+
+void AppendFile::cut_to(std::size_t size) {
+  if (!regular_ || std::cmp_less_equal(size_of(descriptor_, path_), size)) return;
+  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
+    fail_to("to cut off what is not whole", path_, errno);
+  }
 }
 
 void AppendFile::append_line(std::string_view line) {

@@ -6,10 +6,12 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -33,6 +35,29 @@ struct Closer {
         fmt::format("{}: expected a readable file, got {}", path, system_reason(error)));
   }
   throw InputError(path, "a readable file", system_reason(error));
+}
+
+constexpr std::size_t kReadChunk = std::size_t{1} << 18;
+
+/// Whether a byte is left to read, which is gone then.
+bool has_more(int descriptor, const std::string& path) {
+  char byte = 0;
+  for (;;) {
+    const ssize_t count = ::read(descriptor, &byte, 1);
+    if (count >= 0) return count > 0;
+    if (errno != EINTR) fail_read(path, errno);
+  }
+}
+
+/// Room for `size` bytes of the file at `path`.
+void make_room(std::string& bytes, std::size_t size, const std::string& path) {
+  require_memory(static_cast<double>(size), path, "to read it");
+  try {
+    bytes.reserve(size);
+  } catch (const std::bad_alloc&) {
+    throw MachineError(fmt::format("{}: expected {} of memory to read it, got none", path,
+                                   format_bytes(static_cast<double>(size))));
+  }
 }
 
 std::string folder_of(const std::string& path) {
@@ -78,24 +103,26 @@ std::string read_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail_read(path, errno);
   const Closer closer{descriptor};
-  const std::int64_t most = max_input_bytes();
+  const auto most = static_cast<std::size_t>(max_input_bytes());
   struct stat status {};
   std::string bytes;
   if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
-    if (status.st_size > most) {
+    if (std::cmp_greater(status.st_size, most)) {
       fail_too_large(path, format_bytes(static_cast<double>(status.st_size)));
     }
-    bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
+    make_room(bytes, static_cast<std::size_t>(status.st_size) + 1, path);
   }
-  constexpr std::size_t kChunk = std::size_t{1} << 18;
   for (;;) {
     const std::size_t size = bytes.size();
-    bytes.resize(std::max(size + kChunk, bytes.capacity()));
+    if (size == most && has_more(descriptor, path)) fail_too_large(path, "more");
+    if (size == most) return bytes;
+    if (size == bytes.capacity()) make_room(bytes, size + std::max(size, kReadChunk), path);
+    bytes.resize(std::min(bytes.capacity(), most));
     const ssize_t count = ::read(descriptor, bytes.data() + size, bytes.size() - size);
+    const int error = errno;
     bytes.resize(size + (count > 0 ? static_cast<std::size_t>(count) : 0));
     if (count == 0) return bytes;
-    if (count < 0 && errno != EINTR) fail_read(path, errno);
-    if (std::cmp_greater(bytes.size(), most)) fail_too_large(path, "more");
+    if (count < 0 && error != EINTR) fail_read(path, error);
   }
 }
 
@@ -117,8 +144,10 @@ std::string read_maybe_compressed_file(const std::string& path) {
                        error == Z_ERRNO ? system_reason(errno) : std::string(reason));
     }
     if (count == 0) return bytes;
+    const std::size_t size = bytes.size() + static_cast<std::size_t>(count);
+    if (std::cmp_greater(size, most)) fail_too_large(path, "more when decompressed");
+    if (size > bytes.capacity()) make_room(bytes, std::max(size, 2 * bytes.capacity()), path);
     bytes.append(chunk.data(), static_cast<std::size_t>(count));
-    if (std::cmp_greater(bytes.size(), most)) fail_too_large(path, "more when decompressed");
   }
 }
 

@@ -64,6 +64,10 @@ class AppendFile {
   /// number of bytes cut.
   std::size_t cut_truncated_line();
 
+  /// Cuts off what comes after the first `size` bytes, which whole lines end with; nothing of a
+  /// file that is no longer.
+  void cut_to(std::size_t size);
+
   /// Appends `line` (without newline inside) and a newline.
   void append_line(std::string_view line);
 

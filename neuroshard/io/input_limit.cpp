@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/memory_limit.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -15,6 +16,9 @@ namespace {
 constexpr const char* kVariable = "NEUROSHARD_MAX_INPUT";
 constexpr std::int64_t kMaxInputBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kBytesPerJsonValue = 32;
+
+/// Nothing is asked for less, which is much more frequent.
+constexpr double kLittleMemory = 1 << 20;
 
 }  // namespace
 
@@ -33,6 +37,14 @@ void fail_too_large(const std::string& place, const std::string& actual) {
                    fmt::format("at most {} ({})",
                                format_bytes(static_cast<double>(max_input_bytes())), kVariable),
                    actual);
+}
+
+void require_memory(double bytes, std::string_view place, std::string_view purpose) {
+  if (bytes < kLittleMemory) return;
+  const auto available = static_cast<double>(available_memory_bytes());
+  if (available <= 0.0 || bytes <= available) return;
+  throw MachineError(fmt::format("{}: expected {} of memory free {}, got {}", place,
+                                 format_bytes(bytes), purpose, format_bytes(available)));
 }
 
 }  // namespace neuroshard

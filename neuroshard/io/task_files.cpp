@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <filesystem>
 #include <system_error>
@@ -11,6 +12,7 @@
 #include "neuroshard/core/utf8.h"
 #include "neuroshard/io/folder.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/io/kept_data.h"
 #include "neuroshard/io/task_io.h"
 
 namespace neuroshard {
@@ -54,15 +56,20 @@ std::vector<std::string> find_task_files(const std::vector<std::string>& paths) 
   return files;
 }
 
-void write_task_files(const std::vector<Task>& tasks, const std::string& folder) {
+void write_task_files(std::int64_t count, const std::function<Task(std::int64_t)>& task,
+                      const std::string& folder) {
+  const std::size_t width = std::to_string(std::max<std::int64_t>(count - 1, 0)).size();
+  const auto file = [&](std::int64_t i) {
+    return fmt::format("{}/task-{:0{}}.json", folder, i, width);
+  };
+  for (std::int64_t i = 0; i < count; ++i) {
+    (void)task(i);
+    refuse_to_replace_kept_data(file(i));
+  }
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) throw InputError(folder, "a folder to write to", error.message());
-  if (tasks.empty()) return;
-  const std::size_t width = std::to_string(tasks.size() - 1).size();
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    write_task(tasks[i], fmt::format("{}/task-{:0{}}.json", folder, i, width));
-  }
+  for (std::int64_t i = 0; i < count; ++i) write_task(task(i), file(i));
 }
 
 }  // namespace neuroshard

@@ -12,6 +12,7 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/task_warnings.h"
+#include "neuroshard/io/input_limit.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/comparison_report.h"
 #include "neuroshard/report/text_table.h"
@@ -32,6 +33,19 @@ std::string journal_of(const PaperTableOptions& options, const std::string& cell
 /// Tables of the paper's tasks, per device.
 constexpr double kFewestTables = 2.5;
 constexpr double kMostTables = 15.0;
+
+/// Beside its tables, what a task takes with its name, its origin and the entry of an algorithm.
+constexpr double kBytesOfTask = 4096.0;
+
+/// Of a cell, all tasks are held at once. The first one says how large they are.
+void require_memory_for(int count, const NamedTask& first) {
+  double bytes = kBytesOfTask;
+  for (const Table& table : first.task.tables) {
+    bytes += static_cast<double>(sizeof(Table) + table.name.capacity() +
+                                 table.row_access.capacity() * sizeof(RowAccessPoint));
+  }
+  require_memory(bytes * count, "--count", fmt::format("for {}", format_count(count, "task")));
+}
 
 /// One line per algorithm, one column per cell.
 template <typename Value>
@@ -86,6 +100,7 @@ std::vector<NamedTask> paper_tasks(const PaperTableOptions& options, const Workl
   generator.max_tables = std::min(static_cast<int>(kMostTables * devices), available);
   std::vector<NamedTask> tasks;
   for (int i = 0; i < options.count; ++i) {
+    if (i == 1) require_memory_for(options.count, tasks.front());
     const std::string name = fmt::format("{}x{}-{:03}", devices, max_dim, i);
     tasks.push_back({name, generate_task(workload, generator, static_cast<std::uint64_t>(i)),
                      Json::Object{{"workload", options.workload},

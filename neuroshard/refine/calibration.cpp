@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/search/planner.h"
 #include "neuroshard/train/compute/model_test.h"
 #include "neuroshard/workload/generate/coverage_workload.h"
 
@@ -104,7 +105,7 @@ void measure(const CalibrationOptions& options, const std::vector<Group>& groups
              const std::function<void(const CollectionProgress&)>& on_sample) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
-                         kMeasuringShare * options.time_limit_seconds));
+                         kMeasuringShare * std::min(options.time_limit_seconds, kMostSeconds)));
   const auto count = static_cast<std::int64_t>(groups.size());
   std::vector<ComputeCollection> files;
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -113,6 +114,20 @@ void measure(const CalibrationOptions& options, const std::vector<Group>& groups
     files.back().sampling.deadline = deadline;
   }
   (void)collect_compute_costs(files, options.backend, on_sample);
+}
+
+/// Leaves no empty folder behind, if there was none, where nothing can be measured.
+void make_folder_and_measure(const CalibrationOptions& options,
+                             const std::function<void(const CollectionProgress&)>& on_sample) {
+  std::error_code error;
+  const bool is_new = std::filesystem::create_directories(options.folder, error);
+  if (error) throw InputError(options.folder, "a folder to write to", error.message());
+  try {
+    measure(options, groups_of(options.model->info().range), on_sample);
+  } catch (...) {
+    if (is_new) (void)std::filesystem::remove(options.folder, error);  // only where it is empty
+    throw;
+  }
 }
 
 /// Of the model on all samples of the files.
@@ -141,10 +156,7 @@ std::vector<std::string> calibration_files(const CalibrationOptions& options) {
 
 CalibrationResult calibrate(const CalibrationOptions& options,
                             const std::function<void(const CollectionProgress&)>& on_sample) {
-  std::error_code error;
-  std::filesystem::create_directories(options.folder, error);
-  if (error) throw InputError(options.folder, "a folder to write to", error.message());
-  measure(options, groups_of(options.model->info().range), on_sample);
+  make_folder_and_measure(options, on_sample);
 
   std::vector<std::string> files;
   std::int64_t samples = 0;

@@ -183,6 +183,9 @@ std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>
                      const std::string& operator_info, double quantile, int in_flight,
                      const std::function<nb::object()>& make_device,
                      const std::function<void(std::int64_t, std::int64_t, double)>& on_progress) {
+  if (!(quantile > 0.0 && quantile < 1.0)) {
+    throw InputError("quantile", "a number between 0 and 1", std::to_string(quantile));
+  }
   std::vector<ComputeCollection> files;
   RepetitionOptions repetitions;
   repetitions.quantile = quantile;

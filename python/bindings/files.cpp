@@ -7,13 +7,17 @@
 #include <vector>
 
 #include "module.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_description.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/input_limit.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/io/kept_data.h"
+#include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
@@ -51,9 +55,58 @@ std::vector<std::vector<double>> reuse_histograms(const std::string& text) {
   return histograms;
 }
 
+/// A file of lines for Python; AppendFile itself only asserts that a line is one.
+class LineFile {
+ public:
+  explicit LineFile(const std::string& path) : path_(path), file_(path) {}
+
+  void append(const std::string& line) {
+    if (line.find('\n') != std::string::npos) throw InputError(path_, "one line", in_quotes(line));
+    file_.append_line(line);
+  }
+  void cut_to(std::size_t size) { file_.cut_to(size); }
+  void sync() { file_.sync(); }
+
+ private:
+  std::string path_;
+  AppendFile file_;
+};
+
+/// What Python alone writes, and the files that grow line by line.
+void bind_writing(nb::module_& module) {
+  module.def("write_text", [](const std::string& text, const std::string& path,
+                              const std::vector<std::string>& inputs,
+                              const std::vector<std::string>& models, bool force) {
+    without_gil([&] {
+      check_output({path, inputs, models, force});
+      write_file(path, text);
+    });
+  });
+  // For commands, before any work.
+  module.def("check_output", [](const std::string& path, const std::vector<std::string>& inputs,
+                                const std::vector<std::string>& models, bool force) {
+    without_gil([&] {
+      check_output({path, inputs, models, force, "--output", "--force"});
+      require_writable(path);
+    });
+  });
+  nb::class_<LineFile>(module, "LineFile")
+      .def(nb::init<const std::string&>(), nb::call_guard<nb::gil_scoped_release>())
+      .def("append", &LineFile::append, nb::call_guard<nb::gil_scoped_release>())
+      .def("cut_to", &LineFile::cut_to, nb::call_guard<nb::gil_scoped_release>())
+      .def("sync", &LineFile::sync, nb::call_guard<nb::gil_scoped_release>());
+}
+
 }  // namespace
 
+void check_output(const Output& output) {
+  refuse_output_that_is_input(output.path, output.inputs, output.place);
+  refuse_output_that_is_model(output.path, output.models, ModelsRead::named, output.place);
+  if (!output.force) refuse_to_replace_kept_data(output.path, output.permission);
+}
+
 void bind_files(nb::module_& module) {
+  bind_writing(module);
   // For the formats that Python alone reads: as much is read, and as strictly, as of all others.
   module.def("read_file", [](const std::string& path) {
     const std::string bytes = without_gil([&] { return read_file(path); });
@@ -82,16 +135,20 @@ void bind_files(nb::module_& module) {
   module.def("read_task", [](const std::string& path) {
     return without_gil([&] { return to_line(to_json(read_task(path))); });
   });
-  module.def("write_task", [](const std::string& text, const std::string& path) {
-    without_gil([&] { write_task(parse_task(text, kTask), path); });
+  module.def("write_task", [](const std::string& text, const std::string& path, bool force) {
+    without_gil([&] {
+      const Task task = parse_task(text, kTask);
+      check_output({.path = path, .force = force});
+      write_task(task, path);
+    });
   });
   module.def("read_plan", [](const std::string& path) {
     return without_gil([&] { return plan_text(read_plan(path)); });
   });
-  module.def("write_plan", [](const std::string& text, const std::string& path) {
+  module.def("write_plan", [](const std::string& text, const std::string& path, bool force) {
     without_gil([&] {
       const PlanDocument document = parse_plan(text, kPlan);
-      refuse_output_that_is_model(path, recorded_models(document.model), ModelsRead::named, "path");
+      check_output({.path = path, .models = recorded_models(document.model), .force = force});
       write_plan(document, path);
     });
   });
@@ -100,6 +157,9 @@ void bind_files(nb::module_& module) {
       const PlanDocument document = parse_plan(text, kPlan);
       return violations(document.task, document.plan);
     });
+  });
+  module.def("find_file_of_model", [](const std::string& name) {
+    return without_gil([&] { return find_file_of_model(name); });
   });
   module.def("list_models", [] { return without_gil([] { return to_line(model_list_json()); }); });
   module.def("list_workloads",

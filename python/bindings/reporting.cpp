@@ -8,9 +8,7 @@
 #include <vector>
 
 #include "module.h"
-#include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/file.h"
-#include "neuroshard/io/output_files.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/report/page/report_page.h"
 
@@ -22,31 +20,35 @@ namespace {
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;
 
 void write_report(const NamedTexts& plans, const NamedTexts& evaluations,
-                  const std::vector<std::string>& inputs, const std::string& path) {
-  refuse_output_that_is_input(path, inputs, "path");
+                  const std::vector<std::string>& inputs, const std::string& path, bool force) {
+  Output output{.path = path, .inputs = inputs, .force = force};
   std::vector<NamedPlan> named_plans;
   for (const auto& [name, text] : plans) {
     named_plans.push_back({name, parse_plan(text, name)});
-    refuse_output_that_is_model(path, recorded_models(named_plans.back().document.model),
-                                ModelsRead::named, "path");
+    for (std::string& model : recorded_models(named_plans.back().document.model)) {
+      output.models.push_back(std::move(model));
+    }
   }
   std::vector<NamedEvaluation> named_evaluations;
   for (const auto& [name, text] : evaluations) {
     named_evaluations.push_back({name, parse_evaluation(text, name)});
   }
+  check_output(output);
   write_file(path, report_page(report_data(named_plans, named_evaluations)));
 }
 
 }  // namespace
 
 void bind_reporting(nb::module_& module) {
-  module.def("write_report", [](const NamedTexts& plans, const NamedTexts& evaluations,
-                                const std::vector<std::string>& inputs, const std::string& path) {
-    without_gil([&] { write_report(plans, evaluations, inputs, path); });
-  });
-  module.def("write_evaluation", [](const std::string& text, const std::string& path) {
+  module.def("write_report",
+             [](const NamedTexts& plans, const NamedTexts& evaluations,
+                const std::vector<std::string>& inputs, const std::string& path, bool force) {
+               without_gil([&] { write_report(plans, evaluations, inputs, path, force); });
+             });
+  module.def("write_evaluation", [](const std::string& text, const std::string& path, bool force) {
     without_gil([&] {
       (void)parse_evaluation(text, "evaluation");
+      check_output({.path = path, .force = force});
       write_file(path, to_document(parse_json(text, "evaluation")));
     });
   });

@@ -137,11 +137,11 @@ def bytes_of(value: Any, place: str) -> Any:
 
 
 def seconds_of(value: str | float, place: str) -> float:
-    """Seconds, given as a number or as a time such as "500ms"; infinity is no limit."""
+    """Seconds, given as a number or as a time such as "500ms": finite, as on the command line."""
     if isinstance(value, str):
         return _core.parse_seconds(text_of(value, place), place)
     seconds = _as_float(value)
-    if not seconds > 0:
+    if not 0 < seconds < math.inf:
         raise InputError(
             f'{place}: expected above 0, in seconds or as a time such as "500ms", got {shown(value)}'
         )

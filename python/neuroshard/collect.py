@@ -4,6 +4,8 @@ ours: the same samples of the same seed, the same file format, the same loop tha
     python -m neuroshard.collect --samples 4000 --batch-size 1024 --in-flight 64 -o costs.jsonl
     neuroshard train compute costs.jsonl -o mine.safetensors
 
+A run that is stopped (exit code 130 by SIGINT, 143 by SIGTERM) goes on with the same command.
+
 With `--communication`, under torchrun, it measures steps of TorchRec's sharded tables instead
 (`torchrec/runtime/collecting.py`):
 
@@ -22,8 +24,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _core
+from .arguments import MOST_SEED, MOST_THREADS, integer_of, text_of
 from .catalog import list_workloads
 from .errors import InputError, NeuroShardError
+from .progress import ProgressLine
+from .stopping import Stopped, signals_call, stop_now
 from .torch_versions import check_versions, installed_versions
 from .types import Task, Topology, task_text
 
@@ -40,10 +45,10 @@ if TYPE_CHECKING:
 
 def parse_bytes(text: str) -> int:
     """"4GiB" as bytes."""
-    for suffix, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)):
-        if text.endswith(suffix) and text.removesuffix(suffix).isdigit():
-            return int(text.removesuffix(suffix)) * factor
-    raise argparse.ArgumentTypeError(f"expected a size such as 4GiB, got {text!r}")
+    try:
+        return _core.parse_bytes(text_of(text, "size"), "size")
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_range(text: str) -> tuple[int, int]:
@@ -219,6 +224,28 @@ def hardware_of(device: str) -> dict[str, Any]:
     }
 
 
+def check_numbers(options: argparse.Namespace) -> None:
+    """Raises InputError for those that are out of the executable's ranges."""
+    ranges = (
+        ("workload_seed", 0, MOST_SEED),
+        ("samples", 1, 1_000_000_000),
+        ("batch_size", 1, 1 << 30),
+        ("tables", 1, (1 << 31) - 1),
+        ("dims", 1, 65536),
+        ("in_flight", 1, 4096),
+        ("threads", 0, MOST_THREADS),
+        ("seed", 0, MOST_SEED),
+    )
+    for name, least, most in ranges:
+        value = getattr(options, name)
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            integer_of(each, f"--{name.replace('_', '-')}", least, most)
+    if not 0.01 <= options.quantile <= 0.99:
+        raise InputError(
+            f"--quantile: expected a number from 0.01 to 0.99, got {options.quantile}"
+        )
+
+
 def files_of(options: argparse.Namespace) -> list[tuple[int, str, str]]:
     """Batch size, optimizer and path of each file."""
     for field, values in (("batch_size", options.batch_size), ("optimizer", options.optimizer)):
@@ -244,7 +271,7 @@ def collection_of(
 ) -> _core.Collection:
     """The samples of a file, with seeds of its own."""
     workload = next(each for each in list_workloads() if each.name == options.workload)
-    tables = workload.tables(options.workload_seed + number)
+    tables = workload.tables((options.workload_seed + number) & MOST_SEED)
     for table in tables:
         table.data_type = options.data_type
     task = Task(tables, Topology(1, 1 << 60), batch_size, optimizer)
@@ -256,7 +283,7 @@ def collection_of(
         options.tables[1],
         options.memory,
         options.held_out,
-        options.seed + number,
+        (options.seed + number) & MOST_SEED,
     )
     if options.sets == "coverage":
         collection.cover(options.slices, options.max_pass)
@@ -268,6 +295,7 @@ def collect(options: argparse.Namespace) -> int:
     check_versions("neuroshard.collect", ("torch", "fbgemm-gpu"))
     import torch
 
+    check_numbers(options)
     if options.threads:
         torch.set_num_threads(options.threads)
     workloads = [workload.name for workload in list_workloads()]
@@ -287,25 +315,21 @@ def collect(options: argparse.Namespace) -> int:
         "quantile": options.quantile,
         "in_flight": options.in_flight,
     }
-    shows_progress = sys.stderr.isatty()
+    with ProgressLine() as line:
 
-    def on_progress(done: int, requested: int, seconds_left: float) -> None:
-        if shows_progress:
-            sys.stderr.write(f"\r{done} of {requested} samples, {seconds_left:.0f} s left \x1b[K")
+        def on_progress(done: int, requested: int, seconds_left: float) -> None:
+            line.show(f"{done} of {requested} samples, {seconds_left:.0f} s left")
 
-    measured = _core.collect(
-        collections,
-        options.samples,
-        json.dumps(hardware),
-        json.dumps(operator),
-        options.quantile,
-        max(1, options.in_flight),
-        lambda: Device(options),
-        on_progress,
-    )
-    if shows_progress:
-        sys.stderr.write("\r\x1b[K")
-    return measured
+        return _core.collect(
+            collections,
+            options.samples,
+            json.dumps(hardware),
+            json.dumps(operator),
+            options.quantile,
+                options.in_flight,
+            lambda: Device(options),
+            on_progress,
+        )
 
 
 def _collect_communication(arguments: Sequence[str]) -> int:
@@ -327,8 +351,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _collect_communication(given)
     options = parser().parse_args(given)
     try:
-        measured = collect(options)
-    except NeuroShardError as error:
+        with signals_call(stop_now):
+            measured = collect(options)
+    except (NeuroShardError, Stopped) as error:
         print(f"neuroshard.collect: {error}", file=sys.stderr)
         return error.exit_code
     print(f"{options.output}: {measured} samples measured", file=sys.stderr)

@@ -22,7 +22,7 @@ from .arguments import (
     to_text,
 )
 from .errors import InputError
-from .executable_answer import Answer, answer_of, repeated, with_names
+from .executable_answer import Answer, answer_of, of_files, of_models, of_platform, with_names
 from .messages import tell
 from .search_options import SearchOptions, options_arguments, options_json
 from .types import TaskLike, tasks_of
@@ -151,13 +151,14 @@ def compare(
             raise InputError("compare: platform and backend need measure=True")
         arguments = [*options_arguments(options, "compare"), "--measure"]
         arguments += [f"--arena={arena}", f"--backend={backend}"]
-        arguments += ["--relative-to", reference]
+        arguments += [f"--relative-to={reference}"] if reference else []
         if names := names_of(algorithms, "algorithms"):
             arguments += [f"--algorithms={','.join(names)}"]
-        arguments += repeated("--model", names_of(models, "models"))
-        arguments += repeated("--controls", files)
-        arguments += repeated("--journal", [] if journal is None else [journal])
-        arguments += repeated("--platform", [] if platform is None else [path_of(platform, "platform")])
+        arguments += of_models(names_of(models, "models"))
+        arguments += of_files("--controls", files)
+        arguments += of_files("--journal", [] if journal is None else [journal])
+        if platform is not None:
+            arguments.append(of_platform(path_of(platform, "platform")))
         found, reasons, notes = _run_compare(texts, arguments)
         tell(reasons, notes)
         return _comparison(found)

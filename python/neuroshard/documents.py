@@ -1,18 +1,17 @@
-"""JSON documents: read field by field, with errors that name the place, and written whole or not at
-all. Files are read, and JSON is judged, by the library: within the same limits as all others."""
+"""JSON documents: read field by field, with errors that name the place. Files are read and written,
+and JSON is judged, by the library: within the same limits, and by the same rules, as all others."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core
-from .arguments import type_of
-from .errors import InputError, MachineError
+from .arguments import flag_of, path_of, type_of
+from .errors import InputError
 
 
 #: Of times [ms] but 0, so that sums and ratios stay numbers.
@@ -234,26 +233,16 @@ def _is_time(value: Any) -> bool:
     )
 
 
-def write_text(path: str, text: str) -> None:
-    """Writes a file: next to its place first, then renamed."""
-    temporary = ""
-    try:
-        path = os.path.realpath(path)
-        handle, temporary = tempfile.mkstemp(
-            prefix=".neuroshard-", suffix=".tmp", dir=os.path.dirname(path)
-        )
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary and os.path.exists(temporary):
-            os.unlink(temporary)
-        kind = InputError if isinstance(error, (FileNotFoundError, IsADirectoryError)) else MachineError
-        raise kind(
-            f"{path}: expected a file that can be written, got {error.strerror}"
-        ) from error
+def write_text(
+    path: str | os.PathLike[str],
+    text: str,
+    *,
+    inputs: Sequence[str] = (),
+    models: Sequence[str] = (),
+    force: bool = False,
+) -> None:
+    """Writes a file, whole or not at all, as the library writes all others: never over a file that
+    the text was made from, or over measured data, journals and models unless by `force`."""
+    _core.write_text(
+        text, path_of(path, "path"), list(inputs), list(models), flag_of(force, "force")
+    )

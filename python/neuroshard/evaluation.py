@@ -14,6 +14,7 @@ from .arguments import (
     MOST_SEED,
     MOST_THREADS,
     bytes_of,
+    flag_of,
     integer_of,
     names_of,
     path_of,
@@ -21,7 +22,7 @@ from .arguments import (
     to_text,
 )
 from .errors import InputError
-from .executable_answer import Answer, answer_of, repeated
+from .executable_answer import Answer, answer_of, of_models, of_platform
 from .messages import tell
 from .plans import Plan, PlanCost, PlanLike, plan_text
 
@@ -43,9 +44,15 @@ class Evaluation:
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take."""
-        _core.write_evaluation(to_text(self.document, "evaluation"), path_of(path, "path"))
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
+        measured data, a journal or a model only by `force`."""
+        _write(self.document, path, force)
+
+
+def _write(document: Mapping[str, Any], path: str | os.PathLike[str], force: bool) -> None:
+    text = to_text(document, "evaluation")
+    _core.write_evaluation(text, path_of(path, "path"), flag_of(force, "force"))
 
 
 @overload
@@ -105,7 +112,7 @@ def evaluate(
         if backend != "cpu":
             raise InputError("evaluate: platform simulates, backend measures: expected one of them")
         where = path_of(platform, "platform")
-        found, reasons, notes = _run_evaluate(plan, models, repeated("--platform", [where]))
+        found, reasons, notes = _run_evaluate(plan, models, [of_platform(where)])
         tell(reasons, notes)
         return _simulated_iteration(found)
     if backend != "cpu":
@@ -171,9 +178,10 @@ class SimulatedIteration:
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take."""
-        _core.write_evaluation(to_text(self.document, "evaluation"), path_of(path, "path"))
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
+        measured data, a journal or a model only by `force`."""
+        _write(self.document, path, force)
 
 
 def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
@@ -204,7 +212,7 @@ def _run_evaluate(
     with tempfile.TemporaryDirectory() as folder:
         given.write(os.path.join(folder, "plan.json"))
         command = ["evaluate", "plan.json", *arguments]
-        command += repeated("--model", names_of(models, "models"))
+        command += of_models(names_of(models, "models"))
         return answer_of(command, folder, {"plan.json": "plan"})
 
 

@@ -8,12 +8,9 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from . import _core
 from .errors import InfeasibleError, InputError, MachineError
 from .executable import EXECUTABLE
-
-
-#: How names of files end that could be names of something else.
-_FILES = (".safetensors", ".xml", ".jsonl", ".gz")
 
 
 class Answer(NamedTuple):
@@ -55,16 +52,25 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def file_or_name(name: str) -> str:
-    """The absolute path of what is a file, as another folder needs it; a name stays one."""
-    is_file = os.sep in name or name.endswith(_FILES)
-    return os.path.abspath(name) if is_file else name
+def of_models(names: Iterable[str]) -> list[str]:
+    """Options for models: what is a file by its absolute path, as another folder needs it; a name
+    stays one."""
+    # Of a path, or a file in the working folder, the library says that the name itself is the file.
+    return [
+        f"--model={os.path.abspath(name) if _core.find_file_of_model(name) == name else name}"
+        for name in names
+    ]
 
 
-def repeated(option: str, values: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The option once for each value, which may begin with a dash; what is a file by its absolute
-    path."""
-    return [f"{option}={file_or_name(os.fspath(value))}" for value in values]
+def of_platform(name: str) -> str:
+    """Option for a cluster, a preset or a platform file, likewise."""
+    is_file = os.sep in name or name.endswith(".xml")
+    return f"--platform={os.path.abspath(name) if is_file else name}"
+
+
+def of_files(option: str, paths: Iterable[str]) -> list[str]:
+    """The option once for each file, whatever it is called."""
+    return [f"{option}={os.path.abspath(path)}" for path in paths]
 
 
 def _lines_of(messages: str, kind: str) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from . import _core
-from .arguments import items_of, list_of, one_of, path_of, to_text, type_of
+from .arguments import flag_of, items_of, list_of, one_of, path_of, to_text, type_of
 from .errors import InputError, NeuroShardError
 from .moves import PlanMoves
 from .reporting import EvaluationLike, write_report
@@ -182,10 +182,10 @@ class Plan:
         """Reads a plan file; InputError names the place of a fault."""
         return Plan.from_text(_core.read_plan(path_of(path, "path")))
 
-    def write(self, path: str | os.PathLike[str]) -> None:
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes a plan file, whole or not at all; never over a model that the plan was made
-        with."""
-        _core.write_plan(plan_text(self), path_of(path, "path"))
+        with, and over measured data, a journal or another model only by `force`."""
+        _core.write_plan(plan_text(self), path_of(path, "path"), flag_of(force, "force"))
 
     def violations(self) -> list[str]:
         """Why the plan is not valid for its task, a line each; none if it is."""
@@ -197,13 +197,15 @@ class Plan:
         others: PlanLike | Iterable[PlanLike] | Mapping[str, PlanLike] = (),
         *,
         evaluations: EvaluationLike | Iterable[EvaluationLike] = (),
+        force: bool = False,
     ) -> None:
         """Writes the plan as a page (.html) that opens without a network: which device is slowest
         and why, memory, where every table went, how the search got there.
 
         Next to it are `others`, plans of the same task, one or several or by name, and
         `evaluations`, what `evaluate` returned or wrote. InputError for a plan that does not fit
-        its task, plans of different tasks, and an evaluation of another plan.
+        its task, plans of different tasks, and an evaluation of another plan. Measured data, a
+        journal or a model at `path` is replaced only by `force`.
 
         >>> import os, tempfile
         >>> from neuroshard import Table, Task, Topology
@@ -213,7 +215,7 @@ class Plan:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     halves.report(os.path.join(folder, "report.html"), {"whole": whole})
         """
-        write_report(self, path, others, evaluations)
+        write_report(self, path, others, evaluations, force)
 
     def _repr_html_(self) -> str | None:
         """In a notebook: the plan in words, and its devices. None, so that the notebook shows the

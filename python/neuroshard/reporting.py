@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from . import _core
-from .arguments import items_of, path_of, shown, text_of, to_text, type_of
+from .arguments import flag_of, items_of, path_of, shown, text_of, to_text, type_of
 from .errors import InputError
 
 if TYPE_CHECKING:
@@ -31,12 +31,14 @@ def write_report(
     path: str | os.PathLike[str],
     others: PlanLike | Iterable[PlanLike] | Mapping[str, PlanLike],
     evaluations: EvaluationLike | Iterable[EvaluationLike],
+    force: bool,
 ) -> None:
     """As `Plan.report`, which documents it."""
     named_plans = [("this plan", to_text(plan, "plan")), *_named_plans(others)]
     named_evaluations = _named_evaluations(evaluations)
     files = [name for name, _ in [*named_plans[1:], *named_evaluations]]
-    _core.write_report(named_plans, named_evaluations, files, path_of(path, "path"))
+    where = path_of(path, "path")
+    _core.write_report(named_plans, named_evaluations, files, where, flag_of(force, "force"))
 
 
 def _named_plans(

@@ -4,7 +4,6 @@ command line have for them."""
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, cast
 
@@ -19,7 +18,7 @@ class SearchOptions(TypedDict, total=False):
     #: 0, the default, is one per core; the plan does not depend on it.
     num_threads: int
     #: Seconds, or a time such as "500ms", after which planning stops with the best plan so far, or
-    #: with InfeasibleError if there is none. If not given, the first plan is finished, and the work
+    #: with InfeasibleError if there is none; more than a year is as good as none. If not given, the first plan is finished, and the work
     #: of improving it is what takes a second on a known machine.
     time_limit_seconds: float | str
     #: Neighbours that each chain of the improvement tries; 0, the default: a number that follows
@@ -55,8 +54,7 @@ def options_json(options: Mapping[str, object], function: str) -> dict[str, Any]
         if name not in SearchOptions.__annotations__:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
         if name == "time_limit_seconds":
-            seconds = seconds_of(cast("float | str", value), name)
-            value = f"{seconds!r}s" if math.isfinite(seconds) else None
+            value = f"{seconds_of(cast('float | str', value), name)!r}s"
         elif name == "cuts":
             value = _cuts_of(cast("str | Sequence[str]", value))
         result[_NAMES.get(name, name)] = value
@@ -70,7 +68,5 @@ def options_arguments(options: Mapping[str, object], function: str) -> list[str]
     for name, value in given.items():
         if name == "cuts":
             value = ",".join(value) or "none"
-        elif value is None:
-            value = "1e9s"  # no time limit: longer than anyone waits
         arguments += [f"--{name.replace('_', '-')}", str(value)]
     return arguments

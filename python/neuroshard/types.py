@@ -13,6 +13,7 @@ from . import _core
 from .arguments import (
     MOST_COUNT,
     bytes_of,
+    flag_of,
     integer_of,
     items_of,
     list_of,
@@ -255,9 +256,10 @@ class Task:
         """Reads a task file; InputError names the place of a fault."""
         return task_of_fields(json.loads(_core.read_task(path_of(path, "path"))))
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes a task file, whole or not at all."""
-        _core.write_task(task_text(self), path_of(path, "path"))
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Writes a task file, whole or not at all; over measured data, a journal or a model only by
+        `force`."""
+        _core.write_task(task_text(self), path_of(path, "path"), flag_of(force, "force"))
 
 
 #: The forms of a task as an argument: a Task, a dict with its fields, or the path of a task file.

@@ -27,6 +27,15 @@ TEST(CliConventions, AWrongWordIsAnsweredWithTheNearest) {
   expect_refusal(folder, {"model", "show", "cpu-xeon-2cor"}, "; did you mean cpu-xeon-2core?");
   expect_refusal(folder, {"plan", task, "--algorithm", "neuroshrad"}, "; did you mean neuroshard?");
   expect_refusal(folder, {"workload", "show", "dlrm2021"}, "; did you mean dlrm-2021?");
+  expect_refusal(folder, {"plan", task, "--cuts", "colums"}, "; did you mean columns?");
+  expect_refusal(folder, {"plan", task, "--improvement", "breif"}, "; did you mean brief?");
+  expect_refusal(folder, {"compare", task, "--relative-to", "beamsearch"},
+                 "; did you mean beam-search?");
+  expect_refusal(folder,
+                 {"workload", "tasks", "dlrm-2021", "--optimizer", "rowise_adagrad", "-o", "t"},
+                 "; did you mean rowwise_adagrad?");
+  expect_refusal(folder, {"collect", "compute", "--sets", "coverge", "-o", "t.jsonl"},
+                 "; did you mean coverage?");
   EXPECT_THAT(run_cli({"plan", "--quantum-computer"}).err, Not(HasSubstr("did you mean")));
 }
 

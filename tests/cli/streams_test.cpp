@@ -4,6 +4,7 @@
 
 #include "neuroshard/io/plan_io.h"
 #include "tests/cli/run_cli.h"
+#include "tests/train/synthetic_costs.h"
 
 namespace neuroshard {
 namespace {
@@ -154,6 +155,20 @@ TEST(CliStreams, DashIsStandardOutputAndInput) {
   const CommandResult broken = run_in_bash(R"(echo '{}' | "$0" check -)", {});
   EXPECT_EQ(broken.exit_code, 2);
   EXPECT_THAT(broken.err, HasSubstr("neuroshard: /dev/stdin: format: expected "));
+}
+
+TEST(CliStreams, MeasuredCostsComeThroughPipes) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 40);
+  for (const char* line :
+       {R"(cat "$1" | "$0" train compute - --epochs 1 -o "$2")",
+        R"(cat "$1" | "$0" model test "$2" -)", R"(cat "$1" | "$0" collect merge - -o "$3")",
+        R"(cmp "$1" "$3")"}) {
+    const CommandResult result = run_in_bash(
+        line, {costs, folder.file("model.safetensors"), folder.file("merged.jsonl")});
+    EXPECT_EQ(result.exit_code, 0) << line << result.err;
+  }
 }
 
 TEST(CliStreams, WhatIsAFileInAnyCaseIsNotStandardOutput) {

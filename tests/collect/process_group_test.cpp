@@ -101,6 +101,22 @@ TEST(ProcessGroup, ProcessesShareTheSamplesAndTheirFilesMerge) {
       collect_compute_costs(tiny_sampling(), fake(), 20, folder.file("merged.jsonl"), nullptr), 0);
 }
 
+TEST(ProcessGroup, ARunThatCouldMeasureNothingSaysWhy) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.batch_size = std::int64_t{1} << 30;  // more than any machine has room for
+  try {
+    (void)collect_compute_costs(sampling, cpu_backend({.arena_bytes = 1 << 20}, 1), 2, path,
+                                nullptr);
+    ADD_FAILURE() << "measured";
+  } catch (const MachineError& error) {
+    EXPECT_THAT(error.what(),
+                testing::StartsWith("none of 2 samples could be measured: memory: expected "));
+  }
+  EXPECT_EQ(read_compute_costs(path).skipped.size(), 2U);
+}
+
 TEST(ProcessGroup, ADeviceLostInTheMiddleLeavesWhatWasMeasured) {
   const TemporaryFolder folder;
   const std::string path = folder.file("costs.jsonl");

@@ -33,6 +33,11 @@ TEST(Printable, BytesThatAreNoTextAreShown) {
   EXPECT_EQ(printable("\xE2\x80"), "\\xe2\\x80");
 }
 
+TEST(Printable, TextForJsonIsEscapedOnlyWhereItIsNoUtf8) {
+  for (const char* text : {"", "a\nb", "größe", "\xC2\x9B"}) EXPECT_EQ(as_utf8(text), text);
+  EXPECT_EQ(as_utf8("/m\xff\n\x64"), "/m\\xff\\x0ad");
+}
+
 RC_GTEST_PROP(PrintableProperty, NoByteIsLeftThatEndsALineOrBeginsASequence,
               (const std::string& text)) {
   const std::string shown = printable(text);

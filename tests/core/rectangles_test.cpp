@@ -94,8 +94,11 @@ TEST(Rectangles, ManyWrongRangesAreNotAllNamed) {
   // However many slices overlap, a range is told once.
   std::vector<Shard> nested;
   for (int row = 0; row < 100; ++row) nested.push_back(of_a(row, 100 - row, 0, 16));
-  EXPECT_THAT(found(nested),
-              ElementsAre("table \"a\": rows 1 to 99, columns from 0 are placed more than once"));
+  EXPECT_THAT(
+      found(nested),
+      ElementsAre("table \"a\": rows 1 to 15, columns from 0 are placed more than once",
+                  "table \"a\": rows 16 to 99, columns are placed more than once, and there "
+                  "may be more like that"));
 }
 
 TEST(Rectangles, RowsOutOfRange) {

@@ -1,6 +1,7 @@
 // Models by name: files before presets, one of each kind, and refusals that list the known names.
 #include "neuroshard/cost/model_catalog.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +11,8 @@
 #include <set>
 
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/cost/model_description.h"
+#include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/checksum.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/arbitrary_task.h"
@@ -86,6 +89,91 @@ TEST(ModelCatalog, WhereNothingCanBeReadNoEstimateTakesATrainedModelsPlace) {
 TEST(ModelCatalog, TakesAPathToo) {
   const ModelFolder folder;
   EXPECT_EQ(load({folder.file("tiny")}).compute->name(), "tiny");
+}
+
+/// Another working folder while it lives.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::string& path) : before_(std::filesystem::current_path()) {
+    std::filesystem::current_path(path);
+  }
+  ~WorkingFolder() { std::filesystem::current_path(before_); }
+  WorkingFolder(const WorkingFolder&) = delete;
+  WorkingFolder& operator=(const WorkingFolder&) = delete;
+
+ private:
+  std::filesystem::path before_;
+};
+
+TEST(ModelCatalog, AFileInTheWorkingFolderNeedsNoSuffix) {
+  const ModelFolder models;
+  const TemporaryFolder folder;
+  const WorkingFolder inside(folder.file(""));
+  for (const char* name : {"weights.bin", "weights.st", "weights"}) {
+    std::filesystem::copy_file(models.file("tiny"), name);
+    EXPECT_EQ(find_file_of_model(name), name);
+    const CostModels loaded = load({name});
+    EXPECT_EQ(loaded.compute->name(), "weights");
+    EXPECT_EQ(loaded.compute_file, std::filesystem::current_path() / name);
+    EXPECT_EQ(find_model(name).origin, name);
+    EXPECT_EQ(find_model(name).kind, "compute");
+    EXPECT_EQ(
+        input_error([&] { refuse_output_that_is_model(name, {name}, ModelsRead::named); }),
+        fmt::format("--output: expected another file than those that are read, got {}", name));
+  }
+  write_file("notes.txt", "none");
+  EXPECT_THAT(input_error([] { (void)load({"notes.txt"}); }),
+              HasSubstr("notes.txt: expected a safetensors file"));
+}
+
+TEST(ModelCatalog, AFileInTheWorkingFolderDoesNotChangeWhatANameMeans) {
+  const ModelFolder models;
+  const TemporaryFolder folder;
+  const WorkingFolder inside(folder.file(""));
+  for (const char* name : {"tiny", "a100-40gb", "analytic-a100-40gb", "pcie4", "analytic-pcie4"}) {
+    write_file(name, "no model");
+    EXPECT_NO_THROW((void)load({name})) << name;
+    EXPECT_NO_THROW((void)find_model(name)) << name;
+    EXPECT_NE(find_file_of_model(name), name);
+  }
+  // Neither folders nor pipes are files in it.
+  std::filesystem::create_directory("folder");
+  ASSERT_EQ(mkfifo("pipe", 0600), 0);
+  for (const char* name : {"folder", "pipe", "none"}) {
+    EXPECT_EQ(find_file_of_model(name), "");
+    EXPECT_THAT(input_error([&] { (void)load({name}); }),
+                HasSubstr("--model: expected a file or one of "));
+  }
+}
+
+TEST(ModelCatalog, NamesThatAreNoUtf8HideNoModel) {
+  const TemporaryFolder folder;
+  const std::string odd = folder.file("models\xff");
+  std::filesystem::create_directory(odd);
+  {
+    const ModelFolder models;
+    std::filesystem::copy_file(models.file("tiny"), odd + "/tiny.safetensors");
+    std::filesystem::copy_file(models.file("tiny"), odd + "/b\xfe.safetensors");
+  }
+  setenv("NEUROSHARD_MODELS", odd.c_str(), 1);
+  const std::string text = to_line(model_list_json());
+  EXPECT_THAT(text, HasSubstr("\"name\": \"tiny\""));
+  EXPECT_THAT(text, HasSubstr("\"name\": \"b\\\\xfe\""));
+  EXPECT_THAT(text, HasSubstr("models\\\\xff/tiny.safetensors\""));
+  EXPECT_THAT(to_line(model_json(find_model("tiny"))), HasSubstr("models\\\\xff/tiny"));
+  EXPECT_EQ(load({"tiny"}).compute->name(), "tiny");
+  unsetenv("NEUROSHARD_MODELS");
+}
+
+TEST(ModelCatalog, InAFolderThatIsNoUtf8APathIsKeptAsItWasGiven) {
+  const ModelFolder models;
+  const TemporaryFolder folder;
+  const std::string odd = folder.file("work\xff");
+  std::filesystem::create_directory(odd);
+  const WorkingFolder inside(odd);
+  std::filesystem::copy_file(models.file("tiny"), "mine.safetensors");
+  EXPECT_EQ(load({"./mine.safetensors"}).compute_file, "./mine.safetensors");
+  EXPECT_EQ(load({models.file("tiny")}).compute_file, models.file("tiny"));
 }
 
 TEST(ModelCatalog, AFileOfThatNameGoesBeforeAPreset) {

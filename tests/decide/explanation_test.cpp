@@ -84,6 +84,34 @@ TEST(ExplainPlan, AlternativesAreNoWorseThanWhatThePlanAllows) {
   EXPECT_TRUE(alternative(explanation, "columns instead of").found);
 }
 
+/// The search of a larger space may end at a plan that costs more than one of the smaller.
+TEST(ExplainPlan, WhatTakesTheSamePlansNeverCostsMore) {
+  for (int seed = 0; seed < 12; ++seed) {
+    Task task = make_task();
+    task.tables.resize(3);
+    for (int t = 0; t < 3; ++t) {
+      task.tables[t].num_embeddings = 10'000 + 7'919 * ((seed * 3 + t) % 11);
+      task.tables[t].embedding_dim = 16 << ((seed + t) % 4);
+      task.tables[t].pooling_factor = 1.0 + (seed * 5 + t * 7) % 13;
+    }
+    task.topology.world_size = task.topology.local_world_size = 12;
+    task.topology.memory_bytes.assign(12, std::int64_t{6} << 20);
+    PlanRequest request;
+    request.models = kEstimates;
+    request.options.steps = 300;
+    request.options.cuts = seed % 2 == 0 ? Cuts{true, false, false} : Cuts{};
+    const Explanation explanation = explained(plan_task(task, request).document);
+    const Alternative& same = explanation.alternatives.front();
+    for (const Alternative& other : explanation.alternatives) {
+      const bool takes_same =
+          other.change.starts_with("twice the memory") || other.change.starts_with("all cuts");
+      if (takes_same && same.found) {
+        EXPECT_LE(other.cost_ms, same.cost_ms) << other.change;
+      }
+    }
+  }
+}
+
 TEST(ExplainPlan, DoesNotDependOnTheNumberOfThreads) {
   const PlanDocument document = make_plan();
   EXPECT_EQ(to_document(explanation_json(explained(document, 1))),

@@ -47,7 +47,7 @@ ComparisonEntry failed_entry() {
 Json comparison(int seed) { return Json::Object{{"seed", seed}, {"measured", true}}; }
 
 /// Eight tasks, all of the same name, and these algorithms.
-ComparedResults results_of(std::vector<std::string> algorithms, bool measured = false) {
+ComparedResults results_of(std::vector<std::string> algorithms, bool measured = true) {
   return {std::vector<std::string>(8, "a.json"), std::move(algorithms), measured};
 }
 const ComparedResults kBoth = results_of({"neuroshard", "random"});
@@ -201,6 +201,9 @@ TEST(ComparisonJournal, RefusesResultsOfOtherTasksAndAlgorithms) {
             located(R"(entries[0].task: expected "a.json", got "b.json")"));
   ComparisonEntry predicted = found_entry();
   predicted.measured_ms.reset();
+  EXPECT_EQ(refusal(results_of({"neuroshard"}, false), 0, {found_entry()}),
+            located("entries[0]: expected nothing measured, as this comparison measures no plan, "
+                    "got a measured cost"));
   EXPECT_EQ(refusal(results_of({"neuroshard"}, true), 0, {predicted}),
             located("entries[0]: expected measured_ms, as plans of this comparison are measured, "
                     "got none"));

@@ -213,6 +213,20 @@ TEST(ReadMaybeCompressedFile, Decompresses) {
               testing::HasSubstr("expected a readable file, got No such file or directory"));
 }
 
+TEST(AppendFile, CutsOffWhatComesAfterSomeBytes) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.jsonl");
+  write_file(path, "one\ntwo\nthr");
+  AppendFile file(path);
+  file.cut_to(100);
+  EXPECT_EQ(read_file(path), "one\ntwo\nthr");
+  file.cut_to(4);
+  file.append_line("2");
+  EXPECT_EQ(read_file(path), "one\n2\n");
+  AppendFile device("/dev/null");
+  device.cut_to(0);
+}
+
 TEST(AppendFile, CutsOffATruncatedLine) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a.jsonl");

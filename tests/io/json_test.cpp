@@ -97,6 +97,9 @@ TEST(ParseJson, TellsIntegersFromDecimals) {
 TEST(ToLine, RefusesWhatJsonCannotHold) {
   EXPECT_EQ(input_error([] { (void)to_line(std::nan("")); }),
             "number: expected a finite number to write, got nan");
+  // What terminals obey is escaped: C1 control characters, and those that turn the direction.
+  EXPECT_EQ(to_line(Json("\xC2\x9B, \xE2\x80\xAE, \xC3\xA9")), "\"\\u009b, \\u202e, \xC3\xA9\"");
+  EXPECT_EQ(parse_json(to_line(Json("\xE2\x80\xAE")), "f"), Json("\xE2\x80\xAE"));
   EXPECT_EQ(input_error([] { (void)to_line(Json("\xff")); }),
             "text: expected valid UTF-8, got \"\\xff\"");
 }

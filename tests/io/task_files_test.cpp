@@ -31,13 +31,40 @@ TEST(WriteTaskFiles, NamesOfOneLengthInTheirOrder) {
   task.batch_size = 8;
   task.tables = {{.name = "t", .num_embeddings = 10, .embedding_dim = 4, .pooling_factor = 1.0}};
   task.topology.memory_bytes = {1 << 20};
-  std::vector<Task> tasks(11, task);
-  tasks[10].batch_size = 16;
-  write_task_files(tasks, folder.file("tasks/below"));
+  const auto numbered = [&](std::int64_t number) {
+    Task result = task;
+    result.batch_size = number == 10 ? 16 : 8;
+    return result;
+  };
+  write_task_files(11, numbered, folder.file("tasks/below"));
   const std::vector<std::string> files = find_task_files({folder.file("tasks/below")});
   ASSERT_EQ(files.size(), 11u);
   EXPECT_EQ(files[2], folder.file("tasks/below/task-02.json"));
   EXPECT_EQ(read_task(files[10]).batch_size, 16);
+}
+
+TEST(WriteTaskFiles, OneThatCannotBeMadeLeavesNoFolder) {
+  const TemporaryFolder folder;
+  const auto last_fails = [](std::int64_t number) -> Task {
+    if (number == 10) throw InputError("no such task");
+    return {};
+  };
+  EXPECT_EQ(input_error([&] { write_task_files(11, last_fails, folder.file("tasks")); }),
+            "no such task");
+  EXPECT_FALSE(std::filesystem::exists(folder.file("tasks")));
+}
+
+TEST(WriteTaskFiles, MeasuredDataUnderATasksNameIsKept) {
+  const TemporaryFolder folder;
+  const std::string kept = folder.file("task-0.json");
+  write_file(kept, "{\"format\":\"neuroshard/compute-costs/2\"}\n");
+  EXPECT_THAT(input_error([&] {
+                write_task_files(
+                    1, [](std::int64_t) { return Task{}; },
+                    std::filesystem::path(kept).parent_path());
+              }),
+              testing::StartsWith(kept + ": expected a new file"));
+  EXPECT_THAT(read_file(kept), testing::HasSubstr("compute-costs"));
 }
 
 }  // namespace

@@ -200,14 +200,16 @@ def test_sizes_as_text(task):
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("1s", 1.0), ("500ms", 0.5), ("2min", 120.0), (3, 3.0), (0.25, 0.25), (np.float32(0.5), 0.5)],
+    [("1s", 1.0), ("500ms", 0.5), ("2min", 120.0), (3, 3.0), (0.25, 0.25), (np.float32(0.5), 0.5), (1e308, 1e308)],
 )
 def test_times(value, seconds):
     assert seconds_of(value, "time_limit") == seconds
 
 
 @pytest.mark.parametrize(
-    "value", [0, -1.0, math.nan, "1", "0s", "", "soon", None, [1], True]
+    "value",
+    [0, -1.0, math.nan, math.inf, -math.inf, np.inf, "1", "0s", "infs", "1e400s", "", "soon", None]
+    + [[1], True],
 )
 def test_times_that_mean_nothing(value):
     assert refusal(seconds_of, value, "time_limit").startswith("time_limit: expected ")

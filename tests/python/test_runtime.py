@@ -332,8 +332,15 @@ def test_the_command(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "2 processes, 2 a host" in printed and "1 of 1" in printed
     assert read_runtime_costs(output).layout(2, 2).errors["held_out"]["tasks"] == 1
-    assert main([str(tmp_path / "missing"), "-o", str(output)]) == 2
+    assert main([str(tmp_path / "missing"), "-o", str(tmp_path / "other.json")]) == 2
     assert "expected a readable file" in capsys.readouterr().err
+    # What was learned before is replaced by --force alone.
+    before = output.read_bytes()
+    assert main([str(samples), "-o", str(output)]) == 2
+    assert "expected a new file, or --force, got a model of Torch" in capsys.readouterr().err
+    output.write_bytes(before + b"\n")
+    assert main([str(samples), "-o", str(output), "--force"]) == 0
+    assert output.read_bytes() == before
 
 
 @pytest.mark.parametrize(

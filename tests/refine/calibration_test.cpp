@@ -132,6 +132,11 @@ TEST_F(CalibrationTest, ARunThatWasStoppedGoesOn) {
   EXPECT_EQ(again.speed, whole.speed);
 }
 
+TEST_F(CalibrationTest, ATimeBeyondTheClockIsAsGoodAsNone) {
+  options_.time_limit_seconds = 1e300;
+  EXPECT_EQ(calibrate(options_, {}).samples, 60);
+}
+
 TEST_F(CalibrationTest, SaysThatTheTimeWasTooShort) {
   options_.time_limit_seconds = 1e-9;
   EXPECT_EQ(input_error([&] { (void)calibrate(options_, {}); }),

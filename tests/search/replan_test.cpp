@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -99,6 +100,19 @@ TEST(PlacedBefore, SendsCopiesToNewDevicesFromTheirHosts) {
   // Each of the two holders sends once.
   EXPECT_THAT(before.transfers({{{1, 0, 8, 1}}, {0}}),
               ElementsAre(DeviceTransfer{0, 2, bytes}, DeviceTransfer{1, 3, bytes}));
+}
+
+TEST(PlacedBefore, CopiesOfMoreThanTheLargestSumAreSent) {
+  Task task =
+      one_host_task({make_table("a", std::int64_t{1} << 42, 1 << 16)}, 16, std::int64_t{1} << 60);
+  const PlacedBefore before(task, {{{0, 0, 1 << 16, 3}}, {}}, task);
+  EXPECT_EQ(before.moved_bytes_of_copies(0), std::numeric_limits<std::int64_t>::max());
+  const std::vector<DeviceTransfer> transfers = before.transfers({{}, {0}});
+  ASSERT_EQ(transfers.size(), 15u);
+  for (const DeviceTransfer& transfer : transfers) {
+    EXPECT_EQ(transfer.from, 3);
+    EXPECT_EQ(transfer.bytes, std::int64_t{1} << 60);
+  }
 }
 
 TEST(PlacedBefore, DevicesThatAreGoneStillSend) {
@@ -407,6 +421,34 @@ TEST(Replanner, GainsMoreWhereMoreMayMove) {
   const double free = replanned(old_task, old_plan, task, 1.0).predicted.cost_ms;
   EXPECT_LT(limited, kept);
   EXPECT_LE(free, limited * 1.02);
+}
+
+/// Nine tables on nine devices, each of which has room for 2^60 bytes: one table of 2^42 rows.
+Task vast_task(std::int64_t num_rows) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 9; ++t) {
+    tables.push_back(make_table(std::string(1, static_cast<char>('a' + t)), num_rows, 1 << 16));
+  }
+  Task task = one_host_task(std::move(tables), 9, std::int64_t{1} << 60);
+  task.allow = kColumnsAlone;
+  return task;
+}
+
+TEST(Replanner, BytesPastTheLargestSumMayAllMove) {
+  const Task task = vast_task(std::int64_t{1} << 42);
+  ShardingPlan old_plan;
+  for (int t = 0; t < 9; ++t) old_plan.shards.push_back({t, 0, 1 << 16, t});
+  ASSERT_THAT(violations(task, old_plan), IsEmpty());
+  EXPECT_THAT(violations(task, replanned(task, old_plan, task, 1.0).plan), IsEmpty());
+}
+
+TEST(Replanner, RelievesADeviceOfMoreThanTheLargestSum) {
+  const Task old_task = vast_task(100);
+  ShardingPlan old_plan;
+  for (int t = 0; t < 9; ++t) old_plan.shards.push_back({t, 0, 1 << 16, 0});
+  ASSERT_THAT(violations(old_task, old_plan), IsEmpty());
+  const Task grown = vast_task(std::int64_t{1} << 42);
+  EXPECT_THAT(violations(grown, replanned(old_task, old_plan, grown, 1.0).plan), IsEmpty());
 }
 
 TEST(Replanner, FillsDevicesThatAreNew) {

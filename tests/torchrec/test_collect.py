@@ -1,8 +1,10 @@
 """FBGEMM's operator: the same results as PyTorch's, and costs in the collector's format."""
 
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import torch
@@ -114,6 +116,33 @@ def test_several_batch_sizes_and_optimizers_alternate_into_a_file_each(tmp_path)
         assert len(samples) == 3
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_goes_on(tmp_path, number):
+    path = tmp_path / "costs.jsonl"
+    options = [
+        *("--batch-size", "64", "--memory", "64MiB", "--tables", "1:4", "--seed", "3"),
+        *("--threads", "1", "-o", path),
+    ]
+    command = [sys.executable, "-W", "ignore", "-m", "neuroshard.collect", *options]
+    with subprocess.Popen(
+        [*command, "--samples", "100000"], stderr=subprocess.PIPE, text=True
+    ) as run:
+        while not (path.exists() and path.read_bytes().count(b"\n") > 3):
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.05)
+        run.send_signal(number)
+        said = run.communicate(timeout=60)[1]
+    assert run.returncode == 128 + number
+    assert said.splitlines()[-1] == f"neuroshard.collect: stopped by {number.name}"
+    content = path.read_bytes()
+    assert content.endswith(b"\n")
+    done = content.count(b"\n") - 1
+    run = subprocess.run(
+        [*command, "--samples", str(done + 2)], check=True, capture_output=True, text=True
+    )
+    assert path.read_bytes().startswith(content)
+
+
 @pytest.mark.parametrize(
     ("more", "text"),
     [
@@ -121,6 +150,12 @@ def test_several_batch_sizes_and_optimizers_alternate_into_a_file_each(tmp_path)
         (["--batch-size", "32,64"], "--output: expected {batch_size} in the name"),
         (["--optimizer", "sgd,adam"], "expected sgd or rowwise_adagrad, got 'adam'"),
         (["--batch-size", "32,32"], "expected each value once"),
+        (["--quantile", "nan"], "--quantile: expected a number from 0.01 to 0.99, got nan"),
+        (["--quantile=-1"], "--quantile: expected a number from 0.01 to 0.99, got -1.0"),
+        (["--samples", "0"], "--samples: expected an integer between 1 and 1000000000, got 0"),
+        (["--seed=-1"], "--seed: expected an integer between 0 and"),
+        (["--tables", "1:99999999999"], "--tables: expected an integer between 1 and"),
+        (["--memory", "99999999999GiB"], "--memory: size: expected a size such as 80GiB"),
         (["--device", "cuda"], "--device: expected cpu, as there is no CUDA device"),
     ],
 )

@@ -305,7 +305,7 @@ def test_what_cannot_be_saved_or_read(tmp_path):
         make_planner(make_topology(2, 8 << 30), plan_loader=3)
     planner = make_planner(make_topology(2, 8 << 30))
     planner.plan(make_collection(SIZES), SHARDERS)
-    with pytest.raises(InputError, match="expected a file that can be written"):
+    with pytest.raises(InputError, match="expected a writable file, got No such"):
         save_plan(planner, tmp_path / "no-such-folder" / "plan.json")
 
 
@@ -516,3 +516,27 @@ def test_previous_plans_that_cannot_be(tmp_path):
         make_planner(topology, previous_plan=elsewhere).plan(
             make_collection([(1000, 64)]), SHARDERS
         )
+
+
+def test_a_plan_is_saved_over_older_ones_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = make_collection(SIZES)
+    planner = make_planner(make_topology(2, 8 << 30))
+    _, path = saved(tmp_path, planner, module)
+    content = path.read_bytes()
+    save_plan(planner, path)
+    assert path.read_bytes() == content
+    # Not over what a planner was given.
+    os.link("plan.json", "same.json")
+    for options in ({"plan_loader": SavedPlan(path)}, {"previous_plan": "plan.json", "max_move": 1.0}):
+        other = make_planner(make_topology(2, 8 << 30), **options)
+        other.plan(module, SHARDERS)
+        for output in (path, "same.json"):
+            with pytest.raises(InputError, match="^path: expected another file than those"):
+                save_plan(other, output, force=True)
+        save_plan(other, "new.json")
+    (tmp_path / "costs").write_text('{"format": "neuroshard/compute-costs/1"}\n')
+    with pytest.raises(InputError, match="costs: expected a new file, or force=True, got measured"):
+        save_plan(planner, "costs")
+    save_plan(planner, "costs", force=True)
+    assert (tmp_path / "costs").read_bytes() == content == path.read_bytes()

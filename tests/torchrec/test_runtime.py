@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
 from neuroshard.runtime.drawing import types_of
 from neuroshard.runtime.work import KINDS, WORK
 from neuroshard.torchrec import NeuroShardPlanner
+from neuroshard.torchrec.runtime.collecting import main, parser
 
 LAYOUTS = [(2, 2), (4, 2)]
 
@@ -171,6 +174,114 @@ def test_steps_are_measured_and_files_continued(tmp_path, layout):
     run = torchrun(2, *COLLECT, *more, "--samples", 24, "--seed", 1, check=False)
     assert run.returncode != 0
     assert "sampling: expected" in run.stderr
+
+
+def torchrun_in_background(processes, *arguments):
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", str(processes), *map(str, arguments)),
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def wait_for_samples(run, path, number):
+    """Until the file has as many, and perhaps more."""
+    for _ in range(1200):
+        if path.exists() and path.read_bytes().count(b"\n") > number:
+            return
+        if run.poll() is not None:
+            break
+        time.sleep(0.1)
+    run.kill()
+    pytest.fail(run.communicate()[1][-3000:])
+
+
+def children_of(pid):
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("to_one", [False, True], ids=["torchrun", "one process"])
+def test_a_run_that_is_stopped_ends_in_order(tmp_path, to_one):
+    path = tmp_path / "costs.jsonl"
+    more = (*COLLECT, "--repetitions", 4, "--batch-size", "64", "-o", path)
+    run = torchrun_in_background(2, *more, "--samples", 100_000)
+    wait_for_samples(run, path, 8)
+    # Meanwhile another run may not write to the file, and says so on all processes.
+    other = torchrun(2, *more, "--samples", 100_000, check=False)
+    assert f"{path}: expected a file that nobody else is writing" in other.stderr
+    os.kill(children_of(run.pid)[-1] if to_one else run.pid, signal.SIGTERM)
+    said = run.communicate(timeout=60)[1]
+    assert run.returncode != 0
+    found = read_samples(path)
+    assert f"{path}: {len(found.samples)} samples measured" in said
+    assert "neuroshard.collect: stopped by SIGTERM" in said
+    if to_one:  # as torchrun reports it
+        assert "exitcode  : 143" in said
+    assert len(found.samples) % 8 == 0 and path.read_bytes().endswith(b"\n")
+    torchrun(2, *more, "--samples", len(found.samples) + 8)
+    assert read_samples(path).samples[: len(found.samples)] == found.samples
+
+
+def test_a_run_that_is_killed_keeps_its_samples(tmp_path):
+    path = tmp_path / "costs.jsonl"
+    more = (*COLLECT, "--repetitions", 4, "--batch-size", "64", "-o", path)
+    run = torchrun_in_background(2, *more, "--samples", 100_000)
+    wait_for_samples(run, path, 8)
+    for pid in children_of(run.pid):
+        os.kill(pid, signal.SIGKILL)
+    run.communicate(timeout=60)
+    before = read_samples(path).samples[:8]
+    assert len(before) == 8
+    # A header that was cut is written anew; another file's beginning stays.
+    header = path.read_bytes().split(b"\n")[0]
+    for content in (b"", header[: len(header) // 2], header):
+        path.write_bytes(content)
+        torchrun(2, *more, "--samples", 8)
+        assert [sample.modules for sample in read_samples(path).samples] == [
+            sample.modules for sample in before
+        ]
+    path.write_bytes(b"{")
+    torchrun(2, *more, "--samples", 8)
+    path.write_bytes(b"notes")
+    run = torchrun(2, *more, "--samples", 8, check=False)
+    assert run.returncode != 0 and path.read_bytes() == b"notes"
+    run = torchrun(2, *more[:-1], f"{path}.gz", "--samples", 8, check=False)
+    assert "expected an uncompressed file to append to" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("0", 0.0), ("0.0", 0.0), ("1.5", 1.5), ("500ms", 0.5), ("10min", 600.0), ("1e308", 1e308)],
+)
+def test_time_limits(text, seconds):
+    assert parser().parse_args(["-o", "costs", "--time-limit", text]).time_limit == seconds
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "inf", "-inf", "1e400", "infs", "-1s", "0s", "soon", ""])
+def test_time_limits_that_mean_nothing(text, capsys):
+    with pytest.raises(SystemExit) as ended:
+        parser().parse_args(["-o", "costs", f"--time-limit={text}"])
+    assert ended.value.code == 2
+    assert "argument --time-limit: time limit: expected " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        (["--samples", 10**30], "--samples: expected an integer between 1 and 1000000000, got 1000"),
+        (["--local-world-size=-1"], "--local-world-size: expected an integer between 0 and"),
+        (["--seed=-1"], "--seed: expected an integer between 0 and"),
+        (["--threads", 0], "--threads: expected an integer between 1 and 1024, got 0"),
+    ],
+)
+def test_numbers_that_mean_nothing(tmp_path, more, text, capsys):
+    assert main(["-o", str(tmp_path / "costs.jsonl"), *map(str, more)]) == 2
+    assert text in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_collecting_needs_torchrun():

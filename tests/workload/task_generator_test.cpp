@@ -89,6 +89,16 @@ TEST(TaskGenerator, MemoryCanBeTight) {
             "local_devices: expected a divisor of the 8 devices, got 3");
 }
 
+TEST(TaskGenerator, AFillOfHardlyAnythingLeavesTheMemoryAsItIs) {
+  const Workload workload = find_workload("dlrm-2021", 1);
+  TaskGeneratorOptions options;
+  for (const double fill : {1e-6, 1e-12, 1e-300}) {
+    options.min_fill = options.max_fill = fill;
+    EXPECT_EQ(generate_task(workload, options, 0).topology.memory_bytes.front(),
+              options.memory_bytes);
+  }
+}
+
 TEST(TaskGenerator, DimensionsAreUniform) {
   const Workload workload = find_workload("dlrm-2022", 1);
   TaskGeneratorOptions options;

@@ -1,4 +1,5 @@
-// A child that looks once a second at how much of a processor its parent has used.
+// A child that looks once a second at how much of a processor its parent has used, and whether it
+// is still there.
 #include "neuroshard/collect/communication/hang_watch.h"
 
 #include <fcntl.h>
@@ -29,6 +30,10 @@ constexpr int kHangSeconds = 15;
 /// So little in a whole limit is no work: threads of libraries that look around now and then.
 constexpr std::int64_t kIdleNanoseconds = 2'000'000;
 
+/// What the child is told, both blocked and waited for.
+constexpr int kParentHasEnded = SIGUSR1;
+constexpr int kEndIsExpected = SIGUSR2;
+
 // From here to the constructor: what runs in the child of a process that may have threads, so only
 // what signal handlers may do, and no memory is asked for.
 
@@ -53,17 +58,45 @@ char state_in(const char* stat_path) {
                                                                            : line[name_end + 2];
 }
 
-void sleep_for_a_second() {
-  timespec left{.tv_sec = 1, .tv_nsec = 0};
-  while (::nanosleep(&left, &left) != 0 && errno == EINTR) continue;
-}
+void say(std::string_view line) { (void)!::write(STDERR_FILENO, line.data(), line.size()); }
 
-[[noreturn]] void watch_parent(pid_t parent, const char* stat_path, std::string_view last_words,
-                               int limit_seconds) {
-  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+/// The signals of above.
+class Signals {
+ public:
+  Signals() {
+    ::sigemptyset(&set_);
+    ::sigaddset(&set_, kParentHasEnded);
+    ::sigaddset(&set_, kEndIsExpected);
+    (void)::sigprocmask(SIG_BLOCK, &set_, nullptr);
+    (void)::prctl(PR_SET_PDEATHSIG, kParentHasEnded);
+  }
+
+  /// True if that many seconds have passed without a signal.
+  bool nothing_for(int seconds) {
+    const timespec time{.tv_sec = seconds, .tv_nsec = 0};
+    const int signal = ::sigtimedwait(&set_, nullptr, &time);
+    end_is_expected_ = end_is_expected_ || signal == kEndIsExpected;
+    return signal < 0 && errno == EAGAIN;
+  }
+
+  /// By all that has been said until now.
+  bool end_is_expected() {
+    while (!nothing_for(0)) continue;
+    return end_is_expected_;
+  }
+
+ private:
+  sigset_t set_{};
+  bool end_is_expected_ = false;
+};
+
+[[noreturn]] void watch_parent(pid_t parent, const char* stat_path, std::string_view hung,
+                               std::string_view died, int limit_seconds) {
+  Signals signals;
   std::int64_t used = used_nanoseconds(parent);
-  for (int still_for = 0; ::getppid() == parent;) {
-    sleep_for_a_second();
+  int still_for = 0;
+  while (::getppid() == parent) {
+    if (!signals.nothing_for(1)) continue;
     const std::int64_t used_now = used_nanoseconds(parent);
     const char state = state_in(stat_path);
     const bool is_still =
@@ -72,10 +105,11 @@ void sleep_for_a_second() {
     if (!is_still) used = used_now;
     if (still_for < limit_seconds) continue;
     if (used_now < 0 || ::getppid() != parent) break;
-    (void)!::write(STDERR_FILENO, last_words.data(), last_words.size());
+    say(hung);
     (void)::kill(parent, SIGKILL);
-    break;
+    ::_exit(0);
   }
+  if (!signals.end_is_expected()) say(died);
   ::_exit(0);
 }
 
@@ -88,19 +122,24 @@ int hang_limit_seconds() {
   return static_cast<int>(std::ceil(std::min(parse_seconds(given, kHangVariable), kMost)));
 }
 
-HangWatch::HangWatch(const std::string& last_words, int limit_seconds) {
+HangWatch::HangWatch(const LastWords& last_words, int limit_seconds) {
   if (limit_seconds <= 0) return;
   const pid_t parent = ::getpid();
   const std::string stat_path = "/proc/" + std::to_string(parent) + "/stat";
-  const std::string line = printable(last_words) + "\n";
+  const std::string hung = printable(last_words.hung) + "\n";
+  const std::string died = printable(last_words.died) + "\n";
   watcher_ = ::fork();
-  if (watcher_ == 0) watch_parent(parent, stat_path.c_str(), line, limit_seconds);
+  if (watcher_ == 0) watch_parent(parent, stat_path.c_str(), hung, died, limit_seconds);
 }
 
 HangWatch::~HangWatch() {
   if (watcher_ <= 0) return;
   (void)::kill(watcher_, SIGKILL);
   while (::waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) continue;
+}
+
+void HangWatch::expect_end() const {
+  if (watcher_ > 0) (void)::kill(watcher_, kEndIsExpected);
 }
 
 }  // namespace neuroshard

@@ -37,7 +37,7 @@ std::int64_t MpiTransport::broadcast_integer(std::int64_t) { fail(); }
 std::vector<std::string> MpiTransport::all_gather(const std::string&) const { fail(); }
 void MpiTransport::require_agreement(const std::string&) const { fail(); }
 std::string MpiTransport::host_name() { fail(); }
-void MpiTransport::abort(int exit_code) { std::exit(exit_code); }
+void MpiTransport::abort(int exit_code) const { std::exit(exit_code); }
 void MpiTransport::end_run_with(const std::exception&) const {}
 
 }  // namespace neuroshard

@@ -47,15 +47,18 @@ void print_error(const std::exception& error) {
 }
 
 /// By what mpirun says of this process, as MPI is not started yet.
-std::string last_words_of_hung_process(int limit_seconds) {
+HangWatch::LastWords last_words(int limit_seconds) {
   const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   std::array<char, HOST_NAME_MAX + 1> host{};
   (void)::gethostname(host.data(), host.size() - 1);
-  return fmt::format(
-      "neuroshard: mpi: expected process {} of {}, on {}, to go on, got one that has stood still "
-      "for {} s (NEUROSHARD_HANG_LIMIT): it is ended, and with it the run",
-      rank == nullptr ? "?" : rank, size == nullptr ? "?" : size, host.data(), limit_seconds);
+  const std::string expected =
+      fmt::format("neuroshard: mpi: expected process {} of {}, on {}, to go on, got one that has ",
+                  rank == nullptr ? "?" : rank, size == nullptr ? "?" : size, host.data());
+  return {expected + fmt::format("stood still for {} s (NEUROSHARD_HANG_LIMIT): it is ended, and "
+                                 "with it the run",
+                                 limit_seconds),
+          expected + "died, which ends the run"};
 }
 
 }  // namespace
@@ -65,7 +68,7 @@ bool started_by_mpirun() { return std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr
 MpiTransport::MpiTransport() {
   if (started_by_mpirun()) {
     const int limit = hang_limit_seconds();
-    watch_.emplace(last_words_of_hung_process(limit), limit);
+    watch_.emplace(last_words(limit), limit);
   }
   if (MPI_Init(nullptr, nullptr) != MPI_SUCCESS) {
     throw MachineError("mpi: expected to start, got an error from MPI_Init");
@@ -221,7 +224,8 @@ void MpiTransport::end_run_with(const std::exception& error) const {
   abort(own != nullptr ? own->exit_code() : MachineError("").exit_code());
 }
 
-void MpiTransport::abort(int exit_code) {
+void MpiTransport::abort(int exit_code) const {
+  if (watch_) watch_->expect_end();
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::abort();  // MPI_Abort does not return, but is not declared so
 }

@@ -24,7 +24,7 @@ class CollectiveInputError : public InputError {
 };
 
 /// MPI from here to the end of the object, of which a process has one at most. A process that dies
-/// makes mpirun end the others, and one that hangs is ended (HangWatch).
+/// makes mpirun end the others, and one that hangs is ended; a line names either (HangWatch).
 class MpiTransport final : public Transport {
  public:
   /// Throws MachineError if MPI does not start, InputError as hang_limit_seconds.
@@ -65,15 +65,15 @@ class MpiTransport final : public Transport {
   /// Name of the host that this process runs on.
   [[nodiscard]] static std::string host_name();
 
-  /// Ends all processes of the run with this exit code.
-  [[noreturn]] static void abort(int exit_code);
-
   /// For the handler of an exception of one process, while the others may wait for it: prints it
   /// and ends the run. If all have the same one, process 0 prints it, and all return and print
   /// nothing more.
   void end_run_with(const std::exception& error) const;
 
  private:
+  /// Ends all processes of the run with this exit code.
+  [[noreturn]] void abort(int exit_code) const;
+
   std::optional<HangWatch> watch_;  ///< from before MPI starts to after its end
   int rank_ = 0;
   int size_ = 1;

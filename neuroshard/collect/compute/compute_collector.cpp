@@ -263,11 +263,17 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
   if (!backend) backend = factory.make();
 
   OpenSamples samples(files);
+  const bool is_new = progress.done == 0;
   std::int64_t measured = 0;
+  std::string failure;
   const Clock::time_point start = Clock::now();
   const auto on_done = [&](const PieceSetResult& result) {
     append(samples.take(result.id), result);
-    if (result.measurement) ++measured;
+    if (result.measurement) {
+      ++measured;
+    } else {
+      failure = result.failure;
+    }
     ++progress.done;
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     progress.seconds_left =
@@ -278,6 +284,10 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
   measure_sets(
       *backend, in_flight, [&] { return samples.next(); }, on_done);
   for (const std::unique_ptr<OpenFile>& file : files) file->writer().sync();
+  if (is_new && measured == 0 && !failure.empty()) {
+    throw MachineError(fmt::format("none of {} could be measured: {}",
+                                   format_count(progress.done, "sample"), failure));
+  }
   return measured;
 }
 

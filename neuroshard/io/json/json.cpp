@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/utf8.h"
 
 namespace neuroshard {
@@ -47,11 +48,6 @@ void append_escaped(std::string& out, unsigned char c) {
   }
 }
 
-/// Of a character of two bytes: whether terminals obey it (U+0080 to U+009F, ISO 6429).
-bool is_c1(std::string_view bytes) {
-  return bytes.size() == 2 && bytes[0] == '\xC2' && static_cast<unsigned char>(bytes[1]) <= 0x9F;
-}
-
 bool needs_escape(unsigned char c) { return c == '"' || c == '\\' || c < 0x20 || c == 0x7f; }
 
 void append_string(std::string& out, std::string_view text) {
@@ -61,8 +57,9 @@ void append_string(std::string& out, std::string_view text) {
     if (length == 0) throw InputError("text", "valid UTF-8", in_quotes(text));
     if (length == 1 && needs_escape(static_cast<unsigned char>(text[i]))) {
       append_escaped(out, static_cast<unsigned char>(text[i]));
-    } else if (is_c1(text.substr(i, length))) {
-      append_escaped(out, static_cast<unsigned char>(text[i + 1]));
+    } else if (const auto code =
+                   length == 1 ? std::nullopt : obeyed_code_point(text.substr(i, length))) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", *code);
     } else {
       out.append(text, i, length);
     }

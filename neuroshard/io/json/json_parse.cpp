@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/memory_limit.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/input_limit.h"
 #include "neuroshard/io/json/json.h"
@@ -177,22 +176,10 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 /// What a text takes at the most while it is read and judged, as many times its size: measured with
 /// a task of 400,000 tables and with an array of empty objects.
 constexpr double kMemoryOfText = 26.0;
-/// Nothing is asked for shorter texts, which are many.
-constexpr std::size_t kShortText = std::size_t{1} << 20;
-
-void require_memory_for(std::size_t bytes, std::string_view location) {
-  if (bytes < kShortText) return;
-  const double needed = kMemoryOfText * static_cast<double>(bytes);
-  const auto available = static_cast<double>(available_memory_bytes());
-  if (available <= 0.0 || needed <= available) return;
-  throw MachineError(fmt::format("{}: expected {} of memory free to read it, got {}", location,
-                                 format_bytes(needed), format_bytes(available)));
-}
-
 }  // namespace
 
 Json parse_json(std::string_view text, std::string_view location, bool one_line) {
-  require_memory_for(text.size(), location);
+  require_memory(kMemoryOfText * static_cast<double>(text.size()), location, "to read it");
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw InputError(std::string(location), "JSON", text.empty() ? "nothing" : "only white space");
   }

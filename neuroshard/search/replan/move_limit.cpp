@@ -21,7 +21,7 @@ std::int64_t moved_bytes(const PlacedBefore& before, const TableOrigin& origin,
         part.num_rows = shard.num_rows;
       }
     }
-    moved += before.moved_bytes(part);
+    moved = add_saturated(moved, before.moved_bytes(part));
   }
   return moved;
 }
@@ -146,7 +146,7 @@ MoveLedger::MoveLedger(const MoveLimit& limit, const ShardingPlan& plan)
   for (const Shard& shard : plan.shards) {
     changes.push_back({shard.table, shard.num_columns, shard.device});
   }
-  moved_bytes_ = moved_with(changes);
+  (void)moved_with(changes);
   commit();
 }
 
@@ -180,9 +180,10 @@ std::int64_t MoveLedger::moved_with(std::span<const ColumnChange> changes) {
     std::erase_if(changed.state.parts, [](const TablePart& part) { return part.num_columns == 0; });
     scratch_ = changed.state.parts;
     changed.state.moved_bytes = scratch_.empty() ? 0 : limit_.arrange(changed.table, scratch_);
-    candidate_bytes_ += changed.state.moved_bytes - tables_[changed.table].moved_bytes;
+    candidate_bytes_ += changed.state.moved_bytes;
+    candidate_bytes_ -= tables_[changed.table].moved_bytes;
   }
-  return candidate_bytes_;
+  return saturated(candidate_bytes_);
 }
 
 void MoveLedger::commit() {

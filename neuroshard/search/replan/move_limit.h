@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/search/replan/placed_before.h"
 
@@ -84,7 +85,7 @@ class MoveLedger {
   /// Makes the changes that `moved_with` was last asked for.
   void commit();
 
-  [[nodiscard]] std::int64_t moved_bytes() const { return moved_bytes_; }
+  [[nodiscard]] std::int64_t moved_bytes() const { return saturated(moved_bytes_); }
   [[nodiscard]] std::int64_t moved_bytes(int table) const { return tables_[table].moved_bytes; }
   [[nodiscard]] const MoveLimit& limit() const { return limit_; }
 
@@ -100,11 +101,11 @@ class MoveLedger {
 
   const MoveLimit& limit_;
   std::vector<TableState> tables_;
-  std::int64_t moved_bytes_ = 0;
+  WideBytes moved_bytes_ = 0;
   std::vector<Candidate> candidates_;
   std::size_t num_candidates_ = 0;  ///< of `candidates_`, which keeps its memory
   std::vector<int> candidate_of_;   ///< by table; -1: none
-  std::int64_t candidate_bytes_ = 0;
+  WideBytes candidate_bytes_ = 0;
   std::vector<TablePart> scratch_;
 };
 

@@ -70,8 +70,9 @@ class PlacedBefore::TransferList {
 
   void add(int from, int to, std::int64_t bytes) {
     if (bytes <= 0) return;
-    bytes_[{from, to}] += bytes;
-    sent_[from] += bytes;
+    std::int64_t& between = bytes_[{from, to}];
+    between = add_saturated(between, bytes);
+    sent_[from] = add_saturated(sent_[from], bytes);
   }
   [[nodiscard]] std::int64_t sent(int device) const { return sent_[device]; }
   [[nodiscard]] std::vector<DeviceTransfer> all() const {

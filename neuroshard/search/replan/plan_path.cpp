@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
 
 namespace neuroshard {
@@ -67,7 +68,7 @@ ShardingPlan way_home(const Simulator& given, const ShardingPlan& from, const Sh
                                            : std::vector<int>{}});
   };
   std::vector<Candidate> away;
-  std::int64_t moved = 0;
+  WideBytes moved = 0;
   for (std::size_t t = 0; t < layouts.size(); ++t) {
     const std::int64_t now = moved_of(layouts[t], t);
     moved += now;

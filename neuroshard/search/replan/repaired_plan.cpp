@@ -129,10 +129,14 @@ class Repair {
     for (int device = 0; device < task_.topology.world_size; ++device) {
       while (bytes_[device] > task_.topology.memory_bytes[device]) {
         clock_.check();
+        const bool is_saturated = bytes_[device] == std::numeric_limits<std::int64_t>::max();
         if (!take_from(device, bytes_[device] - task_.topology.memory_bytes[device])) {
           if (!take_copies()) return;
           bytes_ = device_memory(task_, plan_);
           device = 0;
+        } else if (is_saturated) {
+          // What is left is not what is taken less than a sum that ended before its end.
+          bytes_ = device_memory(task_, plan_);
         }
       }
     }
@@ -145,7 +149,7 @@ class Repair {
     if (!can_cut(table, shard.num_columns)) return 0;
     const std::int64_t per_column =
         shard.rows_of(table) * element_bytes(table.data_type) + table.extra_bytes_per_column;
-    std::int64_t columns = (bytes + per_column - 1) / per_column;
+    std::int64_t columns = (bytes - 1) / per_column + 1;
     columns = (columns + kColumnGranularity - 1) / kColumnGranularity * kColumnGranularity;
     columns = std::max(columns, narrowest_cut(table));
     return columns <= shard.num_columns - narrowest_cut(table) ? columns : 0;
@@ -238,7 +242,8 @@ class Repair {
     double least = std::numeric_limits<double>::infinity();
     for (int device = 0; device < task_.topology.world_size; ++device) {
       if (!pins_.permits(shard.table, device)) continue;
-      if (bytes_[device] + bytes_of(shard) > task_.topology.memory_bytes[device]) continue;
+      if (add_saturated(bytes_[device], bytes_of(shard)) > task_.topology.memory_bytes[device])
+        continue;
       const double ms =
           compute_ms[device] + simulator_.communication().floor_ms(task_.topology, task_.batch_size,
                                                                    columns_[device] + columns);

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
@@ -102,9 +103,11 @@ class LimitedSearch {
   [[nodiscard]] std::int64_t moved_bytes(const ShardingPlan& plan) const {
     std::int64_t moved = 0;
     for (const Shard& shard : plan.shards) {
-      moved += neuroshard::moved_bytes(before_, origins_[shard.table], shard);
+      moved = add_saturated(moved, neuroshard::moved_bytes(before_, origins_[shard.table], shard));
     }
-    for (const int table : plan.replicated_tables) moved += moved_by(table, {});
+    for (const int table : plan.replicated_tables) {
+      moved = add_saturated(moved, moved_by(table, {}));
+    }
     return moved;
   }
   [[nodiscard]] bool is_within(const ShardingPlan& plan) const {
@@ -147,7 +150,9 @@ class LimitedSearch {
     const TableOrigin& origin = origins_[table];
     if (shards.empty()) return before_.moved_bytes_of_copies(origin.front().table);
     std::int64_t moved = 0;
-    for (const Shard& shard : shards) moved += neuroshard::moved_bytes(before_, origin, shard);
+    for (const Shard& shard : shards) {
+      moved = add_saturated(moved, neuroshard::moved_bytes(before_, origin, shard));
+    }
     return moved;
   }
 
@@ -183,6 +188,8 @@ class LimitedSearch {
 
 /// What a share of the bytes, from 0 to 1, allows to move.
 std::int64_t limit_of(double share, std::int64_t total_bytes) {
+  // All of them as they are: a double has no room for the largest sum, the next one is 2^63.
+  if (share >= 1.0) return total_bytes;
   return static_cast<std::int64_t>(std::floor(share * static_cast<double>(total_bytes)));
 }
 

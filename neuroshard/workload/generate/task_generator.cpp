@@ -145,8 +145,9 @@ Draw draw_fitting(const Workload& workload, const TaskGeneratorOptions& options,
     const double bytes = picker.bytes(picks);
     std::int64_t memory = options.memory_bytes;
     if (fill > 0.0) {
-      memory = std::min(memory,
-                        static_cast<std::int64_t>(std::ceil(bytes / (fill * options.num_devices))));
+      // Compared as it is: of a share that is hardly any, no integer has room for it.
+      const double filled = std::ceil(bytes / (fill * options.num_devices));
+      if (filled < static_cast<double>(memory)) memory = static_cast<std::int64_t>(filled);
     }
     if (bytes <= capacity && picker.can_be_cut_to_fit(picks, memory)) {
       return {std::move(picks), memory};

@@ -9,6 +9,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from .. import _core
+from ..arguments import path_of
 from ..errors import InputError, NeuroShardError
 from .costs import RuntimeCosts
 from .fitting import Errors, Fit, fit_layout
@@ -29,6 +31,11 @@ def parser() -> argparse.ArgumentParser:
         "--model", default="fbgemm-cpu-epyc", help="the computation model that prices operators"
     )
     result.add_argument("-o", "--output", help="file to write; none: the errors alone")
+    result.add_argument(
+        "--force",
+        action="store_true",
+        help="replace an output that is measured data, a journal or a model",
+    )
     return result
 
 
@@ -36,15 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
     options = parser().parse_args(arguments)
     try:
-        learn(options.files, options.model, options.output)
+        learn(options.files, options.model, options.output, force=options.force)
     except NeuroShardError as error:
         print(f"neuroshard.runtime: {error}", file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def learn(paths: Sequence[str], model: str, output: str | None) -> RuntimeCosts:
+def learn(
+    paths: Sequence[str], model: str, output: str | None, *, force: bool = False
+) -> RuntimeCosts:
     """Learns from the files, prints the errors, and writes the costs where there is an output."""
+    inputs = [path_of(path, "files") for path in paths]
+    if output is not None:
+        _core.check_output(path_of(output, "--output"), inputs, [model], force)
     files = [read_samples(path) for path in paths]
     by_layout: dict[tuple[int, int], list[SampleFile]] = {}
     for file in files:
@@ -62,7 +74,7 @@ def learn(paths: Sequence[str], model: str, output: str | None) -> RuntimeCosts:
         model, tuple(layouts), files[0].header["hardware"], files[0].header["software"]
     )
     if output is not None:
-        costs.write(output)
+        costs.write(output, force=force, inputs=inputs)
     return costs
 
 

@@ -103,8 +103,15 @@ class RuntimeCosts:
                 return layout
         return None
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file, whole or not at all."""
+    def write(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        force: bool = False,
+        inputs: Sequence[str] = (),
+    ) -> None:
+        """Writes the file, whole or not at all; over an older one, other models and measured data
+        only by `force`, and never over the `inputs` that it was learned from."""
         content = {
             "format": FORMAT,
             "operator_model": self.operator_model,
@@ -123,7 +130,8 @@ class RuntimeCosts:
                 for layout in self.layouts
             ],
         }
-        write_text(os.fsdecode(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+        text = json.dumps(content, indent=1, allow_nan=False) + "\n"
+        write_text(path, text, inputs=inputs, models=[self.operator_model], force=force)
 
 
 def weighed(costs: Mapping[str, float], work: Mapping[str, float]) -> float:

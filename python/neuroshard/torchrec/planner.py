@@ -25,6 +25,7 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
+from ..arguments import names_of, path_of
 from ..errors import InfeasibleError, InputError
 from ..moves import PlanMoves
 from ..plans import Plan
@@ -179,6 +180,13 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         )
         self._runtime = None if runtime is None else runtime_costs(runtime, self._topology)
         self.plan_loader = plan_loader
+        #: Files that `save_plan` must not write to, and models, by name or file, likewise.
+        self.files_read = [
+            path_of(given, name)
+            for name, given in (("runtime", runtime), ("previous_plan", previous_plan))
+            if isinstance(given, (str, os.PathLike))
+        ]
+        self.models_read = [] if models is None else names_of(models, "models")
         self._compare = compare_with_torchrec
         self._measured = MeasuredSettings(
             models,

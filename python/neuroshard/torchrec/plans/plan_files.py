@@ -66,10 +66,13 @@ _NOT_IN_FILES = ("key_value_params",)
 _NOT_IN_FILES_OF_CACHES = ("multipass_prefetch_config",)
 
 
-def save_plan(planner: EmbeddingShardingPlanner, path: str | os.PathLike[str]) -> None:
+def save_plan(
+    planner: EmbeddingShardingPlanner, path: str | os.PathLike[str], *, force: bool = False
+) -> None:
     """Writes the planner's last plan, whole or not at all: with `collective_plan`, on rank 0, where
     the plan is made. The planner may be TorchRec's own. InputError if it has no plan, or one with
-    settings that files do not have."""
+    settings that files do not have, and for the path of a file that the planner was given: an older
+    plan, costs, a model. Measured data, a journal or another model is replaced only by `force`."""
     options = getattr(planner, "_best_plan", None)
     if not options:
         raise InputError(
@@ -88,7 +91,17 @@ def save_plan(planner: EmbeddingShardingPlanner, path: str | os.PathLike[str]) -
     if context is not None:
         content["context"] = context
     content["tables"] = [_table_of(option) for option in options]
-    write_text(os.fsdecode(path), json.dumps(content, indent=1, allow_nan=False) + "\n")
+    loader = getattr(planner, "plan_loader", None)
+    write_text(
+        path,
+        json.dumps(content, indent=1, allow_nan=False) + "\n",
+        inputs=[
+            *getattr(planner, "files_read", ()),
+            *([loader.path] if isinstance(loader, SavedPlan) else []),
+        ],
+        models=getattr(planner, "models_read", ()),
+        force=force,
+    )
 
 
 def load_plan(path: str | os.PathLike[str]) -> ShardingPlan:

@@ -2,6 +2,9 @@
 all of TorchRec's sharding types, on gloo and CPUs.
 
     torchrun --nproc-per-node 2 -m neuroshard.collect --communication -o costs-2.jsonl
+
+Stopped by SIGINT or SIGTERM (exit code 130 or 143), it finishes the task that has begun; the same
+command goes on with the file.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
 import os
 import statistics
 import sys
@@ -20,7 +24,9 @@ import torch
 import torch.distributed as dist
 
 from ... import _core
+from ...arguments import MOST_SEED, MOST_THREADS, integer_of, path_of, seconds_of
 from ...errors import InputError, NeuroShardError
+from ...progress import ProgressLine
 from ...runtime.drawing import PLANS_OF_A_TASK, DrawnTask, draw_task
 from ...runtime.samples import (
     RuntimeSample,
@@ -29,6 +35,7 @@ from ...runtime.samples import (
     same_header,
     sample_line,
 )
+from ...stopping import Stopped, signals_call
 from ...torch_versions import installed_versions
 from .measuring import MeasuredModel
 from .processes import gloo_processes
@@ -50,6 +57,20 @@ def parse_sizes(text: str) -> list[int]:
         ) from None
 
 
+def parse_time_limit(text: str) -> float:
+    """ "10min" or "600" as 600 seconds; "0" is no limit."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    try:
+        if seconds == 0:
+            return seconds
+        return seconds_of(text if math.isnan(seconds) else seconds, "time limit")
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def parser() -> argparse.ArgumentParser:
     """The options."""
     result = argparse.ArgumentParser(
@@ -65,7 +86,12 @@ def parser() -> argparse.ArgumentParser:
         default=320,
         help=f"samples the file should have in the end, {PLANS_OF_A_TASK} plans of each task",
     )
-    add("--time-limit", type=float, default=0.0, help="seconds after which no task is begun; 0: none")
+    add(
+        "--time-limit",
+        type=parse_time_limit,
+        default=0.0,
+        help="time after which no task is begun, such as 10min, or in seconds; 0: none",
+    )
     add(
         "--batch-size",
         type=parse_sizes,
@@ -89,17 +115,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _check(options)
         with gloo_processes(options.local_world_size, options.threads) as layout:
             return _collected_by_all(options, layout)
-    except NeuroShardError as error:
+    except (NeuroShardError, Stopped) as error:
         if os.environ.get("RANK", "0") == "0":
             print(f"neuroshard.collect: {error}", file=sys.stderr)
         return error.exit_code
 
 
 def _collected_by_all(options: argparse.Namespace, layout: tuple[int, int]) -> int:
-    measured = collect(options, layout)
+    measured, stopped_by = collect(options, layout)
     if dist.get_rank() == 0:
         print(f"{options.output}: {measured} samples measured", file=sys.stderr)
     dist.barrier()
+    if stopped_by:
+        raise Stopped(stopped_by)
     return 0
 
 
@@ -110,38 +138,51 @@ def _check(options: argparse.Namespace) -> None:
             raise InputError(
                 f"--batch-size: expected a multiple of {world_size} processes, got {size}"
             )
-    for name, least in (("samples", 1), ("max_rows", 1000), ("repetitions", 4), ("threads", 1)):
-        value = getattr(options, name)
-        if value < least:
-            option = name.replace("_", "-")
-            raise InputError(f"--{option}: expected at least {least}, got {value}")
+        integer_of(size, "--batch-size", 1, 1 << 30)
+    for name, least, most in (
+        ("samples", 1, 1_000_000_000),
+        ("max_rows", 1000, 1 << 42),
+        ("repetitions", 4, 1_000_000),
+        ("local_world_size", 0, 65536),
+        ("threads", 1, MOST_THREADS),
+        ("seed", 0, MOST_SEED),
+    ):
+        integer_of(getattr(options, name), f"--{name.replace('_', '-')}", least, most)
 
 
-def collect(options: argparse.Namespace, layout: tuple[int, int]) -> int:
-    """Measures the tasks that the file does not have yet; returns the number of samples."""
+def collect(options: argparse.Namespace, layout: tuple[int, int]) -> tuple[int, int]:
+    """Measures the tasks that the file does not have yet; returns the number of samples, and that of
+    the signal which ended it before, or 0."""
     begin = time.monotonic()
-    is_first = dist.get_rank() == 0
-    done = _from_first(lambda: _tasks_in_file(options, layout))
+    file = _CostsFile(path_of(options.output, "--output"))  # the first process's
+    done = _from_first(lambda: file.open(_header_of(options, layout)))
     tasks = -(-options.samples // PLANS_OF_A_TASK)
-    measured = 0
-    for number in range(done, tasks):
-        # One clock decides for all.
-        has_time = _from_first(
-            lambda: not options.time_limit or time.monotonic() - begin < options.time_limit
-        )
-        if not has_time:
-            break
-        task = draw_task(number, options.seed, layout, options.batch_size, options.max_rows)
-        samples = measure_task(task, options.optimizer, options.repetitions)
-        measured += len(samples)
-        if is_first:
-            with open(options.output, "a", encoding="utf-8") as file:
-                file.write("".join(map(sample_line, samples)))
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{number + 1} of {tasks} tasks \x1b[K")
-    if is_first and sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[K")
-    return measured
+    measured = stopped_by = 0
+    signals: list[int] = []
+    # A task that has begun is finished: processes that wait for each other end together.
+    with signals_call(signals.append), ProgressLine() as line:
+        for number in range(done, tasks):
+            # One clock decides for all, and any one's signal.
+            has_time = _from_first(
+                lambda: not options.time_limit or time.monotonic() - begin < options.time_limit
+            )
+            stopped_by = _largest(signals)
+            if stopped_by or not has_time:
+                break
+            task = draw_task(number, options.seed, layout, options.batch_size, options.max_rows)
+            samples = measure_task(task, options.optimizer, options.repetitions)
+            _from_first(lambda: file.append(samples))
+            measured += len(samples)
+            if dist.get_rank() == 0:
+                line.show(f"{number + 1} of {tasks} tasks")
+    return measured, stopped_by
+
+
+def _largest(signals: list[int]) -> int:
+    """The number of a signal that any of the processes got, or 0: the same on all of them."""
+    number = torch.tensor([signals[0] if signals else 0])
+    dist.all_reduce(number, dist.ReduceOp.MAX)
+    return int(number)
 
 
 def measure_task(task: DrawnTask, optimizer: str, repetitions: int) -> list[RuntimeSample]:
@@ -193,30 +234,50 @@ def _from_first(answer: Any) -> Any:
     return found[0]
 
 
-def _tasks_in_file(options: argparse.Namespace, layout: tuple[int, int]) -> int:
-    """The number of whole tasks in the file, which is made if there is none, and cut off behind
-    them."""
-    header = _header_of(options, layout)
-    path = options.output
-    if not os.path.exists(path) or os.path.getsize(path) == 0:
-        try:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(header_line(header))
-        except OSError as error:
+class _CostsFile:
+    """The file that samples go to, task by task; no other process may append to it meanwhile."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: _core.LineFile | None = None
+
+    def open(self, header: dict[str, Any]) -> int:
+        """The number of whole tasks in the file, which is made if there is none, and cut off behind
+        them."""
+        if self._path.endswith(".gz"):
             raise InputError(
-                f"{path}: expected a file that can be written, got {error.strerror}"
-            ) from error
-        return 0
-    found = read_samples(path)
-    same_header(found.header, header, path)
-    tasks = len(found.samples) // PLANS_OF_A_TASK
-    for place, sample in enumerate(found.samples):
-        if sample.index != place:
-            raise InputError(f"{path}: sample {place}: expected index {place}, got {sample.index}")
-    with open(path, "r+b") as file:
-        lines = file.read(found.whole_bytes).split(b"\n")[: 1 + tasks * PLANS_OF_A_TASK]
-        file.truncate(sum(len(line) + 1 for line in lines))
-    return tasks
+                f"{self._path}: expected an uncompressed file to append to, "
+                "got a name that ends in .gz"
+            )
+        self._file = _core.LineFile(self._path)
+        first_line = header_line(header)
+        content = _core.read_file(self._path) if os.path.isfile(self._path) else b""
+        # Stopped while the very first line was being written: nothing is lost by starting again.
+        if b"\n" not in content and first_line.encode().startswith(content):
+            self._file.cut_to(0)
+            self._append(first_line)
+            return 0
+        found = read_samples(self._path)
+        same_header(found.header, header, self._path)
+        for place, sample in enumerate(found.samples):
+            if sample.index != place:
+                raise InputError(
+                    f"{self._path}: sample {place}: expected index {place}, got {sample.index}"
+                )
+        tasks = len(found.samples) // PLANS_OF_A_TASK
+        lines = content[: found.whole_bytes].split(b"\n")[: 1 + tasks * PLANS_OF_A_TASK]
+        self._file.cut_to(sum(len(line) + 1 for line in lines))
+        return tasks
+
+    def append(self, samples: Sequence[RuntimeSample]) -> None:
+        """A task's, which are in the file for good then."""
+        self._append(*map(sample_line, samples))
+
+    def _append(self, *lines: str) -> None:
+        assert self._file is not None
+        for line in lines:
+            self._file.append(line.removesuffix("\n"))
+        self._file.sync()
 
 
 def _header_of(options: argparse.Namespace, layout: tuple[int, int]) -> dict[str, Any]:
