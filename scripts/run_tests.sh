@@ -74,10 +74,13 @@ python_suite() {
 
 # The package with what build/asan has compiled, and its tests under AddressSanitizer and UBSan, of
 # which the first error ends the process. Python itself is not compiled for AddressSanitizer, so both
-# libraries are loaded before it, and leaks, which it has of its own, are not looked for. Left out: a
-# browser, which does not start with AddressSanitizer, and types, which compiled code has no part in.
+# libraries are loaded before it, and leaks, which it has of its own, are not looked for. Left out is
+# what other programs with AddressSanitizer in them cannot do (a browser, pgrep), a limit on addresses,
+# of which it takes terabytes, a signal that it reports itself, and types, which compiled code has no
+# part in.
 python_asan_suite() {
   local python=/usr/bin/python3 environment package=$PWD/build/asan/package
+  local objects=tests/python/test_python_objects.py
   [ -x "$python" ] || python=python3
   . scripts/require.sh
   # shellcheck disable=SC2086
@@ -91,9 +94,13 @@ python_asan_suite() {
   echo "python-asan: built in $SECONDS s"
   SECONDS=0
   environment=(LD_PRELOAD="$(c++ -print-file-name=libasan.so) $(c++ -print-file-name=libstdc++.so)"
-    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONDONTWRITEBYTECODE=1)
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=12288
+    UBSAN_OPTIONS=print_stacktrace=1 PYTHONDONTWRITEBYTECODE=1)
   env "${environment[@]}" PYTHONPATH="$package" build/python/bin/python -m pytest tests/python \
-    --ignore tests/python/test_report_in_browser.py --ignore tests/python/test_typing.py \
+    --ignore tests/python/test_report_in_browser.py --ignore tests/python/test_gpu_first_run.py \
+    --ignore tests/python/test_typing.py \
+    --deselect tests/python/test_documents.py::test_no_file_is_read_without_end \
+    --deselect "$objects::test_a_call_that_fails_is_told_by_its_number[end-ended by signal 11]" \
     --junitxml=build/asan/python_results.xml || status=1
   add_results build/asan/python_results.xml
   if env "${environment[@]}" PYTHONPATH="$package:fuzz" build/python/bin/python \

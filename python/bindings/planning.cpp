@@ -54,10 +54,18 @@ using Names = std::vector<std::string>;
 /// A document, and the warnings and notes that come with it.
 using Answer = std::tuple<std::string, Names, Names>;
 
+/// Whether the clock may stop the search.
+bool has_time_limit(const Json& options) {
+  const Json* limit = options.find("time_limit");
+  return limit != nullptr && *limit != Json();
+}
+
 /// As search_json.h says; `place` is what errors call them.
 PlannerOptions planner_options(const std::string& text, const std::string& place) {
   const Json json = parse_json(text, place);
-  return planner_options_from_json(JsonReader(json, place));
+  PlannerOptions options = planner_options_from_json(JsonReader(json, place));
+  options.stop_by_clock = has_time_limit(json);
+  return options;
 }
 
 /// `request` as plan_request_io.h says.
@@ -200,8 +208,7 @@ ExplainedAnswer capacity(const std::string& text, const std::vector<int>& device
   const Json json = parse_json(options, "capacity");
   CapacityRequest request{devices, memory_bytes, models};
   request.options = planner_options_from_json(JsonReader(json, "capacity"), request.options);
-  const Json* limit = json.find("time_limit");
-  request.options.stop_by_clock = limit != nullptr && *limit != Json();
+  request.options.stop_by_clock = has_time_limit(json);
   const Capacity answer = plan_capacity(parse_task(text, "task"), request);
   return {to_line(capacity_json(answer)), capacity_text(answer), answer.warnings, answer.notes};
 }

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -149,14 +150,17 @@ TEST(CliCommunication, AProcessThatDiesEndsTheOthersAndLosesNoSample) {
   EXPECT_EQ(samples_in(path), left + 2);
 }
 
-/// True for a process that has the memory of Open MPI's messages, so that it is past its start: one
-/// that dies while mpirun shakes hands with it can leave mpirun 4.1 waiting for a lock for ever.
+/// True for a process that shares memory with another one for Open MPI's messages, so that all have
+/// started: one that dies while mpirun 4.1 shakes hands with it can leave mpirun, which names it,
+/// waiting for a lock for ever.
 bool is_started(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/maps");
+  std::set<std::string> segments;
   for (std::string line; std::getline(file, line);) {
-    if (line.find("vader_segment") != std::string::npos) return true;
+    const std::size_t name = line.find("vader_segment");
+    if (name != std::string::npos) segments.insert(line.substr(name));
   }
-  return false;
+  return segments.size() >= 2;  // its own and the other's
 }
 
 /// The processes of a run of two that have started and are watched, by rank.

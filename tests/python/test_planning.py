@@ -189,6 +189,18 @@ def test_time_limits_that_mean_nothing(task, seconds):
         neuroshard.plan(task, time_limit_seconds=seconds)
 
 
+@pytest.mark.parametrize("function", ["plan", "compare"])
+def test_a_time_limit_ends_steps_without_end(task, function):
+    start = time.monotonic()
+    if function == "plan":
+        neuroshard.plan(task, steps=10**18, time_limit_seconds=0.2)
+    else:
+        neuroshard.compare(
+            [task], algorithms="neuroshard", steps=10**18, time_limit_seconds=0.2
+        )
+    assert time.monotonic() - start < 20  # without a limit it would take years
+
+
 def test_a_time_limit_too_short_for_a_plan(task):
     with pytest.raises(InfeasibleError, match="no plan found within 0.001 ms"):
         neuroshard.plan(task, time_limit_seconds=1e-6)

@@ -14,6 +14,14 @@ from neuroshard.progress import ProgressLine
 from neuroshard.stopping import Stopped, signals_call, stop_now
 
 
+@pytest.fixture(autouse=True)
+def signals_as_in_a_terminal():
+    """What shells start in the background ignores SIGINT, and what is ignored stays so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_work(number, code):
     before = signal.getsignal(number)

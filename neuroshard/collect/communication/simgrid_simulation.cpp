@@ -30,6 +30,9 @@ struct Group {
   s4u::BarrierPtr barrier;
   std::vector<double> values;
   bool flag = false;
+  /// By process, those on their way. They outlive a process that fails: of messages that are let go
+  /// of before they arrive SimGrid prints where that was.
+  std::vector<std::vector<s4u::CommPtr>> messages;
 };
 
 class SimulatedTransport final : public Transport {
@@ -40,6 +43,8 @@ class SimulatedTransport final : public Transport {
       to_[peer] = s4u::Mailbox::by_name(fmt::format("{}-{}", rank, peer));
       from_[peer] = s4u::Mailbox::by_name(fmt::format("{}-{}", peer, rank));
     }
+    // No message may find no room when it has begun.
+    messages().reserve(2 * static_cast<std::size_t>(group.size));
   }
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -52,24 +57,21 @@ class SimulatedTransport final : public Transport {
 
   void exchange(std::span<const std::int64_t> send_bytes,
                 std::span<const std::int64_t> receive_bytes) override {
-    static char nothing;  // messages carry a pointer, never read
-    std::vector<s4u::CommPtr> messages;
-    std::vector<char*> received(group_.size);
     // Each process begins with its next neighbour, so that no process is the first target of all.
     for (int step = 1; step < group_.size; ++step) {
       const int peer = (rank_ - step + group_.size) % group_.size;
       if (receive_bytes[peer] > 0) {
-        messages.push_back(from_[peer]->get_async<char>(&received[peer]));
+        messages().push_back(from_[peer]->get_async<char>(&received_));
       }
     }
     for (int step = 1; step < group_.size; ++step) {
       const int peer = (rank_ + step) % group_.size;
       if (send_bytes[peer] > 0) {
-        messages.push_back(
-            to_[peer]->put_async(&nothing, static_cast<std::uint64_t>(send_bytes[peer])));
+        messages().push_back(
+            to_[peer]->put_async(&nothing_, static_cast<std::uint64_t>(send_bytes[peer])));
       }
     }
-    for (const s4u::CommPtr& message : messages) message->wait();
+    wait_for_messages();
   }
 
   void all_reduce(std::int64_t bytes) override {
@@ -101,17 +103,24 @@ class SimulatedTransport final : public Transport {
  private:
   static constexpr std::int64_t kRingFromBytes = 10'000;
   static constexpr int kNobody = -1;
+  // Messages carry a pointer, never read.
+  static inline char nothing_ = 0;
+  static inline char* received_ = nullptr;
+
+  std::vector<s4u::CommPtr>& messages() { return group_.messages[rank_]; }
+
+  void wait_for_messages() {
+    for (const s4u::CommPtr& message : messages()) message->wait();
+    messages().clear();
+  }
 
   /// A message to one process and one from another, at the same time.
   void send_and_receive(int to, std::int64_t sent, int from) {
-    static char nothing;
-    char* received = nullptr;
-    std::vector<s4u::CommPtr> messages;
-    if (from != kNobody) messages.push_back(from_[from]->get_async<char>(&received));
+    if (from != kNobody) messages().push_back(from_[from]->get_async<char>(&received_));
     if (to != kNobody) {
-      messages.push_back(to_[to]->put_async(&nothing, static_cast<std::uint64_t>(sent)));
+      messages().push_back(to_[to]->put_async(&nothing_, static_cast<std::uint64_t>(sent)));
     }
-    for (const s4u::CommPtr& message : messages) message->wait();
+    wait_for_messages();
   }
 
   /// Pairs at distance 1, 2, 4, ... exchange everything. Of a number that is no power of two, the
@@ -188,6 +197,7 @@ class Simulation {
   void run(s4u::Engine& engine, const std::vector<s4u::Host*>& hosts) {
     group_.size = world_size_;
     group_.barrier = s4u::Barrier::create(world_size_);
+    group_.messages.resize(world_size_);
     actors_left_ = world_size_;
     for (int rank = 0; rank < world_size_; ++rank) {
       s4u::Actor::create(fmt::format("process-{}", rank), hosts[rank], [this, rank] { act(rank); });
