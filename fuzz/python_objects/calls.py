@@ -452,7 +452,7 @@ CALLS = (
     Call("explain", neuroshard.explain, _for_explain, one_in=4, keep=_TIME),
     Call("capacity", neuroshard.capacity, _for_capacity, one_in=2, keep_one=("steps",)),
     Call("compare", neuroshard.compare, _for_compare, one_in=2, keep=_ARENA, keep_one=_SEARCH),
-    Call("evaluate", neuroshard.evaluate, _for_evaluate, one_in=10),
+    Call("evaluate", neuroshard.evaluate, _for_evaluate, one_in=10, keep=_ARENA),
     Call("evaluate_on_cluster", neuroshard.evaluate_on_cluster, _for_cluster, one_in=20),
     Call("reuse_histograms", neuroshard.reuse_histograms, lambda r: {"task": grammar.task(r)}),
     Call("Workload.tables", _workload_tables, lambda r: {"seed": r.choice((0, 7, 2**64 - 1))}),

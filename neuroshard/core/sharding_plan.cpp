@@ -251,8 +251,8 @@ struct RowRange {
 
 /// The ranges of a table's rows with gaps or overlaps, each once: neighbours with the same are one.
 /// After the first kMostRanges, or where more pieces than columns have the same rows, the last says
-/// that there are others. Between two neighbouring ends of slices, which rows are looked at makes no
-/// difference.
+/// that there are others. Between two neighbouring ends of slices, which rows are looked at makes
+/// no difference.
 std::vector<RowRange> uncovered_ranges(const Table& table, std::span<const Shard> shards) {
   std::vector<std::int64_t> ends{0, table.num_embeddings};
   for (const Shard& shard : shards) {

@@ -24,7 +24,7 @@ from .arguments import (
 from .errors import InputError
 from .executable_answer import Answer, answer_of, of_models, of_platform
 from .messages import tell
-from .plans import Plan, PlanCost, PlanLike, plan_text
+from .plans import PlanCost, PlanLike, plan_text
 
 
 @dataclass(frozen=True)
@@ -208,9 +208,9 @@ def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
 def _run_evaluate(
     plan: PlanLike, models: str | Sequence[str], arguments: Sequence[str]
 ) -> Answer:
-    given = plan if isinstance(plan, Plan) else Plan.from_text(plan_text(plan))
+    text = plan_text(plan)
     with tempfile.TemporaryDirectory() as folder:
-        given.write(os.path.join(folder, "plan.json"))
+        _core.write_plan(text, os.path.join(folder, "plan.json"), False)
         command = ["evaluate", "plan.json", *arguments]
         command += of_models(names_of(models, "models"))
         return answer_of(command, folder, {"plan.json": "plan"})
@@ -233,4 +233,5 @@ def evaluate_on_cluster(
     >>> len(found.devices), found.simulated_ms > 0
     (2, True)
     """
-    return evaluate(plan, models=models, platform=platform)
+    # Without one, `evaluate` would measure.
+    return evaluate(plan, models=models, platform=path_of(platform, "platform"))

@@ -314,3 +314,11 @@ def test_a_batch_that_cannot_say_its_samples():
 def test_no_memory_is_the_machines_error(plan):
     with pytest.raises(MachineError):
         neuroshard.evaluate(plan, models=ANALYTIC, arena_bytes=1 << 59)
+
+
+def test_a_simulation_needs_a_cluster_and_a_whole_plan(plan):
+    # Without a platform, `evaluate` would measure.
+    assert refusal(neuroshard.evaluate_on_cluster, plan, None).startswith("platform: expected ")
+    fields = {name: value for name, value in plan.to_dict().items() if name != "task"}
+    text = refusal(neuroshard.evaluate_on_cluster, fields, "pcie4")
+    assert text.startswith("plan: task: expected this required field")
