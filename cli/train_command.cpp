@@ -158,8 +158,8 @@ void run(const TrainComputeOptions& options) {
 void add_compute(CLI::App& train) {
   auto options = std::make_shared<TrainComputeOptions>();
   CLI::App* command = train.add_subcommand("compute", "Train a computation cost model");
-  add_input_option(*command, "costs", options->costs,
-                   "Files of measured computation costs (.jsonl[.gz])")
+  // No "-": they are read twice, for the model's checksum of its data too.
+  command->add_option("costs", options->costs, "Files of measured computation costs (.jsonl[.gz])")
       ->required();
   command
       ->add_option("--architecture", options->architecture,
@@ -287,7 +287,8 @@ void run(const TrainCommunicationOptions& options) {
 void add_communication(CLI::App& train) {
   auto options = std::make_shared<TrainCommunicationOptions>();
   CLI::App* command = train.add_subcommand("communication", "Train a communication cost model");
-  add_input_option(*command, "costs", options->costs,
+  command
+      ->add_option("costs", options->costs,
                    "Files of measured or simulated communication costs (.jsonl[.gz])")
       ->required();
   command->add_option("--held-out", options->held_out,

@@ -155,8 +155,8 @@ class Refinement {
                         here.operator_info, "this machine");
   }
 
-  /// Trains on the given costs and on those measured in the first `rounds` rounds.
-  ComputeTrainingResult train(std::size_t rounds, const std::vector<double>& drifts) {
+  /// The given costs and those measured in the first `rounds` rounds.
+  [[nodiscard]] std::vector<std::string> files_of(std::size_t rounds) const {
     std::vector<std::string> files = options_.costs;
     for (std::size_t i = 0; i < rounds; ++i) {
       const int round = static_cast<int>(i);
@@ -167,8 +167,13 @@ class Refinement {
         if (std::filesystem::exists(copies, error)) files.push_back(std::move(copies));
       }
     }
+    return files;
+  }
+
+  /// Trains on these.
+  ComputeTrainingResult train(std::size_t rounds, const std::vector<double>& drifts) {
     ComputeDataset dataset =
-        load_compute_dataset(files, feature_schema_of(options_.training.architecture));
+        load_compute_dataset(files_of(rounds), feature_schema_of(options_.training.architecture));
     const std::size_t given = rounds > 0 ? dataset.first_sample[options_.costs.size()] : 0;
     const double drift = median_drift(drifts);
     for (std::size_t i = 0; i < given; ++i) dataset.cost_ms[i] *= drift;
@@ -182,7 +187,12 @@ class Refinement {
     if (!std::filesystem::exists(path, error)) {
       write_compute_model(*train(result.rounds.size(), drifts).model, path);
     }
-    return read_compute_model(path);
+    auto model = read_compute_model(path);
+    if (model->info().data_sha256 != training_data_sha256(files_of(result.rounds.size()))) {
+      throw InputError(path, "a model trained on the given costs and those of the rounds before",
+                       "one trained on others");
+    }
+    return model;
   }
 
   Task task_of(int round, int number, int draw) const {

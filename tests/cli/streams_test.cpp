@@ -164,9 +164,9 @@ TEST(CliStreams, MeasuredCostsComeThroughPipes) {
   const CliFolder folder;
   const std::string costs = folder.file("costs.jsonl");
   testing_costs::write_costs(costs, testing_costs::make_header(), 40);
-  for (const char* line : {R"(cat "$1" | "$0" train compute - --epochs 1 -o "$2")",
-                           R"(cat "$1" | "$0" model test "$2" -)",
-                           R"(cat "$1" | "$0" collect merge - -o "$3")", R"(cmp "$1" "$3")"}) {
+  for (const char* line :
+       {R"("$0" train compute "$1" --epochs 1 -o "$2")", R"(cat "$1" | "$0" model test "$2" -)",
+        R"(cat "$1" | "$0" collect merge - -o "$3")", R"(cmp "$1" "$3")"}) {
     const CommandResult result =
         run_in_bash(line, {costs, folder.file("model.safetensors"), folder.file("merged.jsonl")});
     EXPECT_EQ(result.exit_code, 0) << line << result.err;

@@ -207,6 +207,19 @@ TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
   }
 }
 
+TEST_F(ModelRefinementTest, RefusesAModelOfOtherCosts) {
+  options_.num_rounds = 1;
+  (void)refine();
+  const std::string own = options_.folder + "/round-0.model.safetensors";
+  const std::string shipped =
+      std::string(NEUROSHARD_SOURCE_DIR) + "/models/cpu-epyc-2core.safetensors";
+  std::filesystem::copy_file(shipped, own, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_THAT(
+      input_error([&] { (void)refine(); }),
+      testing::HasSubstr("round-0.model.safetensors: expected a model trained on the given "
+                         "costs and those of the rounds before, got one trained on others"));
+}
+
 TEST_F(ModelRefinementTest, RefusesAnotherRefinementsFolder) {
   options_.num_rounds = 1;
   (void)refine();

@@ -43,6 +43,10 @@ void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
 void require_same_origin(const ComputeCostsHeader& first, const Json& hardware,
                          const Json& operator_info, const std::string& place);
 
+/// By which a model names the files that it was trained on, in their order. Throws InputError if
+/// one cannot be read.
+[[nodiscard]] std::string training_data_sha256(const std::vector<std::string>& paths);
+
 /// Tables that one of the files keeps from training are kept from it in all of them.
 /// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file
 /// was measured on other hardware or with another operator than the first.
