@@ -94,8 +94,10 @@ std::string PlanningLine::text() const {
     left = seconds_since(stage_start_) / static_cast<double>(progress_->done) *
            static_cast<double>(progress_->all - progress_->done);
   }
-  if (limit_seconds_) {
-    const double of_limit = std::max(*limit_seconds_ - seconds, 0.0);
+  // The limit is of planning, before which the task is read: where that took long, it does not say
+  // when the end is.
+  if (limit_seconds_ && progress_ && seconds < *limit_seconds_) {
+    const double of_limit = *limit_seconds_ - seconds;
     left = left ? std::min(*left, of_limit) : of_limit;
   }
   return left ? fmt::format("{}, at most {} left", text, format_seconds(*left)) : text;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -395,9 +396,12 @@ std::vector<std::string> violations(const Task& task, const ShardingPlan& plan) 
   for (int device = 0; device < task.topology.world_size; ++device) {
     const std::int64_t capacity = task.topology.memory_bytes[device];
     if (used[device] > capacity) {
-      found.push_back(fmt::format("device {}: expected at most {} bytes ({}), got {} ({})", device,
-                                  capacity, format_bytes(static_cast<double>(capacity)),
-                                  used[device], format_bytes(static_cast<double>(used[device]))));
+      // The sum ends at the largest number.
+      const bool is_more = used[device] == std::numeric_limits<std::int64_t>::max();
+      found.push_back(fmt::format("device {}: expected at most {} bytes ({}), got {}{} ({})",
+                                  device, capacity, format_bytes(static_cast<double>(capacity)),
+                                  is_more ? "at least " : "", used[device],
+                                  format_bytes(static_cast<double>(used[device]))));
     }
   }
   return found;
