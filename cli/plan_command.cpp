@@ -64,15 +64,15 @@ PlannerOptions options_from(const CLI::App& command, const PlanDocument& older,
   PlannerOptions result = options_of_older(older, options.from);
   result.num_threads = given.num_threads;
   const auto take = [&](const char* name, auto PlannerOptions::*option) {
-    if (command.count(name) > 0) result.*option = given.*option;
+    if (was_given(command, name)) result.*option = given.*option;
   };
-  take("--cuts", &PlannerOptions::cuts);
-  take("--steps", &PlannerOptions::steps);
-  take("--improvement", &PlannerOptions::improvement);
-  take("--pessimism", &PlannerOptions::pessimism);
-  take("--least-gain", &PlannerOptions::least_gain);
-  take("--seed", &PlannerOptions::seed);
-  take("--time-limit", &PlannerOptions::time_limit_seconds);
+  take("cuts", &PlannerOptions::cuts);
+  take("steps", &PlannerOptions::steps);
+  take("improvement", &PlannerOptions::improvement);
+  take("pessimism", &PlannerOptions::pessimism);
+  take("least-gain", &PlannerOptions::least_gain);
+  take("seed", &PlannerOptions::seed);
+  take("time-limit", &PlannerOptions::time_limit_seconds);
   result.stop_by_clock = given.stop_by_clock;
   result.observer = given.observer;
   return result;

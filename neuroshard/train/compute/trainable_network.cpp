@@ -245,8 +245,9 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
     multiply(parameters_[2 * layer], Transpose::yes, output_gradient, Transpose::no,
              Product::assign, input_gradient);
     // Of the last layer's joined input, the features are below the hidden units.
-    // A matrix of its own, as one that cannot grow for lack of memory is freed twice (Eigen 3.4).
-    output_gradient = input_gradient.topRows(shape_.encoder[layer - 1]).eval();
+    // A matrix of its own, as one that cannot grow for lack of memory is freed twice (Eigen 3.4);
+    // what eval() returns is constant, and would be copied.
+    output_gradient = MatrixXf(input_gradient.topRows(shape_.encoder[layer - 1]));
     kernels::keep_active(a.inputs[layer], output_gradient);
   }
 }
