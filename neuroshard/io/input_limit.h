@@ -18,8 +18,8 @@ namespace neuroshard {
 /// Throws InputError "<place>: expected at most 1.00 GiB (NEUROSHARD_MAX_INPUT), got <actual>".
 [[noreturn]] void fail_too_large(const std::string& place, const std::string& actual);
 
-/// Throws MachineError "<place>: expected 3.20 GiB of memory free <purpose>, got 1.00 GiB" where the
-/// process may not take so many bytes more, by what the machine has free and its limits leave.
+/// Throws MachineError "<place>: expected 3.20 GiB of memory free <purpose>, got 1.00 GiB" where
+/// the process may not take so many bytes more, by what the machine has free and its limits leave.
 /// Nothing is asked for less than a MiB.
 void require_memory(double bytes, std::string_view place, std::string_view purpose);
 
