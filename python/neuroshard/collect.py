@@ -326,7 +326,7 @@ def collect(options: argparse.Namespace) -> int:
             json.dumps(hardware),
             json.dumps(operator),
             options.quantile,
-                options.in_flight,
+            options.in_flight,
             lambda: Device(options),
             on_progress,
         )

@@ -18,8 +18,8 @@ class SearchOptions(TypedDict, total=False):
     #: 0, the default, is one per core; the plan does not depend on it.
     num_threads: int
     #: Seconds, or a time such as "500ms", after which planning stops with the best plan so far, or
-    #: with InfeasibleError if there is none; more than a year is as good as none. If not given, the first plan is finished, and the work
-    #: of improving it is what takes a second on a known machine.
+    #: with InfeasibleError if there is none; more than a year is as good as none. If not given, the
+    #: first plan is finished, and the work of improving it is what takes a second on a known machine.
     time_limit_seconds: float | str
     #: Neighbours that each chain of the improvement tries; 0, the default: a number that follows
     #: from the time limit.

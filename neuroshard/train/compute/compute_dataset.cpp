@@ -154,6 +154,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
   dataset.work.resize(static_cast<Eigen::Index>(work_terms().size()), 0);
   dataset.first_piece.push_back(0);
+  std::string checksums;  // each file is read for them once: as training_data_sha256
   std::map<std::string, std::string> path_by_checksum;
   std::vector<ComputeCosts> files;
   double share = 0.0;
@@ -163,6 +164,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
     require_same_origin(files.front().header, header.hardware, header.operator_info, path);
     share = std::max(share, held_out_share(files.back().header));
     const std::string checksum = sha256_file(path);
+    checksums += checksum;
     // The same samples in training and in the test would make the test worthless.
     const auto [other, is_new] = path_by_checksum.emplace(checksum, path);
     if (!is_new) throw InputError(path, "a file not given before", "the bytes of " + other->second);
@@ -177,7 +179,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   }
   dataset.hardware = to_line(files.front().header.hardware);
   dataset.operator_info = to_line(files.front().header.operator_info);
-  dataset.data_sha256 = training_data_sha256(paths);
+  dataset.data_sha256 = sha256_hex(checksums);
   return dataset;
 }
 
