@@ -28,18 +28,27 @@ constexpr int kBatchSizes = 3;
 constexpr double kMeasuringShare = 0.85;
 constexpr std::int64_t kSmallestBatch = 64;
 constexpr std::int64_t kLargestBatch = 131'072;
-/// Samples of these are quick, so that minutes suffice for thousands. Passes of up to 4 GB at six
-/// batch sizes, tried on a third machine, made large batches no better.
+/// Samples of these are quick, so that minutes suffice for thousands.
 constexpr double kMaxPassBytes = 1e9;
 constexpr double kUsualMaxPassBytes = 2e8;
+/// The passes of whole models at their own batch size move more, beyond every cache, on some
+/// machines at another speed than small ones: a few samples of those, each of which takes seconds.
+constexpr double kLargestPassBytes = 4e9;
+constexpr double kShareOfLargePasses = 0.01;
+/// Where in the logarithmic range of batch sizes they are measured.
+constexpr double kBatchOfLargePasses = 0.9;
 
-/// A batch size and an optimizer, with the share of the samples measured at it.
+/// Samples of one batch size and optimizer, a file.
 struct Group {
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
+  bool has_large_passes = false;
+
+  friend bool operator==(const Group&, const Group&) = default;
 };
 
-/// The middles of equal parts of the logarithmic range, so that both ends are near.
+/// Small and medium passes at the middles of equal parts of the logarithmic range of batch sizes, so
+/// that both ends are near, then large passes.
 std::vector<Group> groups_of(const TrainedRange& range) {
   std::vector<Group> groups;
   const auto within = [&](std::int64_t batch_size) {
@@ -48,23 +57,44 @@ std::vector<Group> groups_of(const TrainedRange& range) {
   };
   const double low = std::log2(static_cast<double>(within(range.min_batch_size)));
   const double high = std::log2(static_cast<double>(within(range.max_batch_size)));
-  for (int i = 0; i < kBatchSizes; ++i) {
-    const auto batch_size = static_cast<std::int64_t>(
-        std::exp2(std::round(low + (high - low) * (i + 0.5) / kBatchSizes)));
+  const auto add = [&](double where, bool has_large_passes) {
+    const auto batch_size =
+        static_cast<std::int64_t>(std::exp2(std::round(low + (high - low) * where)));
     for (const Optimizer optimizer : range.optimizers) {
-      const Group group{within(batch_size), optimizer};
-      const bool known = std::any_of(groups.begin(), groups.end(), [&](const Group& other) {
-        return other.batch_size == group.batch_size && other.optimizer == group.optimizer;
-      });
-      if (!known) groups.push_back(group);
+      const Group group{within(batch_size), optimizer, has_large_passes};
+      if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
     }
-  }
+  };
+  for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, false);
+  add(kBatchOfLargePasses, true);
   return groups;
 }
 
+/// How many of the samples are measured of each group.
+std::vector<std::int64_t> samples_of_groups(const std::vector<Group>& groups,
+                                            std::int64_t samples) {
+  const std::int64_t large_groups = std::count_if(
+      groups.begin(), groups.end(), [](const Group& group) { return group.has_large_passes; });
+  const auto large = static_cast<std::int64_t>(
+      std::round(kShareOfLargePasses * static_cast<double>(samples)));
+  std::int64_t groups_left = static_cast<std::int64_t>(groups.size()) - large_groups;
+  std::int64_t large_groups_left = large_groups;
+  std::int64_t usual_left = samples - large;
+  std::int64_t large_left = large;
+  std::vector<std::int64_t> counts;
+  for (const Group& group : groups) {
+    std::int64_t& left = group.has_large_passes ? large_left : usual_left;
+    std::int64_t& among = group.has_large_passes ? large_groups_left : groups_left;
+    counts.push_back((left + among - 1) / among);
+    left -= counts.back();
+    --among;
+  }
+  return counts;
+}
+
 std::string file_of_group(const CalibrationOptions& options, const Group& group) {
-  return fmt::format("{}/b{}-{}.jsonl", options.folder, group.batch_size,
-                     to_string(group.optimizer));
+  return fmt::format("{}/b{}-{}{}.jsonl", options.folder, group.batch_size,
+                     to_string(group.optimizer), group.has_large_passes ? "-large" : "");
 }
 
 ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
@@ -93,8 +123,9 @@ ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Grou
   sampling.seed = mix64(options.seed) + number;
   sampling.in_flight = kCalibrationInFlight;
   sampling.sampling = SetSampling::coverage;
-  sampling.max_pass_bytes = kMaxPassBytes;
-  sampling.usual_max_pass_bytes = kUsualMaxPassBytes;
+  sampling.max_pass_bytes = group.has_large_passes ? kLargestPassBytes : kMaxPassBytes;
+  sampling.usual_max_pass_bytes = group.has_large_passes ? kMaxPassBytes : kUsualMaxPassBytes;
+  if (group.has_large_passes) sampling.large_share = 1.0;
   return sampling;
 }
 
@@ -106,11 +137,11 @@ void measure(const CalibrationOptions& options, const std::vector<Group>& groups
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                          kMeasuringShare * std::min(options.time_limit_seconds, kMostSeconds)));
-  const auto count = static_cast<std::int64_t>(groups.size());
+  const std::vector<std::int64_t> counts = samples_of_groups(groups, options.samples);
   std::vector<ComputeCollection> files;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    files.push_back({sampling_of(options, groups[g], g), (options.samples + count - 1) / count,
-                     file_of_group(options, groups[g])});
+    files.push_back(
+        {sampling_of(options, groups[g], g), counts[g], file_of_group(options, groups[g])});
     files.back().sampling.deadline = deadline;
   }
   (void)collect_compute_costs(files, options.backend, on_sample);
@@ -162,7 +193,7 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   std::int64_t samples = 0;
   for (const std::string& file : calibration_files(options)) {
     const auto count = static_cast<std::int64_t>(read_compute_costs(file).samples.size());
-    if (count == 0) continue;  // the time did not suffice for its first
+    if (count == 0) continue;  // none was wanted, or the time did not suffice for its first
     samples += count;
     files.push_back(file);
   }

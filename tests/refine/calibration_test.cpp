@@ -6,9 +6,13 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/piece.h"
+#include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "tests/collect/scripted_device.h"
 #include "tests/cost/arbitrary_network.h"
@@ -107,6 +111,31 @@ TEST_F(CalibrationTest, FindsTheSpeedOfTheMachine) {
   EXPECT_EQ(result.model->name(), "here");
   EXPECT_THAT(result.model->hardware(), testing::HasSubstr("this machine"));
   EXPECT_EQ(backends_made_, 1);  // one arena for all batch sizes
+}
+
+TEST_F(CalibrationTest, MeasuresAFewPassesAsLargeAsThoseOfWholeModels) {
+  options_.samples = 400;  // four of them large
+  EXPECT_EQ(calibrate(options_, {}).samples, 400);
+  std::map<bool, std::vector<double>> moved;  // by whether the file is one of large passes
+  for (const std::string& file : calibration_files(options_)) {
+    const ComputeCosts costs = read_compute_costs(file);
+    const bool is_large = file.find("-large") != std::string::npos;
+    for (const ComputeCostSample& sample : costs.samples) {
+      double bytes = 0.0;
+      for (const Piece& piece : sample.pieces) {
+        const MeasuredTable& measured = costs.header.tables[piece.table];
+        Table table;
+        table.num_embeddings = measured.num_embeddings;
+        table.pooling_factor = measured.pooling_factor;
+        table.data_type = measured.data_type;
+        bytes += pass_bytes(table, piece, costs.header.batch_size);
+      }
+      moved[is_large].push_back(bytes);
+    }
+  }
+  EXPECT_THAT(moved[true], testing::SizeIs(4));
+  EXPECT_THAT(moved[true], testing::Each(testing::AllOf(testing::Gt(0.5e9), testing::Lt(4.5e9))));
+  EXPECT_THAT(moved[false], testing::Each(testing::Lt(1.1e9)));
 }
 
 TEST_F(CalibrationTest, ReportsEverySampleOnce) {

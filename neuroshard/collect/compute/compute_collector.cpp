@@ -73,6 +73,8 @@ Json sampling_json(const ComputeSamplingOptions& options) {
     json.set("slice_share", options.slice_share);
     json.set("max_pass_bytes", options.max_pass_bytes);
     json.set("usual_max_pass_bytes", options.usual_max_pass_bytes);
+    // Only where it differs, so that files of before can be continued.
+    if (options.large_share != kUsualLargeShare) json.set("large_share", options.large_share);
   }
   return json;
 }

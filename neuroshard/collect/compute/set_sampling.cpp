@@ -22,7 +22,6 @@ constexpr int kMaxDraws = 10'000;
 
 // Coverage sampling.
 constexpr double kLeastPassBytes = 65'536.0;
-constexpr double kShareOfLargeSets = 0.05;
 /// Candidates for one piece; the one nearest to the bytes wanted is taken.
 constexpr int kCandidates = 24;
 /// A piece is near enough within this factor.
@@ -94,7 +93,7 @@ std::vector<Piece> coverage_pieces(const ComputeSamplingOptions& options, std::i
   const std::array<double, 3> x = LowDiscrepancySequence<3>(mix64(options.seed)).point(id);
   const auto count = static_cast<int>(
       between_logs(options.min_tables, static_cast<double>(options.max_tables) + 1.0, x[0]));
-  const bool large = x[2] < kShareOfLargeSets;
+  const bool large = x[2] < options.large_share;
   const double wanted_bytes =
       large ? between_logs(options.usual_max_pass_bytes, options.max_pass_bytes, x[1])
             : between_logs(kLeastPassBytes, options.usual_max_pass_bytes, x[1]);
@@ -159,6 +158,9 @@ void validate(const ComputeSamplingOptions& options) {
           options.candidates);
   if (options.sampling == SetSampling::uniform) return;
   require_share(options.slice_share, "slices");
+  if (!(options.large_share >= 0.0 && options.large_share <= 1.0)) {
+    throw InputError("large_share", "a share from 0 to 1", fmt::format("{}", options.large_share));
+  }
   if (!(options.max_pass_bytes >= 2.0 * kLeastPassBytes &&
         options.usual_max_pass_bytes <= options.max_pass_bytes)) {
     throw InputError("max_pass", "at least 128 KiB", format_bytes(options.max_pass_bytes));

@@ -32,6 +32,9 @@ enum class SetSampling {
   coverage,
 };
 
+/// One of twenty sets is large.
+inline constexpr double kUsualLargeShare = 0.05;
+
 /// Which sets of pieces are measured. Sample i depends on the seed and i alone.
 struct ComputeSamplingOptions {
   std::string workload;       ///< name, recorded with the data
@@ -66,7 +69,8 @@ struct ComputeSamplingOptions {
   // With coverage sampling only:
   double slice_share = 0.2;           ///< of the pieces that are slices of rows
   double max_pass_bytes = 1e10;       ///< that a forward pass of a set moves (pass_bytes), at most
-  double usual_max_pass_bytes = 1e9;  ///< all but one of twenty sets stay below this
+  double usual_max_pass_bytes = 1e9;  ///< sets that are not large stay below this
+  double large_share = kUsualLargeShare;  ///< of the sets whose passes move more, 0 to 1
 };
 
 /// Throws InputError for options out of range.
