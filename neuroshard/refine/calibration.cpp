@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -47,8 +48,8 @@ struct Group {
   friend bool operator==(const Group&, const Group&) = default;
 };
 
-/// Small and medium passes at the middles of equal parts of the logarithmic range of batch sizes, so
-/// that both ends are near, then large passes.
+/// Small and medium passes at the middles of equal parts of the logarithmic range of batch sizes,
+/// so that both ends are near, then large passes.
 std::vector<Group> groups_of(const TrainedRange& range) {
   std::vector<Group> groups;
   const auto within = [&](std::int64_t batch_size) {
@@ -73,18 +74,15 @@ std::vector<Group> groups_of(const TrainedRange& range) {
 /// How many of the samples are measured of each group.
 std::vector<std::int64_t> samples_of_groups(const std::vector<Group>& groups,
                                             std::int64_t samples) {
-  const std::int64_t large_groups = std::count_if(
-      groups.begin(), groups.end(), [](const Group& group) { return group.has_large_passes; });
-  const auto large = static_cast<std::int64_t>(
-      std::round(kShareOfLargePasses * static_cast<double>(samples)));
-  std::int64_t groups_left = static_cast<std::int64_t>(groups.size()) - large_groups;
-  std::int64_t large_groups_left = large_groups;
-  std::int64_t usual_left = samples - large;
-  std::int64_t large_left = large;
+  const auto large =
+      static_cast<std::int64_t>(std::round(kShareOfLargePasses * static_cast<double>(samples)));
+  std::array<std::int64_t, 2> samples_left{samples - large, large};  // of small passes, of large
+  std::array<std::int64_t, 2> groups_left{};
+  for (const Group& group : groups) ++groups_left.at(group.has_large_passes ? 1 : 0);
   std::vector<std::int64_t> counts;
   for (const Group& group : groups) {
-    std::int64_t& left = group.has_large_passes ? large_left : usual_left;
-    std::int64_t& among = group.has_large_passes ? large_groups_left : groups_left;
+    std::int64_t& left = samples_left.at(group.has_large_passes ? 1 : 0);
+    std::int64_t& among = groups_left.at(group.has_large_passes ? 1 : 0);
     counts.push_back((left + among - 1) / among);
     left -= counts.back();
     --among;
