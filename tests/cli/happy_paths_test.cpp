@@ -356,7 +356,9 @@ TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
       folder.file("narrow.safetensors"));
   const CommandResult result =
       run_cli({"plan", folder.write("task.json", kTask), "--model",
-               folder.file("narrow.safetensors"), "--model", "analytic-pcie4", "--json"});
+               folder.file("narrow.safetensors"), "--model", "analytic-pcie4", "--json",
+               // Before a slow build has anything to say of how far it is.
+               "--steps", "1"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.err, "neuroshard: warning: narrow: batch_size: trained on 1 to 512, got 1024\n");
   EXPECT_NO_THROW((void)parse_plan(result.out, "stdout"));
