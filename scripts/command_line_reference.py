@@ -51,10 +51,11 @@ test compares it with the executable.
 | `NEUROSHARD_HANG_LIMIT` | time after which a process under `mpirun` that stands still (stopped, or asleep without using a processor) is ended, and with it the run (`15s`) |
 
 Results go to stdout, messages to stderr. `-` as an output is standard output, as a task or plan
-standard input, which errors call `/dev/stdin`. Plans, evaluations, reports and other results
-replace older ones; measured costs, journals and models are replaced only with `--force`. Long work
-shows its progress and the time left: on a terminal in one line, elsewhere in a line every few
-seconds. The files are described in [formats.md](formats.md).
+standard input, which errors call `/dev/stdin`. A named pipe is waited for until its other end is
+opened too; measured costs to train on are read twice, so not from a pipe. Plans, evaluations,
+reports and other results replace older ones; measured costs, journals and models are replaced only
+with `--force`. Long work shows its progress and the time left: on a terminal in one line, elsewhere
+in a line every few seconds. The files are described in [formats.md](formats.md).
 """
 
 # CLI11 prints an option's name from column 2 and its description from column 30, on the next line

@@ -5,6 +5,8 @@
 #include <openssl/evp.h>
 
 #include <array>
+#include <filesystem>
+#include <system_error>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/file.h"
@@ -24,6 +26,14 @@ std::string sha256_hex(std::string_view bytes) {
   return text;
 }
 
-std::string sha256_file(const std::string& path) { return sha256_hex(read_file(path)); }
+std::string sha256_file(const std::string& path) {
+  // Of a pipe whose bytes have been read there would be the checksum of nothing.
+  std::error_code error;
+  if (const auto status = std::filesystem::status(path, error); std::filesystem::is_other(status)) {
+    throw InputError(path, "a file that can be read twice, for its SHA-256 too",
+                     "a pipe or a device");
+  }
+  return sha256_hex(read_file(path));
+}
 
 }  // namespace neuroshard

@@ -131,7 +131,7 @@ double parse_share(std::string_view text, const std::string& place) {
   if (!is_share) {
     throw InputError(place, "a share such as 10% or 0.1, from 0 to 1", fmt::format("\"{}\"", text));
   }
-  return value;
+  return value + 0.0;  // "-0" is shown as 0
 }
 
 }  // namespace neuroshard

@@ -173,6 +173,20 @@ TEST(CliStreams, MeasuredCostsComeThroughPipes) {
   }
 }
 
+TEST(CliStreams, CostsToTrainOnAreReadTwiceAndComeThroughNoPipe) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 40);
+  const std::string model = folder.file("model.safetensors");
+  for (const char* line : {R"("$0" train compute <(cat "$1") --epochs 1 -o "$2")",
+                           R"("$0" train compute <(cat "$1") <(cat "$1") --epochs 1 -o "$2")"}) {
+    const CommandResult result = run_in_bash(line, {costs, model});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr("expected a file that can be read twice"));
+    EXPECT_FALSE(std::filesystem::exists(model));
+  }
+}
+
 TEST(CliStreams, WhatIsAFileInAnyCaseIsNotStandardOutput) {
   const CliFolder folder;
   const std::string costs = folder.write("costs.jsonl", "\n");

@@ -86,6 +86,20 @@ TEST(ComputeCollector, ReportsItsProgress) {
   EXPECT_THAT(done, testing::ElementsAre(3, 4, 5));
 }
 
+TEST(ComputeCollector, NoMoreTimeIsLeftThanUntilTheDeadline) {
+  const TemporaryFolder folder;
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  int reports = 0;
+  (void)collect_compute_costs(sampling, tiny_benchmark(), 1'000'000, folder.file("a"),
+                              [&](const CollectionProgress& now) {
+                                ++reports;
+                                EXPECT_LE(now.seconds_left, 0.3);
+                                EXPECT_GE(now.seconds_left, 0.0);
+                              });
+  EXPECT_GT(reports, 0);
+}
+
 TEST(ComputeCollector, AlternatingSamplesAreThoseOfTheSequence) {
   const TemporaryFolder folder;
   ComputeSamplingOptions sampling = tiny_sampling();

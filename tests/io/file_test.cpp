@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <csignal>
@@ -300,6 +301,18 @@ TEST(Sha256, MatchesPublishedVectors) {  // FIPS 180-2, appendix B
   const TemporaryFolder folder;
   write_file(folder.file("abc"), "abc");
   EXPECT_EQ(sha256_file(folder.file("abc")), sha256_hex("abc"));
+}
+
+TEST(Sha256, OfAPipeThatHasBeenReadThereIsNone) {
+  int ends[2] = {};
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[1]);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  EXPECT_EQ(input_error([&] { (void)sha256_file(path); }),
+            path +
+                ": expected a file that can be read twice, for its SHA-256 too, got a pipe or a "
+                "device");
+  ::close(ends[0]);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ TEST(ParseJson, NamesLineAndColumnOfSyntaxErrors) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "f.json: expected JSON, got nothing"},
       {" \n\t", "f.json: expected JSON, got only white space"},
+      {"\x1f\x8b\x08", "f.json: expected JSON, got what gzip has compressed"},
       {"{", "f.json: line 1, column 1: expected string literal, got unexpected end of input"},
       {"{\"a\": 1} x",
        "f.json: line 1, column 10: expected end of input, got invalid literal in \"1} x\""},

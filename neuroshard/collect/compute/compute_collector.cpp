@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -146,8 +147,12 @@ class OpenFile {
   [[nodiscard]] double open_share() const {
     return static_cast<double>(open_) / static_cast<double>(std::max<std::int64_t>(requested_, 1));
   }
-  [[nodiscard]] bool is_late() const {
-    return collection_.deadline && std::chrono::steady_clock::now() > *collection_.deadline;
+  [[nodiscard]] bool is_late() const { return seconds_to_deadline() < 0.0; }
+  /// Infinite without a deadline, below 0 after it.
+  [[nodiscard]] double seconds_to_deadline() const {
+    if (!collection_.deadline) return std::numeric_limits<double>::infinity();
+    return std::chrono::duration<double>(*collection_.deadline - std::chrono::steady_clock::now())
+        .count();
   }
 
   /// The next sample to measure.
@@ -237,6 +242,15 @@ struct CollectionFile {
   std::string path;
 };
 
+/// Until the last of the files' deadlines; infinite if one has none.
+double seconds_to_deadlines(const std::vector<std::unique_ptr<OpenFile>>& files) {
+  double seconds = 0.0;
+  for (const std::unique_ptr<OpenFile>& file : files) {
+    seconds = std::max(seconds, file->seconds_to_deadline());
+  }
+  return seconds;
+}
+
 /// Measures the samples that the files do not have yet.
 std::int64_t collect(const std::vector<CollectionFile>& collections,
                      const ComputeBackendFactory& factory,
@@ -278,9 +292,10 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
     }
     ++progress.done;
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    progress.seconds_left =
+    const double seconds_of_all =
         progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
         static_cast<double>(std::max<std::int64_t>(progress.requested - progress.done, 0));
+    progress.seconds_left = std::min(seconds_of_all, seconds_to_deadlines(files));
     if (on_progress) on_progress(progress);
   };
   measure_sets(

@@ -183,6 +183,9 @@ Json parse_json(std::string_view text, std::string_view location, bool one_line)
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
     throw InputError(std::string(location), "JSON", text.empty() ? "nothing" : "only white space");
   }
+  if (text.starts_with("\x1f\x8b")) {
+    throw InputError(std::string(location), "JSON", "what gzip has compressed");
+  }
   Builder builder(text, location, one_line);
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
