@@ -58,7 +58,7 @@ std::pair<int, int> parse_range(const std::string& text, const std::string& opti
     status = second.ec;
   }
   if (status != std::errc{} || at != end || low < 1 || high < low) {
-    throw unexpected(option, "MIN:MAX with 1 <= MIN <= MAX", text);
+    throw unexpected(option, "MIN:MAX with 1 <= MIN <= MAX < 2^31", text);
   }
   return {low, high};
 }
@@ -119,6 +119,7 @@ Cuts parse_cuts(const std::vector<std::string>& names) {
   Cuts cuts{false, false, false};
   if (names.size() == 1 && names.front() == "none") return cuts;
   for (const std::string& name : names) {
+    if (name == "none") throw InputError("--cuts", "none alone, or other cuts", "both");
     const auto cut = std::find_if(kCutNames.begin(), kCutNames.end(),
                                   [&](const CutName& known) { return name == known.name; });
     if (cut == kCutNames.end()) {

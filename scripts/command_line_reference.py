@@ -50,12 +50,13 @@ test compares it with the executable.
 | `NEUROSHARD_MAX_INPUT` | most bytes of an input file, decompressed (`1GiB`); a JSON text may have one value for each 32 of them. A larger file is refused before it takes more memory |
 | `NEUROSHARD_HANG_LIMIT` | time after which a process under `mpirun` that stands still (stopped, or asleep without using a processor) is ended, and with it the run (`15s`) |
 
-Results go to stdout, messages to stderr. `-` as an output is standard output, as a task or plan
-standard input, which errors call `/dev/stdin`. A named pipe is waited for until its other end is
-opened too; measured costs to train on are read twice, so not from a pipe. Plans, evaluations,
-reports and other results replace older ones; measured costs, journals and models are replaced only
-with `--force`. Long work shows its progress and the time left: on a terminal in one line, elsewhere
-in a line every few seconds. The files are described in [formats.md](formats.md).
+Results go to stdout, messages to stderr. `-` as an output is standard output, but for what is
+measured, trained or journalled, which is a file in any case; as a task or plan it is standard
+input, which errors call `/dev/stdin`. A named pipe is waited for until its other end is opened too;
+measured costs to train on are read twice, so not from a pipe. Plans, evaluations, reports and other
+results replace older ones; measured costs, journals and models are replaced only with `--force`.
+Long work shows its progress and the time left: on a terminal in one line, elsewhere in a line every
+few seconds. The files are described in [formats.md](formats.md).
 """
 
 # CLI11 prints an option's name from column 2 and its description from column 30, on the next line

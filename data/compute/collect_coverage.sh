@@ -2,11 +2,12 @@
 # Collects computation costs over the whole space of tables and sets: what a universal model is
 # trained on, and the frontier set that it is tested on, whose tables, batch sizes and sets no
 # training sees. Stop it whenever you like: started again, it goes on.
-# Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|stock|frontier [SAMPLES]
+# Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|more|stock|frontier [SAMPLES]
 #        collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER unsure MODEL [SAMPLES]
-# SAMPLES (default training 300, unsure 150, stock 60, frontier 85) are those of a file. `unsure`:
-# more training samples where the networks of MODEL, trained on the first, disagree most. Run
-# `frontier` twice, into two folders, with time between: the pairs tell the noise.
+# SAMPLES (default training and more 300, unsure 150, stock 60, frontier 85) are those of a file.
+# `more`: as `training`, of other tables and sets. `unsure`: more training samples where the networks
+# of MODEL, trained on the first, disagree most. Run `frontier` twice, into two folders, with time
+# between: the pairs tell the noise.
 #
 # The files of a part are measured together, hundreds of samples at a time: other users of the
 # machine's memory slow it for seconds up to minutes, and so all files, and every repetition of a
@@ -34,6 +35,7 @@ collect() {  # SEED PREFIX WORKLOAD WORKLOAD_SEED BATCH_SIZES SAMPLES HELD_OUT
 
 case $part in
   training) collect 1000 coverage coverage 1000 $batches 300 0.1 ;;
+  more) collect 7000 more coverage 7000 $batches 300 0.1 ;;
   unsure) collect 6000 unsure coverage 6000 $batches 150 0.1 ;;
   stock)
     collect 2000 dlrm-2021 dlrm-2021 0 512,4096,65536 60 0.1
@@ -47,6 +49,6 @@ case $part in
     collect 3000 frontier coverage 53000 \
       80,150,350,700,1500,3000,4000,10000,20000,30000,50000,131072 85 0 ;;
   *)
-    echo "training, unsure, stock or frontier, got $part" >&2
+    echo "training, more, unsure, stock or frontier, got $part" >&2
     exit 2 ;;
 esac

@@ -80,6 +80,13 @@ std::string make_platform(Random& random) {
       "<platform version=\"" +
       value_or("4.1", random) + "\">" + (once_in(3, random) ? cluster(random) : zone(random)) +
       "</platform>";
+  if (once_in(20, random)) {
+    constexpr std::string_view kSettings[] = {"network/latency-factor", "network/bandwidth-factor",
+                                              "network/TCP-gamma", "maxmin/precision"};
+    const std::size_t inside = out.find('>', out.find("<platform ")) + 1;
+    out.insert(inside, fmt::format("<config><prop id=\"{}\" value=\"{}\"/></config>",
+                                   one_of(kSettings, random), value_or("1", random)));
+  }
   if (once_in(6, random)) damage_bytes(out, random);
   return out;
 }

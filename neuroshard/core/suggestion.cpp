@@ -49,6 +49,8 @@ const std::string* continued(std::string_view name, const std::vector<std::strin
 
 std::string suggestion(std::string_view name, const std::vector<std::string>& known) {
   if (name.empty() || name.size() > kLongestName) return "";
+  // A name that is known is wrong for another reason.
+  if (std::find(known.begin(), known.end(), name) != known.end()) return "";
   const std::string* nearest = nullptr;
   std::size_t least = std::max<std::size_t>(name.size() / 3, 1) + 1;
   for (const std::string& candidate : known) {

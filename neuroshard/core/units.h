@@ -1,4 +1,4 @@
-// Sizes and times as people write them ("80GiB", "500ms"), read and printed.
+// Sizes and times: their limits, and as people write them ("80GiB", "500ms"), read and printed.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,16 @@
 #include <string_view>
 
 namespace neuroshard {
+
+/// Times of files and of predictions are 0 or within these limits [ms], so that what is computed of
+/// them (sums, ratios, and training in fp32) stays a number.
+inline constexpr double kLeastTimeMs = 1e-30;
+inline constexpr double kMostTimeMs = 1e30;
+
+/// Whether it is such a time; NaN is none.
+[[nodiscard]] constexpr bool is_time(double ms) {
+  return ms == 0.0 || (ms >= kLeastTimeMs && ms <= kMostTimeMs);
+}
 
 /// "4096", "4KiB", "16GiB", "1.5TiB", "80GB" -> bytes. Throws InputError naming `place`.
 [[nodiscard]] std::int64_t parse_bytes(std::string_view text, const std::string& place);

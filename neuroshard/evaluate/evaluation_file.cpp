@@ -95,7 +95,7 @@ EvaluationRecord evaluation_from_json(const JsonReader& reader) {
     record.actual.devices.push_back(
         device_cost(device, prefix, actual_compute_ms(device, format.kind)));
     if (format.kind == EvaluationKind::computation) {
-      record.interval.push_back(time_of(device, "interval"));
+      record.interval.push_back(interval_from_json(device.field("interval")));
     }
   }
   return record;

@@ -56,7 +56,10 @@ off_t size_of_whole_lines(int descriptor, off_t size, const std::string& path) {
 }  // namespace
 
 AppendFile::AppendFile(const std::string& path) : path_(path) {
-  descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC;
+  descriptor_ = ::open(path.c_str(), kFlags | O_EXCL, 0666);
+  is_new_ = descriptor_ >= 0;
+  if (descriptor_ < 0 && errno == EEXIST) descriptor_ = ::open(path.c_str(), kFlags, 0666);
   if (descriptor_ < 0) fail_to("to open it", path, errno);
   struct stat status {};
   regular_ = ::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
@@ -95,6 +98,11 @@ void AppendFile::append_line(std::string_view line) {
   if (error == 0) return;
   if (regular_) (void)!::ftruncate(descriptor_, before);
   fail_write(path_, bytes.size(), error);
+}
+
+void AppendFile::remove_if_new() noexcept {
+  if (is_new_) (void)::unlink(path_.c_str());
+  is_new_ = false;
 }
 
 void AppendFile::sync() {

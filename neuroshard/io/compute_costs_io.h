@@ -83,6 +83,9 @@ class ComputeCostsWriter {
   /// Makes what was appended permanent (fdatasync).
   void sync() { writer_.sync(); }
 
+  /// For a collection that came to nothing: removes the file if it was not there before.
+  void remove_if_new() noexcept { writer_.remove_if_new(); }
+
  private:
   std::size_t num_tables_;
   JsonLinesWriter writer_;

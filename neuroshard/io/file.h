@@ -74,10 +74,14 @@ class AppendFile {
   /// Makes what was appended permanent (fdatasync).
   void sync();
 
+  /// For what came to nothing: removes the file if it was not there before.
+  void remove_if_new() noexcept;
+
  private:
   std::string path_;
   int descriptor_ = -1;
   bool regular_ = false;  ///< false for devices and pipes
+  bool is_new_ = false;   ///< was not there before
 };
 
 }  // namespace neuroshard

@@ -1,13 +1,19 @@
 // Parts of measured samples to and from JSON.
 #include "neuroshard/io/sample_io.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "neuroshard/core/table.h"
+#include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
 namespace {
+
+/// Of the shares that tell how sure a time is; of more the mean would leave the numbers.
+constexpr double kMostInterval = 1e30;
 
 constexpr std::int64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
 
@@ -31,8 +37,7 @@ SampleInfo sample_info_from_json(const JsonReader& line) {
     info.repetitions = repetitions->integer(1, kMaxInteger);
   }
   if (const auto interval = line.optional_field("interval")) {
-    info.interval = interval->number();
-    if (*info.interval < 0.0) interval->fail("a number of at least 0");
+    info.interval = interval_from_json(*interval);
   }
   return info;
 }
@@ -43,13 +48,21 @@ void add_sample_info(const SampleInfo& info, Json& line) {
   if (info.interval) line.set("interval", *info.interval);
 }
 
+double interval_from_json(const JsonReader& reader) {
+  const double share = reader.number();
+  if (!(share >= 0.0 && share <= kMostInterval)) {
+    reader.fail(fmt::format("a share between 0 and {}", kMostInterval));
+  }
+  return share;
+}
+
 double time_from_json(const JsonReader& reader, bool zero_allowed) {
   const double milliseconds = reader.number();
   if (zero_allowed && milliseconds == 0.0) return milliseconds;
   if (!(milliseconds > 0.0)) {
     reader.fail(zero_allowed ? "milliseconds of at least 0" : "milliseconds above 0");
   }
-  if (milliseconds < kLeastTimeMs || milliseconds > kMostTimeMs) {
+  if (!is_time(milliseconds)) {
     reader.fail("milliseconds between 1e-30 and 1e30");
   }
   return milliseconds;

@@ -10,11 +10,6 @@
 
 namespace neuroshard {
 
-/// Times of files are 0 or within these limits [ms], so that what is computed of them (sums,
-/// ratios, and training in fp32) stays a number.
-inline constexpr double kLeastTimeMs = 1e-30;
-inline constexpr double kMostTimeMs = 1e30;
-
 /// A sample that could not be measured, so that a continued run does not try it again.
 struct SkippedSample {
   std::int64_t id = 0;  ///< number in the run's seeded sequence; field "index"
@@ -37,6 +32,9 @@ struct SampleInfo {
 
 [[nodiscard]] SampleInfo sample_info_from_json(const JsonReader& line);
 void add_sample_info(const SampleInfo& info, Json& line);
+
+/// Half the width of an interval of confidence, as a share of the time; InputError beyond 1e30.
+[[nodiscard]] double interval_from_json(const JsonReader& reader);
 
 /// Milliseconds above 0, or at least 0 if `zero_allowed`.
 [[nodiscard]] double time_from_json(const JsonReader& reader, bool zero_allowed = false);

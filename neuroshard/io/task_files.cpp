@@ -64,7 +64,7 @@ void write_task_files(std::int64_t count, const std::function<Task(std::int64_t)
   };
   for (std::int64_t i = 0; i < count; ++i) {
     (void)task(i);
-    refuse_to_replace_kept_data(file(i));
+    refuse_to_replace_kept_data(file(i), "another folder");
   }
   std::error_code error;
   fs::create_directories(folder, error);

@@ -12,6 +12,7 @@
 #include "neuroshard/baselines/baselines.h"
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
@@ -35,12 +36,18 @@ constexpr double kAfterSearch_s = 30e-6;
 /// exceeded.
 class TimeLimit {
  public:
+  /// Throws InfeasibleError if that leaves no time to the planner.
   TimeLimit(const PlannerOptions& options, std::size_t num_tables)
       : end_(stop_clock_of(options).end()) {
     const double slack_s = std::max(0.1 * options.time_limit_seconds, 0.1);
     slack_ = duration(std::min(slack_s, kMostSeconds) / 2.0);
     const double after_s = kAfterSearch_s * static_cast<double>(num_tables);
     after_ = std::max(duration(after_s) - slack_, Clock::duration{0});
+    if (end_ && after_ >= duration(std::min(options.time_limit_seconds, kMostSeconds))) {
+      throw InfeasibleError(fmt::format(
+          "{}: what comes after a search takes about {} for {}", no_plan_in_time(options).what(),
+          format_seconds(after_s), format_count(static_cast<std::int64_t>(num_tables), "table")));
+    }
   }
 
   [[nodiscard]] StopClock clock() const { return StopClock(end_); }

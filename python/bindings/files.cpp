@@ -145,10 +145,14 @@ void bind_files(nb::module_& module) {
   module.def("read_plan", [](const std::string& path) {
     return without_gil([&] { return plan_text(read_plan(path)); });
   });
-  module.def("write_plan", [](const std::string& text, const std::string& path, bool force) {
+  module.def("write_plan", [](const std::string& text, const std::string& path,
+                              const std::vector<std::string>& inputs, bool force) {
     without_gil([&] {
       const PlanDocument document = parse_plan(text, kPlan);
-      check_output({.path = path, .models = recorded_models(document.model), .force = force});
+      check_output({.path = path,
+                    .inputs = inputs,
+                    .models = recorded_models(document.model),
+                    .force = force});
       write_plan(document, path);
     });
   });

@@ -45,10 +45,11 @@ void bind_reporting(nb::module_& module) {
                 const std::vector<std::string>& inputs, const std::string& path, bool force) {
                without_gil([&] { write_report(plans, evaluations, inputs, path, force); });
              });
-  module.def("write_evaluation", [](const std::string& text, const std::string& path, bool force) {
+  module.def("write_evaluation", [](const std::string& text, const std::string& path,
+                                    const std::vector<std::string>& inputs, bool force) {
     without_gil([&] {
       (void)parse_evaluation(text, "evaluation");
-      check_output({.path = path, .force = force});
+      check_output({.path = path, .inputs = inputs, .force = force});
       write_file(path, to_document(parse_json(text, "evaluation")));
     });
   });

@@ -54,6 +54,16 @@ def path_of(value: Any, place: str) -> str:
         raise InputError(f"{place}: expected a path, got {type_of(value)}") from None
 
 
+def paths_among(*values: Any) -> tuple[str, ...]:
+    """Those arguments that are paths of files, absolute: what is made from them does not replace
+    them, wherever the process is by then."""
+    return tuple(
+        os.path.abspath(path_of(value, "path"))
+        for value in values
+        if isinstance(value, (str, os.PathLike))
+    )
+
+
 def names_of(value: str | os.PathLike[str] | Iterable[str], place: str) -> list[str]:
     """A name, or a list of names, as a list; paths are names too. InputError for anything else."""
     if isinstance(value, (str, os.PathLike)):

@@ -18,6 +18,7 @@ from .arguments import (
     integer_of,
     names_of,
     path_of,
+    paths_among,
     text_of,
     to_text,
 )
@@ -43,16 +44,25 @@ class Evaluation:
     compute_tau: float | None
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    #: The file of the plan, where it was read from one; `write` does not replace it.
+    read_from: Sequence[str] = field(default=(), repr=False, compare=False)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
-        measured data, a journal or a model only by `force`."""
-        _write(self.document, path, force)
+        measured data, a journal or a model only by `force`, and never over the plan."""
+        _write(self.document, path, self.read_from, force)
 
 
-def _write(document: Mapping[str, Any], path: str | os.PathLike[str], force: bool) -> None:
+def _write(
+    document: Mapping[str, Any],
+    path: str | os.PathLike[str],
+    read_from: Sequence[str],
+    force: bool,
+) -> None:
     text = to_text(document, "evaluation")
-    _core.write_evaluation(text, path_of(path, "path"), flag_of(force, "force"))
+    _core.write_evaluation(
+        text, path_of(path, "path"), list(read_from), flag_of(force, "force")
+    )
 
 
 @overload
@@ -114,7 +124,7 @@ def evaluate(
         where = path_of(platform, "platform")
         found, reasons, notes = _run_evaluate(plan, models, [of_platform(where)])
         tell(reasons, notes)
-        return _simulated_iteration(found)
+        return _simulated_iteration(found, paths_among(plan, platform))
     if backend != "cpu":
         arguments = [f"--backend={backend}", "--arena", str(arena), "--seed", str(seed)]
         arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
@@ -132,6 +142,7 @@ def evaluate(
         compute_mape=found["compute_mape"],
         compute_tau=found["compute_tau"],
         document=found,
+        read_from=paths_among(plan),
     )
 
 
@@ -177,14 +188,18 @@ class SimulatedIteration:
     last_to_end: int
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    #: The file of the plan, where it was read from one; `write` does not replace it.
+    read_from: Sequence[str] = field(default=(), repr=False, compare=False)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
-        measured data, a journal or a model only by `force`."""
-        _write(self.document, path, force)
+        measured data, a journal or a model only by `force`, and never over the plan."""
+        _write(self.document, path, self.read_from, force)
 
 
-def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
+def _simulated_iteration(
+    found: Mapping[str, Any], read_from: Sequence[str]
+) -> SimulatedIteration:
     return SimulatedIteration(
         predicted_ms=found["predicted_ms"],
         simulated_ms=found["simulated_ms"],
@@ -202,6 +217,7 @@ def _simulated_iteration(found: Mapping[str, Any]) -> SimulatedIteration:
         entered_ms=found["entered_ms"],
         last_to_end=found["last_to_end"],
         document=found,
+        read_from=read_from,
     )
 
 
@@ -210,7 +226,7 @@ def _run_evaluate(
 ) -> Answer:
     text = plan_text(plan)
     with tempfile.TemporaryDirectory() as folder:
-        _core.write_plan(text, os.path.join(folder, "plan.json"), False)
+        _core.write_plan(text, os.path.join(folder, "plan.json"), [], False)
         command = ["evaluate", "plan.json", *arguments]
         command += of_models(names_of(models, "models"))
         return answer_of(command, folder, {"plan.json": "plan"})

@@ -122,6 +122,8 @@ class Plan:
     replicated_tables: Sequence[str] = ()
     #: Of a plan that was made from an older one (`replan`): what moves.
     moves: PlanMoves | None = None
+    #: The files that the plan was made from, which `write` and `report` do not replace.
+    read_from: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as in a plan file."""
@@ -161,12 +163,12 @@ class Plan:
         return text + ">"
 
     @staticmethod
-    def from_text(text: str) -> Plan:
-        """From the text of a plan file that was checked."""
+    def from_text(text: str, read_from: Sequence[str] = ()) -> Plan:
+        """From the text of a plan file that was checked, made from the files `read_from`."""
         content = json.loads(text)
         predicted = content.get("predicted")
         moves = content.get("moves")
-        return Plan(
+        plan = Plan(
             task=task_of_fields(content["task"]),
             shards=[Shard(**shard) for shard in content["shards"]],
             predicted=None if predicted is None else PlanCost.from_dict(predicted),
@@ -176,6 +178,8 @@ class Plan:
             replicated_tables=content.get("replicated_tables", []),
             moves=None if moves is None else PlanMoves.from_dict(moves),
         )
+        plan.read_from = read_from
+        return plan
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Plan:
@@ -183,9 +187,11 @@ class Plan:
         return Plan.from_text(_core.read_plan(path_of(path, "path")))
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Writes a plan file, whole or not at all; never over a model that the plan was made
-        with, and over measured data, a journal or another model only by `force`."""
-        _core.write_plan(plan_text(self), path_of(path, "path"), flag_of(force, "force"))
+        """Writes a plan file, whole or not at all; never over a task, a plan or a model that the
+        plan was made from, and over measured data, a journal or another model only by `force`."""
+        _core.write_plan(
+            plan_text(self), path_of(path, "path"), list(self.read_from), flag_of(force, "force")
+        )
 
     def violations(self) -> list[str]:
         """Why the plan is not valid for its task, a line each; none if it is."""

@@ -36,7 +36,7 @@ def write_report(
     """As `Plan.report`, which documents it."""
     named_plans = [("this plan", to_text(plan, "plan")), *_named_plans(others)]
     named_evaluations = _named_evaluations(evaluations)
-    files = [name for name, _ in [*named_plans[1:], *named_evaluations]]
+    files = [name for name, _ in [*named_plans[1:], *named_evaluations]] + list(plan.read_from)
     where = path_of(path, "path")
     _core.write_report(named_plans, named_evaluations, files, where, flag_of(force, "force"))
 

@@ -428,24 +428,57 @@ TEST(CliCommunication, APlatformThatEndsSimGridIsTriedOutBeforeAnyFileIsWritten)
     return fmt::format(fmt::runtime(zone), fmt::format(fmt::runtime(wire), attributes));
   };
   const std::string rejected = "cluster.xml: expected a platform that SimGrid can simulate, got ";
+  const std::string route =
+      "cluster.xml: route from a to b: expected a latency between 0 and 1000 s, got ";
   for (const auto& [content, message] : std::vector<std::pair<std::string, std::string>>{
            {with_wire(" sharing_policy=\"WIFI\""),
             "cluster.xml: link wire: expected a link between two ends, got sharing policy WIFI"},
-           {"<config><prop id=\"network/bandwidth-factor\" value=\"0\"/></config>" + with_wire(""),
-            rejected + "Invalid param for comm"},
-           {with_peer_at("1e308"), "cluster.xml: route from a to b: expected a finite latency"},
-           {with_peer_at("nan"), "cluster.xml: route from a to b: expected a finite latency"},
+           {with_peer_at("1e308"), route},
+           {with_peer_at("1e100"), route},
+           {with_peer_at("nan"), route},
            {with_wire(" state_file=\"wire.txt\""),
             "cluster.xml: expected links and hosts that do not change over time, got state_file"},
            {with_wire("") + "<trace_connect kind=\"BANDWIDTH\" trace=\"t\" element=\"wire\"/>",
             "cluster.xml: expected links and hosts that do not change over time, got "
             "trace_connect"},
-           {"<include file=\"/nowhere\"/>", rejected}}) {
+           {"<zone id=\"z\" routing=\"Nonsense\"></zone>", rejected + "Not a valid model"},
+           {"<zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1Gf\" core=\"-1\"/></zone>",
+            rejected + "Host a must have"}}) {
     const std::string platform = folder.write("cluster.xml", platform_of(content));
     Arguments collect = simulate(folder.file("costs.jsonl"), 2, 1, 4);
     collect[5] = platform;
     expect_refusal(folder, collect, message);
   }
+}
+
+TEST(CliCommunication, APlatformsSettingsOfSimGridAreRefusedAndNotObeyed) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", task, "--steps", "10", "-o", plan} + kModels);
+  const std::string victim = folder.write("victim.txt", "of the user");
+  // SimGrid would write a trace to any path that the file names.
+  const std::string settings = fmt::format(
+      "<config><prop id=\"tracing\" value=\"yes\"/><prop id=\"tracing/filename\" value=\"{}\"/>"
+      "</config>",
+      victim);
+  std::string text = platform_with("1GBps", "1us", "1Gf");
+  text.insert(text.find("<zone"), settings);
+  const std::string hidden = platform_with("1GBps", "1us", "1Gf") + "<!-- " + settings + " -->";
+  for (const std::string& content : {text, hidden, platform_of("<include file=\"/nowhere\"/>"),
+                                     "<!DOCTYPE platform [<!ENTITY a \"b\">]>" + platform_of("")}) {
+    const std::string platform = folder.write("cluster.xml", content);
+    Arguments collect = simulate(folder.file("costs.jsonl"), 2, 1, 4);
+    collect[5] = platform;
+    for (const Arguments& command :
+         {collect, Arguments{"evaluate", plan, "--platform", platform}}) {
+      expect_refusal(folder, command,
+                     "cluster.xml: expected links and hosts alone, without settings of SimGrid, "
+                     "got \"<");
+    }
+  }
+  EXPECT_EQ(read_file(victim), "of the user");
 }
 
 TEST(CliCommunication, AClusterThatCannotBeIsRefusedBeforeItIsSimulated) {

@@ -165,7 +165,11 @@ TEST(CliRefusals, NumbersOfOtherCommands) {
   for (const Refused& refused : std::vector<Refused>{
            {tasks("--count", "0"), "--count"},
            {tasks("--count", "-3"), "--count"},
-           {tasks("--tables", "0:3"), "--tables: expected MIN:MAX with 1 <= MIN <= MAX"},
+           {tasks("--tables", "0:3"), "--tables: expected MIN:MAX with 1 <= MIN <= MAX < 2^31"},
+           {tasks("--tables", "1:99999999999"),
+            "--tables: expected MIN:MAX with 1 <= MIN <= MAX < 2^31"},
+           {tasks("--max-pooling-factor", "1e-300"),
+            "max_pooling_factor: expected room for a table of the workload, got 1e-300"},
            {tasks("--tables", "5:3"), "--tables"},
            {tasks("--tables", "3:x"), "--tables"},
            {tasks("--tables", "1:100000"), "max_tables"},

@@ -106,15 +106,18 @@ TEST(ProcessGroup, ARunThatCouldMeasureNothingSaysWhy) {
   const std::string path = folder.file("costs.jsonl");
   ComputeSamplingOptions sampling = tiny_sampling();
   sampling.batch_size = std::int64_t{1} << 30;  // more than any machine has room for
-  try {
-    (void)collect_compute_costs(sampling, cpu_backend({.arena_bytes = 1 << 20}, 1), 2, path,
-                                nullptr);
-    ADD_FAILURE() << "measured";
-  } catch (const MachineError& error) {
-    EXPECT_THAT(error.what(),
-                testing::StartsWith("none of 2 samples could be measured: memory: expected "));
+  // The second time too, as the first leaves no file of nothing but skipped samples.
+  for (int times = 0; times < 2; ++times) {
+    try {
+      (void)collect_compute_costs(sampling, cpu_backend({.arena_bytes = 1 << 20}, 1), 2, path,
+                                  nullptr);
+      ADD_FAILURE() << "measured";
+    } catch (const MachineError& error) {
+      EXPECT_THAT(error.what(),
+                  testing::StartsWith("none of 2 samples could be measured: memory: expected "));
+    }
+    EXPECT_EQ(folder.num_files(), 0U);
   }
-  EXPECT_EQ(read_compute_costs(path).skipped.size(), 2U);
 }
 
 TEST(ProcessGroup, ADeviceLostInTheMiddleLeavesWhatWasMeasured) {

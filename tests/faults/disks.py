@@ -75,8 +75,17 @@ def disk(folder: Path) -> Iterator[Path]:
     try:
         yield Path(place)
     finally:
-        subprocess.run(["umount", place], check=True)
+        unmount(place)
         os.rmdir(place)
+
+
+def unmount(place: str) -> None:
+    """A process that another thread is just starting has this one's open files for a moment."""
+    end = time.monotonic() + 10.0
+    while subprocess.run(["umount", place], capture_output=True, check=False).returncode != 0:
+        if time.monotonic() > end:
+            subprocess.run(["umount", place], check=True)
+        time.sleep(0.05)
 
 
 def leave_room(mounted: Path, room: int) -> None:

@@ -290,7 +290,9 @@ const Malformed kMalformedComputation[] = {
      "f: line 3: repetitions: expected an integer between 1 and 9223372036854775807 (no fraction, "
      "no exponent, at most 64 bits), got 2.5"},
     {"\"interval\": 0.02", "\"interval\": -0.02",
-     "f: line 3: interval: expected a number of at least 0, got -0.02"},
+     "f: line 3: interval: expected a share between 0 and 1e+30, got -0.02"},
+    {"\"interval\": 0.02", "\"interval\": 1e308",
+     "f: line 3: interval: expected a share between 0 and 1e+30, got 1e+308"},
     {"\"interval\"", "\"variance\"",
      "f: line 3: expected no fields but shards, forward_ms, backward_ms, index, repetitions, "
      "interval, got \"variance\""},

@@ -15,6 +15,7 @@
 #include "io_test_util.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/io/json/json_lines.h"
 #include "no_descriptors.h"
 
 namespace neuroshard {
@@ -275,6 +276,21 @@ TEST(ReadFile, AMachineWithoutDescriptorsSaysNothingOfTheFile) {
   } catch (const MachineError& error) {
     EXPECT_EQ(error.what(), path + ": expected a readable file, got Too many open files");
   }
+}
+
+TEST(JsonLinesWriter, AHeaderThatDoesNotFitLeavesNoNewFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a.jsonl");
+  const auto write_header = [&] {
+    const FileSizeLimit limit(10);
+    const JsonLinesWriter writer(path, Json(Json::Object{{"format", "longer than ten bytes"}}),
+                                 [](const JsonReader&) { return Json(); });
+  };
+  EXPECT_THAT(input_error(write_header), testing::HasSubstr("expected room to write"));
+  EXPECT_EQ(folder.num_files(), 0U);
+  write_file(path, "");
+  EXPECT_THAT(input_error(write_header), testing::HasSubstr("expected room to write"));
+  EXPECT_EQ(folder.num_files(), 1U) << "it was there before";
 }
 
 TEST(AppendFile, RefusesASecondWriter) {

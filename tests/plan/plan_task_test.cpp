@@ -188,6 +188,24 @@ TEST(PlanTask, SaysThatThereWasNoTimeForAPlan) {
   }
 }
 
+TEST(PlanTask, SaysThatManyTablesLeaveNoTimeForASearch) {
+  PlanRequest request = make_request();
+  request.options.stop_by_clock = true;
+  request.options.time_limit_seconds = 1.0;
+  Task task = make_task();
+  task.tables.resize(100'000, task.tables.front());
+  for (std::size_t i = 0; i < task.tables.size(); ++i) task.tables[i].name = std::to_string(i);
+  try {
+    (void)plan_task(task, request);
+    FAIL();
+  } catch (const InfeasibleError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "no plan found within 1 s: what comes after a search takes about 3.00 s for 100000 "
+        "tables");
+  }
+}
+
 TEST(PlanLike, FindsAModelFileWhereItWasOrWhereItIsNow) {
   const TemporaryFolder folder;
   const std::string path = write_model(folder, "mine", 1);

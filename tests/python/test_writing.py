@@ -194,6 +194,33 @@ def test_what_is_read_is_not_written(task, tmp_path, monkeypatch, capsys):
     assert samples.read_bytes() == KEPT["measured steps of TorchRec"]
 
 
+def test_what_a_plan_was_made_from_is_not_written(task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refusal = "^path: expected another file than those that are read"
+    task.write("task.json")
+    before = (tmp_path / "task.json").read_bytes()
+    plan = neuroshard.plan("task.json", models=ANALYTIC, steps=10)
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for write in (plan.write, plan.report):
+        with pytest.raises(InputError, match=refusal):
+            write("../task.json", force=True)
+    assert (tmp_path / "task.json").read_bytes() == before
+    plan.write("plan.json")
+    text = (folder / "plan.json").read_bytes()
+    priced = neuroshard.price(folder / "plan.json")
+    again = neuroshard.replan("../task.json", "plan.json", steps=10)
+    evaluated = neuroshard.evaluate("plan.json", arena_bytes="1MiB")
+    for made in (priced, again, evaluated):
+        with pytest.raises(InputError, match=refusal):
+            made.write("plan.json")
+    assert (folder / "plan.json").read_bytes() == text
+    # What was read to be written again is.
+    neuroshard.Plan.read("plan.json").write("plan.json")
+    assert (folder / "plan.json").read_bytes() == text
+
+
 def test_a_models_file_is_not_written(task, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     [model] = [each for each in neuroshard.list_models() if each.name == "cpu-xeon-2core"]

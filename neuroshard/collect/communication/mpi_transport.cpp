@@ -210,7 +210,8 @@ std::string MpiTransport::host_name() {
 }
 
 void MpiTransport::end_run_with(const std::exception& error) const {
-  if (dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
+  // One process alone has no others to end, by a call that says more than the error.
+  if (size_ == 1 || dynamic_cast<const CollectiveInputError*>(&error) != nullptr) {
     // The first process to exit with an error makes mpirun end the others, so it prints the error
     // before.
     if (rank_ == 0) print_error(error);

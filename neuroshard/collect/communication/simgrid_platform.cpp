@@ -125,11 +125,25 @@ void require_few_hosts(std::string_view text, const std::string& platform) {
   }
 }
 
+/// SimGrid obeys the settings of a file: they make it write traces to any path, scale all
+/// latencies, or read further files. Not even a comment may have one, as SimGrid's idea of what a
+/// comment is may be another than ours.
+void require_no_settings(std::string_view text, const std::string& platform) {
+  for (const std::string_view element : {"<config", "<include", "<!ENTITY"}) {
+    if (text.find(element) != std::string_view::npos) {
+      throw InputError(platform, "links and hosts alone, without settings of SimGrid",
+                       fmt::format("\"{}\"", element));
+    }
+  }
+}
+
 /// Profiles make SimGrid's platforms change at times of a simulation, over which the samples of a
 /// collection are spread as it happens to go on; and some of their values end the process when
 /// their time comes. SimGrid does not tell which platforms have profiles, its files do.
 void require_constant(const std::string& platform) {
-  const std::string text = without_comments(read_file(platform));
+  const std::string whole_text = read_file(platform);
+  require_no_settings(whole_text, platform);
+  const std::string text = without_comments(whole_text);
   require_few_hosts(text, platform);
   const auto refuse = [&](const char* what) {
     throw InputError(platform, "links and hosts that do not change over time", what);
@@ -157,10 +171,10 @@ void require_routes(const std::vector<s4u::Host*>& hosts, const std::string& pla
                          fmt::format("a route from {} to {}", from->get_name(), to->get_name()),
                          "none");
       }
-      if (!std::isfinite(latency) || latency < 0.0) {
+      if (!is_link_latency(latency * 1e3)) {
         throw InputError(
             fmt::format("{}: route from {} to {}", platform, from->get_name(), to->get_name()),
-            "a finite latency of at least 0 s", fmt::format("{}", latency));
+            "a latency between 0 and 1000 s", fmt::format("{}", latency));
       }
     }
   }

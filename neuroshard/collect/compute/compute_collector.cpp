@@ -220,6 +220,9 @@ class OpenSamples {
   /// A sample that `next` has given, once.
   Sample take(std::int64_t set_id) { return std::move(in_flight_.extract(set_id).mapped()); }
 
+  /// Samples that `next` has given and that are not taken yet.
+  [[nodiscard]] std::size_t num_in_flight() const { return in_flight_.size(); }
+
  private:
   static constexpr int kFileShift = 40;  ///< beyond any number of samples
 
@@ -292,16 +295,21 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
     }
     ++progress.done;
     progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    const double seconds_of_all =
-        progress.seconds / static_cast<double>(std::max<std::int64_t>(measured, 1)) *
-        static_cast<double>(std::max<std::int64_t>(progress.requested - progress.done, 0));
-    progress.seconds_left = std::min(seconds_of_all, seconds_to_deadlines(files));
+    // Samples in flight are half done, by and large: hundreds of them before the first one is.
+    const double half_done = 0.5 * static_cast<double>(samples.num_in_flight());
+    const double seconds_of_one =
+        progress.seconds / std::max(static_cast<double>(measured) + half_done, 1.0);
+    const double open = static_cast<double>(progress.requested - progress.done) - half_done;
+    progress.seconds_left =
+        std::min(seconds_of_one * std::max(open, 0.0), seconds_to_deadlines(files));
     if (on_progress) on_progress(progress);
   };
   measure_sets(
       *backend, in_flight, [&] { return samples.next(); }, on_done);
   for (const std::unique_ptr<OpenFile>& file : files) file->writer().sync();
   if (is_new && measured == 0 && !failure.empty()) {
+    // Samples that were skipped are not tried again: the file could never get any.
+    for (const std::unique_ptr<OpenFile>& file : files) file->writer().remove_if_new();
     throw MachineError(fmt::format("none of {} could be measured: {}",
                                    format_count(progress.done, "sample"), failure));
   }

@@ -48,7 +48,7 @@ struct GivenPieceSets {
 /// A set for which the machine has no memory is recorded as skipped. The backend is made once there
 /// is anything to measure, before a new file is begun, so that a lack of memory, for example,
 /// leaves no file behind. Returns the number measured by this run; throws MachineError if that is
-/// none of all samples, for the reason of the last.
+/// none of all samples, for the reason of the last, and leaves no new file of skipped ones.
 ///
 /// The samples of all files alternate, in proportion to what each still lacks, and as many are in
 /// flight as the largest `in_flight` of the files says: on a machine whose speed changes for

@@ -80,7 +80,13 @@ JsonLinesWriter::JsonLinesWriter(const std::string& path, const Json& header,
   const bool is_new = text.find('\n') == std::string::npos && first_line.starts_with(text);
   if (!is_new) continue_file(text, path, header, canonical_header, read_sample);
   (void)file_.cut_truncated_line();
-  if (is_new) file_.append_line(first_line);
+  if (!is_new) return;
+  try {
+    file_.append_line(first_line);
+  } catch (...) {
+    file_.remove_if_new();
+    throw;
+  }
 }
 
 void JsonLinesWriter::continue_file(std::string_view text, const std::string& path,

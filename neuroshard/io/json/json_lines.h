@@ -39,6 +39,7 @@ class JsonLinesWriter {
 
   void append(const Json& sample) { file_.append_line(to_line(sample)); }
   void sync() { file_.sync(); }
+  void remove_if_new() noexcept { file_.remove_if_new(); }
 
  private:
   void continue_file(std::string_view text, const std::string& path, const Json& header,

@@ -174,6 +174,10 @@ void set_default_tables(TaskGeneratorOptions& options, const Workload& workload)
         return options.max_pooling_factor == 0.0 ||
                table.pooling_factor <= options.max_pooling_factor;
       }));
+  if (available == 0 && !workload.tables.empty()) {
+    throw InputError("max_pooling_factor", "room for a table of the workload",
+                     fmt::format("{}", options.max_pooling_factor));
+  }
   options.min_tables = std::min(TaskGeneratorOptions{}.min_tables, available);
   options.max_tables = std::min(TaskGeneratorOptions{}.max_tables, available);
 }
