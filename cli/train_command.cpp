@@ -28,6 +28,7 @@
 #include "neuroshard/report/training_report.h"
 #include "neuroshard/train/communication/communication_trainer.h"
 #include "neuroshard/train/compute/compute_trainer.h"
+#include "neuroshard/train/compute/folder_speeds.h"
 #include "neuroshard/train/training_io.h"
 
 namespace neuroshard::cli {
@@ -46,6 +47,7 @@ struct TrainComputeOptions {
   std::string from;
   double learning_rate = 0.0;
   int batch_size = 0;
+  bool speed_per_folder = false;
   bool json = false;
   bool force = false;
   std::string report;
@@ -119,6 +121,9 @@ void run(const TrainComputeOptions& options) {
   ComputeTrainingOptions training = architecture == ComputeArchitecture::published
                                         ? ComputeTrainingOptions::published()
                                         : ComputeTrainingOptions{};
+  if (options.speed_per_folder && !options.from.empty()) {
+    throw InputError("--speed-per-folder needs a training from nothing, got --from");
+  }
   if (options.members > 0) training.members = options.members;
   if (!options.from.empty()) {
     training.initial = bounded_model(options.from);
@@ -137,11 +142,14 @@ void run(const TrainComputeOptions& options) {
   training.name = name_of(options);
   check_output(options.output, options.force);
   check_report(options, options.costs);
-  const ComputeDataset dataset =
-      load_compute_dataset(options.costs, feature_schema_of(architecture));
+  ComputeDataset dataset = load_compute_dataset(options.costs, feature_schema_of(architecture));
   ComputeTrainingResult result;
   {
     ProgressLine line;
+    if (options.speed_per_folder) {
+      divide_by_speeds(dataset, options.costs,
+                       folder_speeds(options.costs, training, progress_on(line)));
+    }
     result = train_compute_model(dataset, training, progress_on(line));
   }
   check_output(options.output, options.force);  // another process may have made it meanwhile
@@ -182,6 +190,9 @@ void add_compute(CLI::App& train) {
                    "Samples of a step of training; 0: the architecture's default")
       ->check(integer_between(0, 1'000'000))
       ->capture_default_str();
+  command->add_flag("--speed-per-folder", options->speed_per_folder,
+                    "The files of each folder are of a host with a speed of its own: costs are "
+                    "brought to the speed of the first folder");
   add_training_options(*command, *options);
   add_examples(*command, {"train compute costs.jsonl -o compute.safetensors",
                           "train compute mine.jsonl --from cpu-epyc-2core -o mine.safetensors"});

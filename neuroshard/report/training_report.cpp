@@ -44,7 +44,12 @@ std::string training_text(const ComputeTrainingResult& result, const std::string
                                      {"unseen combinations", result.unseen_combinations},
                                      {"unseen tables", result.unseen_tables}};
   const auto networks = static_cast<std::int64_t>(result.best_epochs.size());
-  return metrics_table("samples", rows) +
+  std::string speeds;
+  for (const auto& [folder, speed] : result.speeds) {
+    speeds += fmt::format("costs of {}: {:.3f} times the first folder's, divided by it\n",
+                          printable(folder), speed);
+  }
+  return metrics_table("samples", rows) + speeds +
          fmt::format("{}: {}, best epoch{} {}, {}\n", printable(model),
                      format_count(networks, "network"), networks == 1 ? "" : "s",
                      fmt::join(result.best_epochs, ", "), format_seconds(result.seconds));

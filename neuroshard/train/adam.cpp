@@ -19,7 +19,8 @@ Adam::Adam(const std::vector<Eigen::MatrixXf>& parameters) {
 }
 
 void Adam::step(std::vector<Eigen::MatrixXf>& parameters,
-                const std::vector<Eigen::MatrixXf>& gradients, double learning_rate) {
+                const std::vector<Eigen::MatrixXf>& gradients, double learning_rate,
+                const std::vector<float>& sizes) {
   ++steps_;
   const double correction1 = 1.0 - std::pow(kBeta1, steps_);
   const double correction2 = 1.0 - std::pow(kBeta2, steps_);
@@ -27,7 +28,8 @@ void Adam::step(std::vector<Eigen::MatrixXf>& parameters,
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     mean_[i] = kBeta1 * mean_[i] + (1.0F - kBeta1) * gradients[i];
     variance_[i] = kBeta2 * variance_[i] + (1.0F - kBeta2) * gradients[i].cwiseAbs2();
-    parameters[i].array() -= rate * mean_[i].array() / (variance_[i].array().sqrt() + kEpsilon);
+    const float step = sizes.empty() ? rate : rate * sizes[i];
+    parameters[i].array() -= step * mean_[i].array() / (variance_[i].array().sqrt() + kEpsilon);
   }
 }
 

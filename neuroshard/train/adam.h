@@ -11,9 +11,10 @@ class Adam {
  public:
   explicit Adam(const std::vector<Eigen::MatrixXf>& parameters);
 
-  /// One step with the given learning rate; gradients are shaped as the parameters.
+  /// One step with the given learning rate, times each parameter's of `sizes` unless that is empty;
+  /// gradients are shaped as the parameters.
   void step(std::vector<Eigen::MatrixXf>& parameters, const std::vector<Eigen::MatrixXf>& gradients,
-            double learning_rate);
+            double learning_rate, const std::vector<float>& sizes = {});
 
  private:
   std::vector<Eigen::MatrixXf> mean_;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "neuroshard/core/printable.h"
+
 namespace neuroshard {
 
 namespace {
@@ -43,7 +45,7 @@ Json to_json(const CommunicationMetrics& metrics) {
 }
 
 Json training_json(const ComputeTrainingResult& result, const std::string& model) {
-  return Json::Object{
+  Json json = Json::Object{
       {"format", kTrainingFormat},
       {"kind", "compute"},
       {"model", model},
@@ -53,6 +55,14 @@ Json training_json(const ComputeTrainingResult& result, const std::string& model
       {"validation", to_json(result.validation)},
       {"unseen_combinations", to_json(result.unseen_combinations)},
       {"unseen_tables", to_json(result.unseen_tables)}};
+  if (!result.speeds.empty()) {
+    Json::Array speeds;
+    for (const auto& [folder, speed] : result.speeds) {
+      speeds.push_back(Json::Object{{"folder", as_utf8(folder)}, {"speed", speed}});
+    }
+    json.set("speeds", std::move(speeds));
+  }
+  return json;
 }
 
 Json training_json(const CommunicationTrainingResult& result, const std::string& model) {

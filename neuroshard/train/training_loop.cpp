@@ -65,7 +65,7 @@ class Loop {
       for (std::size_t i = 0; i < gradients[0].size(); ++i) gradients[0][i] += gradients[part][i];
     }
     for (Eigen::MatrixXf& gradient : gradients[0]) gradient /= static_cast<float>(samples.size());
-    optimizer_.step(*subject_.parameters, gradients[0], rate);
+    optimizer_.step(*subject_.parameters, gradients[0], rate, subject_.step_sizes);
     if (subject_.project) subject_.project();
     return sum;
   }

@@ -32,7 +32,8 @@ struct EpochStats {
 /// The network and its data, as the loop needs them.
 struct TrainingSubject {
   Parameters* parameters = nullptr;
-  std::vector<int> samples;  ///< to train on
+  std::vector<float> step_sizes;  ///< of each parameter, relative to the learning rate; empty: 1
+  std::vector<int> samples;       ///< to train on
   /// Sum of the losses of some samples and its gradients; called from several threads at once.
   std::function<double(std::span<const int> samples, Parameters& gradients)> loss_and_gradients;
   /// After each step; may be empty.

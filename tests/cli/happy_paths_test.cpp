@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/compute_costs_io.h"
@@ -232,6 +233,27 @@ TEST(Cli, CollectAndContinue) {
   EXPECT_EQ(second.err, costs + ": 1 sample measured\n");
   EXPECT_EQ(collect("2").err, costs + ": 0 samples measured\n");
   EXPECT_EQ(read_compute_costs(costs).samples.size(), 2u);
+}
+
+TEST(Cli, TrainOnHostsOfTwoSpeeds) {
+  const CliFolder folder;
+  std::filesystem::create_directories(folder.file("other"));
+  const std::string costs = folder.file("costs.jsonl");
+  const std::string other = folder.file("other/costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 60, 1);
+  testing_costs::write_costs(other, testing_costs::make_header(), 60, 2);
+  const Arguments train{"train",    "compute",  costs,    other, "--speed-per-folder",
+                        "--epochs", "2",        "--name", "two", "-o",
+                        folder.file("two.safetensors")};
+  EXPECT_THAT(expect_success(train),
+              HasSubstr("costs of " + folder.file("other") + ": 1.0"));
+  const std::string json = expect_success(train + Arguments{"--force", "--json"});
+  const Json document = parse_json(json, "stdout");
+  const auto& speeds = std::get<Json::Array>(document.find("speeds")->value());
+  ASSERT_EQ(speeds.size(), 2u);
+  EXPECT_EQ(*speeds[1].find("folder"), Json(folder.file("other")));
+  EXPECT_THAT(expect_success({"model", "show", folder.file("two.safetensors")}),
+              HasSubstr("speed.other"));
 }
 
 TEST(Cli, TrainThenPlanWithTheModel) {

@@ -36,6 +36,15 @@ TEST(Adam, TheFirstStepIsTheRateWhateverTheGradient) {
   EXPECT_EQ(parameters[0](2), 0.0F);
 }
 
+TEST(Adam, StepsOfAParameterAreAsLargeAsTold) {
+  std::vector<MatrixXf> parameters{MatrixXf::Zero(1, 1), MatrixXf::Zero(1, 1)};
+  Adam adam(parameters);
+  adam.step(parameters, {MatrixXf::Constant(1, 1, 3.0F), MatrixXf::Constant(1, 1, 3.0F)}, 0.25,
+            {1.0F, 0.1F});
+  EXPECT_NEAR(parameters[0](0), -0.25F, 1e-4F);
+  EXPECT_NEAR(parameters[1](0), -0.025F, 1e-5F);
+}
+
 TEST(Adam, FollowsThePublishedAlgorithm) {
   Random random(4);
   std::vector<MatrixXf> parameters{MatrixXf::Zero(1, 1)};

@@ -202,6 +202,60 @@ TEST(TrainableNetwork, BeginsWithinItsBounds) {
   }
 }
 
+TEST(TrainableNetwork, EveryHiddenUnitBeginsAtWorkForAPartOfThePieces) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    const NetworkShape shape = small_shape(kBoundedLoads);
+    TrainableNetwork network(shape, random);
+    // Features far from 0, of which many units would see one side only.
+    PieceBatch batch = random_batch(400, random);
+    batch.features.array() += 3.0F;
+    network.spread_units(batch);
+    MatrixXf input = batch.features;
+    for (std::size_t layer = 0; layer + 1 < kLayers; ++layer) {
+      const MatrixXf& weights = network.parameters()[2 * layer];
+      MatrixXf output = weights * input;
+      output.colwise() += network.parameters()[2 * layer + 1].col(0);
+      const Index rising = (output.rows() + 1) / 2;
+      for (Index unit = 0; unit < output.rows(); ++unit) {
+        const bool rises = unit < rising;
+        const double place = (static_cast<double>(rises ? unit : unit - rising) + 0.5) /
+                             static_cast<double>(rises ? rising : output.rows() - rising);
+        const double off = static_cast<double>((output.row(unit).array() <= 0.0F).count()) /
+                           static_cast<double>(output.cols());
+        EXPECT_NEAR(off, 0.05 + 0.85 * place, 0.01) << seed << ", " << layer << ", " << unit;
+        EXPECT_GE(weights.row(unit).head(1)(0) * (rises ? 1.0F : -1.0F), 0.0F);
+      }
+      input = output.cwiseMax(0.0F);
+    }
+    // The loads of all pieces are still the estimate, by their geometric mean.
+    const MatrixXf& last = network.parameters()[2 * (kLayers - 1)];
+    const Index features = last.cols() - kFeatures;
+    const Eigen::VectorXf mean_u =
+        (last.leftCols(features) * input + last.rightCols(kFeatures) * batch.features)
+            .rowwise()
+            .mean() +
+        network.parameters()[2 * (kLayers - 1) + 1].col(0);
+    Random again(seed);
+    const TrainableNetwork before(shape, again);
+    const Eigen::VectorXf mean_before =
+        (before.parameters()[2 * (kLayers - 1)].rightCols(kFeatures) * batch.features)
+            .rowwise()
+            .mean() +
+        before.parameters()[2 * (kLayers - 1) + 1].col(0);
+    EXPECT_LT((mean_u - mean_before).cwiseAbs().maxCoeff(), 1e-3F) << seed;
+  }
+}
+
+TEST(TrainableNetwork, PiecesThatAreAllAlikeCanBeBegunWith) {
+  Random random(1);
+  TrainableNetwork network(small_shape(kBoundedLoads), random);
+  PieceBatch batch = random_batch(4, random);
+  batch.features.colwise() = Eigen::VectorXf(batch.features.col(0));
+  network.spread_units(batch);
+  for (const MatrixXf& parameter : network.parameters()) EXPECT_TRUE(parameter.allFinite());
+}
+
 TEST(TrainableNetwork, ProjectionBringsAnyParametersIntoTheirBounds) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);

@@ -11,6 +11,12 @@
 
 namespace neuroshard {
 
+/// How the costs in a folder's files compare with those in another's.
+struct FolderSpeed {
+  std::string folder;  ///< as it was given, without "/" at its end; "." of a file without one
+  double speed = 1.0;  ///< measured over expected cost: above 1, the host was slower
+};
+
 /// Samples of one or several files of one hardware and operator.
 struct ComputeDataset {
   FeatureSchema schema = FeatureSchema::work;
@@ -23,6 +29,7 @@ struct ComputeDataset {
   std::vector<bool> held_out;    ///< made of tables that training must not see
   std::vector<bool> mixed;  ///< made of such tables and others: not used, in no part of a split
   std::vector<std::size_t> first_sample;  ///< of each file, in the order given
+  std::vector<FolderSpeed> speeds;  ///< that costs were divided by; empty: costs are as measured
   TrainedRange range;
   std::string hardware;       ///< JSON object
   std::string operator_info;  ///< JSON object

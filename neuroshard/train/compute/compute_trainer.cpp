@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <numbers>
@@ -15,6 +16,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/train/compute/estimate_fit.h"
 #include "neuroshard/train/standardisation.h"
 
@@ -28,6 +30,9 @@ using Eigen::VectorXf;
 
 /// Fewer known samples cannot be split into training, validation and test.
 constexpr std::size_t kFewestSamples = 30;
+
+/// Samples that a network's first weights are fitted to.
+constexpr std::size_t kFirstSamples = 1024;
 
 /// The samples as one batch, standardised, targets divided by `scale`.
 PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
@@ -121,6 +126,7 @@ class Trainer {
     result.unseen_tables = metrics(members, split_.unseen_tables, pool_);
     result.model = make_model(members, result);
     result.adaptation = options_.adaptation;
+    result.speeds = dataset_.speeds;
     return result;
   }
 
@@ -250,6 +256,12 @@ class Trainer {
     TrainableNetwork network =
         options_.initial ? adapted_network(member) : TrainableNetwork(shape(), random);
     TrainingSubject subject;
+    if (!options_.initial) {
+      const std::size_t count = std::min(kFirstSamples, split_.training.size());
+      network.spread_units(make_batch(dataset_, features_,
+                                      std::span(split_.training).first(count), standard_, scale_));
+      subject.step_sizes = network.step_sizes();
+    }
     subject.parameters = &network.parameters();
     subject.samples = split_.training;
     subject.loss_and_gradients = [&](std::span<const int> samples, Parameters& gradients) {
@@ -311,6 +323,9 @@ class Trainer {
     add("unseen_combinations", result.unseen_combinations);
     add("unseen_tables", result.unseen_tables);
     info.metrics["seed"] = static_cast<double>(options_.seed);
+    for (const auto& [folder, speed] : dataset_.speeds) {
+      info.metrics["speed." + as_utf8(std::filesystem::path(folder).filename().string())] = speed;
+    }
     std::vector<ComputeNetwork> networks;
     for (const TrainableNetwork& member : members) {
       networks.push_back(member.exported(dataset_.schema, standard_.mean, standard_.scale,

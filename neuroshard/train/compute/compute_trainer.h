@@ -28,7 +28,7 @@ struct Adaptation {
 
 struct ComputeTrainingOptions {
   ComputeArchitecture architecture = ComputeArchitecture::bounded_loads;
-  TrainingLoopOptions loop;
+  TrainingLoopOptions loop{.learning_rate = 0.01};
   int members = 4;         ///< networks of the ensemble, trained in parallel
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
@@ -50,6 +50,7 @@ struct ComputeTrainingOptions {
 struct ComputeTrainingResult {
   std::shared_ptr<const NeuralComputeModel> model;
   std::optional<Adaptation> adaptation;  ///< of an initial model
+  std::vector<FolderSpeed> speeds;       ///< as the dataset has them
   std::vector<int> best_epochs;  ///< of each member: the one that was kept, by validation MAPE
   std::vector<EpochStats>
       epochs;  ///< of the members, one member's after another's, each counted from 1

@@ -21,6 +21,14 @@ constexpr auto kBound = static_cast<float>(kLogLoadBound);
 /// The head's thresholds begin between these [ms], evenly on a logarithmic scale.
 constexpr float kLowestThreshold = 0.03F;
 constexpr float kHighestThreshold = 300.0F;
+/// Of a network that is trained from nothing, the slope of the linear part: it grows faster than the
+/// hidden units and would leave them no room below kMostSlope.
+constexpr float kMostLinear = 0.8F;
+/// spread_units: a unit of the encoder is 0 for this share of the pieces, at least and at the most.
+constexpr float kLeastOff = 0.05F;
+constexpr float kMostOff = 0.9F;
+/// How much the hidden units move a load's logarithm to begin with.
+constexpr float kFirstCorrection = 0.3F;
 /// Predictions below this are lifted to it under the logarithm (units of the network's scale).
 constexpr float kSmallestCost = 1e-5F;
 
@@ -46,6 +54,34 @@ void spread_to_pieces(const MatrixXf& sums, const std::vector<int>& first_piece,
   }
 }
 
+/// Makes each unit's inputs of one standard deviation, and the unit 0 for a share of them that rises
+/// from unit to unit, in either half (`unit_sign`). Returns what the layer makes of `input`.
+MatrixXf spread_layer(MatrixXf& weights, MatrixXf& bias, const MatrixXf& input) {
+  MatrixXf output = weights * input;
+  const Index units = output.rows();
+  const auto last = static_cast<float>(output.cols() - 1);
+  std::vector<float> values(static_cast<std::size_t>(output.cols()));
+  for (Index unit = 0; unit < units; ++unit) {
+    const float mean = output.row(unit).mean();
+    const float deviation = std::sqrt((output.row(unit).array() - mean).square().mean());
+    if (deviation > 0.0F) {
+      weights.row(unit) /= deviation;
+      output.row(unit) /= deviation;
+    }
+    const Index rising = (units + 1) / 2;
+    const bool rises = unit < rising;
+    const float place = (static_cast<float>(rises ? unit : unit - rising) + 0.5F) /
+                        static_cast<float>(rises ? rising : units - rising);
+    for (Index i = 0; i < output.cols(); ++i) values[static_cast<std::size_t>(i)] = output(unit, i);
+    const float off = kLeastOff + (kMostOff - kLeastOff) * place;
+    const auto threshold = values.begin() + static_cast<std::ptrdiff_t>(off * last);
+    std::nth_element(values.begin(), threshold, values.end());
+    bias(unit, 0) = -*threshold;
+  }
+  output.colwise() += bias.col(0);
+  return output.cwiseMax(0.0F);
+}
+
 }  // namespace
 
 struct TrainableNetwork::Activations {
@@ -69,12 +105,13 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
     inputs = outputs;
   }
   if (has_loads()) {
+    most_linear_ = kMostLinear;
     const auto loads = static_cast<float>(inputs);
     const double weight = 2.0 / static_cast<double>(inputs);
     parameters_.push_back(uniform_matrix(shape.head, inputs, 0.0, weight, random));
     parameters_.push_back(MatrixXf::Constant(shape.head, 1, -1.0F));
     parameters_.push_back(uniform_matrix(shape.head, 1, 0.0, 0.2 / shape.head, random));
-    parameters_.push_back(MatrixXf::Constant(inputs, 1, 0.95F / loads));
+    parameters_.push_back(MatrixXf::Constant(inputs, 1, 0.999F * kMostLinear / loads));
     parameters_.push_back(MatrixXf::Constant(1, 1, shape.estimate_offset_ms));
     threshold_unit_ =
         VectorXf::LinSpaced(shape.head, std::log(kLowestThreshold), std::log(kHighestThreshold))
@@ -109,6 +146,7 @@ TrainableNetwork::TrainableNetwork(const ComputeNetwork& network, double speed) 
   }
   parameters_.back().array() += std::log(scale);
   parameters_.push_back(matrix(network.head.weights, network.head.outputs));
+  most_linear_ = static_cast<float>(kMostSlope);
   // A unit that begins at 0 may not move: nor did it matter.
   threshold_unit_ =
       -scale * Eigen::Map<const VectorXf>(network.head.bias.data(), network.head.outputs);
@@ -151,6 +189,29 @@ void TrainableNetwork::initialise_bounded(Random& random) {
   constexpr float kLn2 = std::numbers::ln2_v<float>;
   last.col(estimate).setConstant(kLn2 / std::max(shape_.estimate_scale, 1e-6F));
   parameters_[head_at() - 1].setConstant(kLn2 * shape_.estimate_mean);
+}
+
+void TrainableNetwork::spread_units(const PieceBatch& batch) {
+  if (!has_loads()) return;
+  MatrixXf input = batch.features;
+  for (std::size_t layer = 0; layer + 1 < num_layers(); ++layer) {
+    input = spread_layer(parameters_[2 * layer], parameters_[2 * layer + 1], input);
+  }
+  auto of_units = parameters_[head_at() - 2].leftCols(input.rows());
+  const float size = of_units.cwiseAbs().rowwise().sum().mean();
+  if (size > 0.0F) of_units *= kFirstCorrection / size;
+  // Loads stay where they were, on the average.
+  parameters_[head_at() - 1] -= (of_units * input).rowwise().mean();
+}
+
+std::vector<float> TrainableNetwork::step_sizes() const {
+  std::vector<float> sizes(parameters_.size(), 1.0F);
+  if (!has_loads()) return sizes;
+  sizes[head_at()] = 0.1F;
+  sizes[output_at()] = 0.03F;
+  sizes[linear_at()] = 0.03F;
+  sizes[offset_at()] = 0.003F;
+  return sizes;
 }
 
 void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
@@ -286,7 +347,7 @@ void TrainableNetwork::project_head() {
   constexpr auto kMost = static_cast<float>(kMostSlope);
   const float missing = kLeast - linear.sum();
   if (missing > 0.0F) linear.array() += missing / loads;
-  if (linear.sum() > kMost) linear *= kMost / linear.sum();
+  if (linear.sum() > most_linear_) linear *= most_linear_ / linear.sum();
   const float active = parameters_[head_at()].rowwise().sum().dot(parameters_[output_at()].col(0));
   const float room = std::max(kMost - linear.sum(), 0.0F);
   if (active > room) parameters_[output_at()] *= room / active;

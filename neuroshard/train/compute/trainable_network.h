@@ -48,6 +48,15 @@ class TrainableNetwork {
   /// must be multiplied by `speed` too, and its standardised values must not change.
   TrainableNetwork(const ComputeNetwork& network, double speed);
 
+  /// Before training from nothing, of bounded_loads: scales and shifts the first weights such that
+  /// each hidden unit of the encoder is 0 for a part of the batch's pieces, another part for each
+  /// unit. Units that begin elsewhere are 0 for nearly all pieces, have no gradient, and stay so.
+  void spread_units(const PieceBatch& batch);
+
+  /// How large a step of the optimizer each parameter takes, relative to the learning rate: those
+  /// of the head are small numbers, which equal steps would throw about.
+  [[nodiscard]] std::vector<float> step_sizes() const;
+
   [[nodiscard]] std::vector<Eigen::MatrixXf>& parameters() { return parameters_; }
   [[nodiscard]] const std::vector<Eigen::MatrixXf>& parameters() const { return parameters_; }
 
@@ -94,6 +103,7 @@ class TrainableNetwork {
   /// Of bounded_loads: the head's biases are this times its parameters, so that steps of one size
   /// reach thresholds of hundreds of milliseconds as well as of microseconds.
   Eigen::VectorXf threshold_unit_;
+  float most_linear_ = 0.0F;  ///< of bounded_loads: the sum of the linear part is at most this
 };
 
 }  // namespace neuroshard
