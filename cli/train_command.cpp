@@ -147,8 +147,9 @@ void run(const TrainComputeOptions& options) {
   {
     ProgressLine line;
     if (options.speed_per_folder) {
-      divide_by_speeds(dataset, options.costs,
-                       folder_speeds(options.costs, training, progress_on(line)));
+      divide_by_speeds(
+          dataset, options.costs,
+          folder_speeds(options.costs, options.seed, options.threads, progress_on(line)));
     }
     result = train_compute_model(dataset, training, progress_on(line));
   }

@@ -45,9 +45,10 @@ std::string training_text(const ComputeTrainingResult& result, const std::string
                                      {"unseen tables", result.unseen_tables}};
   const auto networks = static_cast<std::int64_t>(result.best_epochs.size());
   std::string speeds;
-  for (const auto& [folder, speed] : result.speeds) {
-    speeds += fmt::format("costs of {}: {:.3f} times the first folder's, divided by it\n",
-                          printable(folder), speed);
+  for (std::size_t i = 1; i < result.speeds.size(); ++i) {
+    speeds += fmt::format("costs of {} are {:.3f} times those of {}, and were divided by it\n",
+                          printable(result.speeds[i].folder), result.speeds[i].speed,
+                          printable(result.speeds.front().folder));
   }
   return metrics_table("samples", rows) + speeds +
          fmt::format("{}: {}, best epoch{} {}, {}\n", printable(model),

@@ -1,6 +1,7 @@
 // The Adam optimizer.
 #include "neuroshard/train/adam.h"
 
+#include <cassert>
 #include <cmath>
 
 namespace neuroshard {
@@ -21,6 +22,7 @@ Adam::Adam(const std::vector<Eigen::MatrixXf>& parameters) {
 void Adam::step(std::vector<Eigen::MatrixXf>& parameters,
                 const std::vector<Eigen::MatrixXf>& gradients, double learning_rate,
                 const std::vector<float>& sizes) {
+  assert(sizes.empty() || sizes.size() == parameters.size());
   ++steps_;
   const double correction1 = 1.0 - std::pow(kBeta1, steps_);
   const double correction2 = 1.0 - std::pow(kBeta2, steps_);

@@ -242,18 +242,16 @@ TEST(Cli, TrainOnHostsOfTwoSpeeds) {
   const std::string other = folder.file("other/costs.jsonl");
   testing_costs::write_costs(costs, testing_costs::make_header(), 60, 1);
   testing_costs::write_costs(other, testing_costs::make_header(), 60, 2);
-  const Arguments train{"train",    "compute",  costs,    other, "--speed-per-folder",
-                        "--epochs", "2",        "--name", "two", "-o",
-                        folder.file("two.safetensors")};
-  EXPECT_THAT(expect_success(train),
-              HasSubstr("costs of " + folder.file("other") + ": 1.0"));
+  const Arguments train{"train", "compute", costs, other, "--speed-per-folder",          "--epochs",
+                        "2",     "--name",  "two", "-o",  folder.file("two.safetensors")};
+  EXPECT_THAT(expect_success(train), HasSubstr(" times those of "));
   const std::string json = expect_success(train + Arguments{"--force", "--json"});
   const Json document = parse_json(json, "stdout");
   const auto& speeds = std::get<Json::Array>(document.find("speeds")->value());
   ASSERT_EQ(speeds.size(), 2u);
   EXPECT_EQ(*speeds[1].find("folder"), Json(folder.file("other")));
   EXPECT_THAT(expect_success({"model", "show", folder.file("two.safetensors")}),
-              HasSubstr("speed.other"));
+              HasSubstr("speed.2"));
 }
 
 TEST(Cli, TrainThenPlanWithTheModel) {

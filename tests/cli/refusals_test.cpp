@@ -135,7 +135,7 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
            {{"plan", "--like", task, "--seed", "1"},
             "--like excludes --seed: only --model, --json and -o go with it"},
            {{"compare", task, "--platform", "pcie4"}, "--platform needs --measure"},
-           {{"train", "compute", task, "--speed-per-folder", "--from", "cpu-xeon-2core", "-o", output},
+           {{"train", "compute", task, "--speed-per-folder", "--from", "m", "-o", output},
             "--speed-per-folder needs a training from nothing, got --from"},
            {communication + Arguments{"--backend", "simgrid"},
             "--backend simgrid needs --platform"},

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 
@@ -149,6 +150,19 @@ TEST_P(ComputeTrainerTest, StopsWhenNothingGetsBetter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, ComputeTrainerTest, testing::Values(kLoads, kPublished));
+
+TEST(ComputeTrainer, HiddenUnitsBeginSpreadOverTheSamples) {
+  const ComputeDataset dataset = synthetic_dataset(kLoads, 80);
+  ComputeTrainingOptions options = options_for(kLoads, 1);
+  options.loop.learning_rate = 0.0;
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  const ComputeNetwork& network = result.model->members().front();
+  for (std::size_t layer = 0; layer + 1 < network.encoder.size(); ++layer) {
+    const std::vector<float>& bias = network.encoder[layer].bias;
+    const auto [least, most] = std::minmax_element(bias.begin(), bias.end());
+    EXPECT_LT(*least + 0.5F, *most) << layer;  // all are 0 otherwise
+  }
+}
 
 TEST(ComputeTrainer, EveryMemberKeepsItsBoundsAroundOneEstimate) {
   const ComputeDataset dataset = synthetic_dataset(kLoads, 80);

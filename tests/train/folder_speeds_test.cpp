@@ -2,10 +2,11 @@
 // first folder's.
 #include "neuroshard/train/compute/folder_speeds.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,7 @@
 namespace neuroshard {
 namespace {
 
-ComputeTrainingOptions quick_options() {
-  ComputeTrainingOptions options;
-  options.loop.batch_size = 32;
-  options.num_threads = 1;
-  options.seed = 3;
-  return options;
-}
+constexpr std::uint64_t kSeed = 3;
 
 /// Two files of a host, and one of another host of `speed` times its costs, in folders.
 std::vector<std::string> files_of_two_hosts(const TemporaryFolder& folder, double speed) {
@@ -46,7 +41,7 @@ TEST(FolderSpeeds, AreFoundAndTakenOut) {
   for (const double speed : {0.7, 1.0, 1.6}) {
     const TemporaryFolder folder;
     const std::vector<std::string> files = files_of_two_hosts(folder, speed);
-    const std::vector<FolderSpeed> speeds = folder_speeds(files, quick_options());
+    const std::vector<FolderSpeed> speeds = folder_speeds(files, kSeed, 1);
     ASSERT_EQ(speeds.size(), 2u);
     EXPECT_EQ(speeds[0].folder, folder.file("host"));
     EXPECT_EQ(speeds[0].speed, 1.0);
@@ -70,20 +65,69 @@ TEST(FolderSpeeds, AreInTheModel) {
   const std::vector<std::string> files = files_of_two_hosts(folder, 0.5);
   ComputeDataset dataset = load_compute_dataset(files, FeatureSchema::work);
   divide_by_speeds(dataset, files, {{folder.file("host")}, {folder.file("other"), 0.5}});
-  ComputeTrainingOptions options = quick_options();
+  ComputeTrainingOptions options;
   options.members = 1;
   options.loop.epochs = 2;
   const ComputeTrainingResult result = train_compute_model(dataset, options);
   EXPECT_EQ(result.speeds.at(1).speed, 0.5);
-  EXPECT_EQ(result.model->info().metrics.at("speed.host"), 1.0);
-  EXPECT_EQ(result.model->info().metrics.at("speed.other"), 0.5);
+  EXPECT_EQ(result.model->info().metrics.at("speed.1"), 1.0);
+  EXPECT_EQ(result.model->info().metrics.at("speed.2"), 0.5);
 }
 
-TEST(FolderSpeeds, OfOneFolderAreAnError) {
+TEST(FolderSpeeds, AreTheSameOnAnyNumberOfThreads) {
   const TemporaryFolder folder;
-  testing_costs::write_costs(folder.file("a.jsonl"), testing_costs::make_header(), 50);
-  EXPECT_THROW((void)folder_speeds({folder.file("a.jsonl")}, quick_options()), InputError);
-  EXPECT_THROW((void)folder_speeds({}, quick_options()), InputError);
+  const std::vector<std::string> files = files_of_two_hosts(folder, 1.3);
+  EXPECT_EQ(folder_speeds(files, kSeed, 1)[1].speed, folder_speeds(files, kSeed, 3)[1].speed);
+}
+
+/// What folder_speeds says of files that it refuses.
+std::string speeds_refusal(const std::vector<std::string>& files) {
+  try {
+    (void)folder_speeds(files, kSeed, 1);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(FolderSpeeds, AFolderIsOneByAnyName) {
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("host/sub"));
+  for (const char* name : {"host/a.jsonl", "host/b.jsonl", "host/c.jsonl", "host/d.jsonl"}) {
+    testing_costs::write_costs(folder.file(name), testing_costs::make_header(), 50);
+  }
+  std::filesystem::create_directory_symlink(folder.file("host"), folder.file("link"));
+  EXPECT_EQ(speeds_refusal({folder.file("host/a.jsonl"), folder.file("host/./b.jsonl"),
+                            folder.file("host/sub/../c.jsonl"), folder.file("link/d.jsonl")}),
+            "costs: expected files in two folders or more, of which each has a speed of its own, "
+            "got all in " +
+                folder.file("host"));
+  EXPECT_THAT(speeds_refusal({}), testing::HasSubstr("got none"));
+}
+
+TEST(FolderSpeeds, OfFoldersThatTellNothingAreAnError) {
+  const TemporaryFolder folder;
+  const ComputeCostsHeader header = testing_costs::make_header();
+  for (const char* name : {"host", "few", "none"}) {
+    std::filesystem::create_directories(folder.file(name));
+  }
+  testing_costs::write_costs(folder.file("host/a.jsonl"), header, 100);
+  testing_costs::write_costs(folder.file("few/a.jsonl"), header, 20, 2);
+  testing_costs::write_costs(folder.file("none/a.jsonl"), header, 0, 3);
+  const std::string host = folder.file("host/a.jsonl");
+  EXPECT_EQ(speeds_refusal({folder.file("few/a.jsonl"), host}),
+            folder.file("few") +
+                ": expected at least 30 samples to train on in the first folder, with which the "
+                "others are compared, got 16");
+  EXPECT_EQ(speeds_refusal({host, folder.file("none/a.jsonl")}),
+            folder.file("none") + ": expected measured samples, got none");
+}
+
+TEST(FolderSpeeds, OfAnotherKindOfMachineAreAnError) {
+  const TemporaryFolder folder;
+  EXPECT_THAT(
+      speeds_refusal(files_of_two_hosts(folder, 1e4)),
+      testing::HasSubstr(folder.file("other") + ": expected costs between 1/100 of those "));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -198,7 +199,14 @@ TEST(TrainableNetwork, BeginsWithinItsBounds) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     const PhysicalEstimate estimate = testing_networks::random_estimate(seed);
-    EXPECT_EQ(broken_bound(exported(TrainableNetwork(real_shape(estimate), random), estimate)), "");
+    const NetworkShape shape = real_shape(estimate);
+    TrainableNetwork network(shape, random);
+    EXPECT_EQ(broken_bound(exported(network, estimate)), "");
+    PieceBatch batch = random_batch(50, random);
+    batch.features = MatrixXf::NullaryExpr(shape.num_features, batch.first_piece.back(),
+                                           [&] { return static_cast<float>(random.normal()); });
+    network.spread_units(batch);
+    EXPECT_EQ(broken_bound(exported(network, estimate)), "");
   }
 }
 
@@ -248,12 +256,42 @@ TEST(TrainableNetwork, EveryHiddenUnitBeginsAtWorkForAPartOfThePieces) {
 }
 
 TEST(TrainableNetwork, PiecesThatAreAllAlikeCanBeBegunWith) {
-  Random random(1);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    TrainableNetwork network(small_shape(kBoundedLoads), random);
+    PieceBatch batch = random_batch(7, random);
+    batch.features.colwise() = Eigen::VectorXf(batch.features.col(0).array() + 3.0F);
+    network.spread_units(batch);
+    for (const MatrixXf& parameter : network.parameters()) {
+      EXPECT_LT(parameter.cwiseAbs().maxCoeff(), 1e3F) << seed;
+    }
+  }
+}
+
+TEST(TrainableNetwork, TheLinearPartLeavesRoomForTheHiddenUnitsWhileTrainedFromNothing) {
+  Random random(2);
   TrainableNetwork network(small_shape(kBoundedLoads), random);
-  PieceBatch batch = random_batch(4, random);
-  batch.features.colwise() = Eigen::VectorXf(batch.features.col(0));
-  network.spread_units(batch);
-  for (const MatrixXf& parameter : network.parameters()) EXPECT_TRUE(parameter.allFinite());
+  MatrixXf& linear = network.parameters()[2 * kLayers + 3];
+  EXPECT_NEAR(linear.sum(), 0.8F, 1e-2F);
+  linear.setConstant(1.0F);
+  network.project();
+  EXPECT_NEAR(linear.sum(), 0.8F, 1e-5F);
+  // One that goes on may have learned a steeper one.
+  const PhysicalEstimate estimate = testing_networks::random_estimate(2);
+  ComputeNetwork steep = testing_networks::random_network(kBoundedLoads, 2);
+  std::fill(steep.linear.begin(), steep.linear.end(),
+            1.4F / static_cast<float>(steep.linear.size()));
+  TrainableNetwork goes_on(steep, 1.0);
+  goes_on.project();
+  EXPECT_NEAR(goes_on.parameters()[2 * steep.encoder.size() + 3].sum(), 1.4F, 1e-5F);
+}
+
+TEST(TrainableNetwork, StepsOfTheHeadAreSmaller) {
+  Random random(2);
+  EXPECT_EQ(TrainableNetwork(small_shape(kBoundedLoads), random).step_sizes(),
+            (std::vector<float>{1, 1, 1, 1, 1, 1, 0.1F, 1, 0.03F, 0.03F, 0.003F}));
+  EXPECT_EQ(TrainableNetwork(small_shape(kPublishedSums), random).step_sizes(),
+            std::vector<float>(11, 1.0F));
 }
 
 TEST(TrainableNetwork, ProjectionBringsAnyParametersIntoTheirBounds) {

@@ -118,16 +118,18 @@ TrainingReportData training_report_data(const ComputeTrainingResult& result,
     if (costs.samples.empty()) continue;
     const ModelTest test = test_compute_model(*result.model, paths[file]);
     for (std::size_t i = 0; i < costs.samples.size(); ++i) {
-      const TestedSample& tested = test.samples[i];
-      const int part = parts[dataset.first_sample[file] + i];
+      const double predicted_ms = test.samples[i].predicted_ms;
+      const std::size_t number = dataset.first_sample[file] + i;
+      const double measured_ms = dataset.cost_ms[number];  // brought to the first folder's speed
+      const int part = parts[number];
       if (part < 0) continue;
-      samples.push_back({tested.predicted_ms, tested.measured_ms, part, costs.header.batch_size,
-                         mean_width(costs.samples[i])});
+      samples.push_back(
+          {predicted_ms, measured_ms, part, costs.header.batch_size, mean_width(costs.samples[i])});
       std::set<int> tables;
       for (const Piece& piece : costs.samples[i].pieces) {
         if (!tables.insert(piece.table).second) continue;
-        groups.add(costs.header.tables[static_cast<std::size_t>(piece.table)].name,
-                   tested.predicted_ms, tested.measured_ms);
+        groups.add(costs.header.tables[static_cast<std::size_t>(piece.table)].name, predicted_ms,
+                   measured_ms);
       }
     }
   }

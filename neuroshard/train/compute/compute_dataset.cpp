@@ -113,6 +113,12 @@ void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
 
 }  // namespace
 
+std::size_t ComputeDataset::num_known() const {
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < size(); ++i) known += held_out[i] || mixed[i] ? 0 : 1;
+  return known;
+}
+
 TableStatistics measured_statistics(const MeasuredTable& table, double row_share) {
   const TableStatistics statistics{.num_embeddings = table.num_embeddings,
                                    .pooling_factor = table.pooling_factor,

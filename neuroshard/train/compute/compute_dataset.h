@@ -11,10 +11,10 @@
 
 namespace neuroshard {
 
-/// How the costs in a folder's files compare with those in another's.
+/// How the costs in a folder's files compare with those in the first folder's.
 struct FolderSpeed {
-  std::string folder;  ///< as it was given, without "/" at its end; "." of a file without one
-  double speed = 1.0;  ///< measured over expected cost: above 1, the host was slower
+  std::string folder;  ///< as its first file was given; "." of one without a folder
+  double speed = 1.0;  ///< above 1: costs are higher, the host was slower
 };
 
 /// Samples of one or several files of one hardware and operator.
@@ -36,6 +36,8 @@ struct ComputeDataset {
   std::string data_sha256;
 
   [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
+  /// Samples that are neither held out nor mixed.
+  [[nodiscard]] std::size_t num_known() const;
 };
 
 /// Statistics of a measured piece's table, or of the slice of it that the piece is.

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <mutex>
 #include <numbers>
@@ -16,7 +15,6 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
-#include "neuroshard/core/printable.h"
 #include "neuroshard/train/compute/estimate_fit.h"
 #include "neuroshard/train/standardisation.h"
 
@@ -28,11 +26,10 @@ using Eigen::Index;
 using Eigen::MatrixXf;
 using Eigen::VectorXf;
 
-/// Fewer known samples cannot be split into training, validation and test.
-constexpr std::size_t kFewestSamples = 30;
-
-/// Samples that a network's first weights are fitted to.
+/// A network's first weights are fitted to this many training samples, or to fewer that have this
+/// many pieces together.
 constexpr std::size_t kFirstSamples = 1024;
+constexpr int kFirstPieces = 32'768;
 
 /// The samples as one batch, standardised, targets divided by `scale`.
 PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
@@ -249,6 +246,18 @@ class Trainer {
     return {network, speed_};
   }
 
+  [[nodiscard]] std::span<const int> first_samples() const {
+    std::size_t count = 0;
+    int pieces = 0;
+    while (count < std::min(kFirstSamples, split_.training.size())) {
+      const int sample = split_.training[count];
+      pieces += dataset_.first_piece[sample + 1] - dataset_.first_piece[sample];
+      if (count > 0 && pieces > kFirstPieces) break;
+      ++count;
+    }
+    return std::span(split_.training).first(count);
+  }
+
   /// Members differ in their first weights and in the order of the samples.
   TrainableNetwork train_member(int member, ThreadPool& pool, TrainingLoopResult& loop,
                                 const std::function<void(const EpochStats&)>& on_epoch) {
@@ -257,9 +266,7 @@ class Trainer {
         options_.initial ? adapted_network(member) : TrainableNetwork(shape(), random);
     TrainingSubject subject;
     if (!options_.initial) {
-      const std::size_t count = std::min(kFirstSamples, split_.training.size());
-      network.spread_units(make_batch(dataset_, features_,
-                                      std::span(split_.training).first(count), standard_, scale_));
+      network.spread_units(make_batch(dataset_, features_, first_samples(), standard_, scale_));
       subject.step_sizes = network.step_sizes();
     }
     subject.parameters = &network.parameters();
@@ -323,8 +330,8 @@ class Trainer {
     add("unseen_combinations", result.unseen_combinations);
     add("unseen_tables", result.unseen_tables);
     info.metrics["seed"] = static_cast<double>(options_.seed);
-    for (const auto& [folder, speed] : dataset_.speeds) {
-      info.metrics["speed." + as_utf8(std::filesystem::path(folder).filename().string())] = speed;
+    for (std::size_t folder = 0; folder < dataset_.speeds.size(); ++folder) {
+      info.metrics[fmt::format("speed.{}", folder + 1)] = dataset_.speeds[folder].speed;
     }
     std::vector<ComputeNetwork> networks;
     for (const TrainableNetwork& member : members) {
@@ -412,13 +419,10 @@ FeatureSchema feature_schema_of(ComputeArchitecture architecture) {
 ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
                                           const ComputeTrainingOptions& options,
                                           const std::function<void(const EpochStats&)>& on_epoch) {
-  std::size_t known = 0;
-  for (std::size_t i = 0; i < dataset.size(); ++i) {
-    known += dataset.held_out[i] || dataset.mixed[i] ? 0 : 1;
-  }
-  if (known < kFewestSamples) {
-    throw InputError("costs", fmt::format("at least {} samples to train on", kFewestSamples),
-                     fmt::format("{}", known));
+  if (dataset.num_known() < kFewestTrainingSamples) {
+    throw InputError("costs",
+                     fmt::format("at least {} samples to train on", kFewestTrainingSamples),
+                     fmt::format("{}", dataset.num_known()));
   }
   DatasetSplit split = split_dataset(dataset, options.seed);
   if (!options.has_test) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +17,10 @@
 #include "neuroshard/train/training_loop.h"
 
 namespace neuroshard {
+
+/// Fewer known samples (ComputeDataset::num_known) cannot be split into training, validation and
+/// test.
+inline constexpr std::size_t kFewestTrainingSamples = 30;
 
 /// How far a model of another machine is changed by the samples of this one.
 struct Adaptation {

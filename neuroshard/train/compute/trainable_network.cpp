@@ -21,14 +21,16 @@ constexpr auto kBound = static_cast<float>(kLogLoadBound);
 /// The head's thresholds begin between these [ms], evenly on a logarithmic scale.
 constexpr float kLowestThreshold = 0.03F;
 constexpr float kHighestThreshold = 300.0F;
-/// Of a network that is trained from nothing, the slope of the linear part: it grows faster than the
-/// hidden units and would leave them no room below kMostSlope.
+/// The most that the linear part's slope may be while a network is trained from nothing: it grows
+/// faster than the hidden units and would leave them no room below kMostSlope.
 constexpr float kMostLinear = 0.8F;
 /// spread_units: a unit of the encoder is 0 for this share of the pieces, at least and at the most.
 constexpr float kLeastOff = 0.05F;
 constexpr float kMostOff = 0.9F;
 /// How much the hidden units move a load's logarithm to begin with.
 constexpr float kFirstCorrection = 0.3F;
+/// Sums that differ by less, relatively, differ by rounding.
+constexpr float kEqual = 1e-5F;
 /// Predictions below this are lifted to it under the logarithm (units of the network's scale).
 constexpr float kSmallestCost = 1e-5F;
 
@@ -54,8 +56,9 @@ void spread_to_pieces(const MatrixXf& sums, const std::vector<int>& first_piece,
   }
 }
 
-/// Makes each unit's inputs of one standard deviation, and the unit 0 for a share of them that rises
-/// from unit to unit, in either half (`unit_sign`). Returns what the layer makes of `input`.
+/// Scales each unit's weighted sum of `input` to a standard deviation of 1, and makes the unit 0
+/// for a share of the columns that rises from unit to unit, in either half (`unit_sign`). Returns
+/// what the layer makes of `input`.
 MatrixXf spread_layer(MatrixXf& weights, MatrixXf& bias, const MatrixXf& input) {
   MatrixXf output = weights * input;
   const Index units = output.rows();
@@ -64,7 +67,7 @@ MatrixXf spread_layer(MatrixXf& weights, MatrixXf& bias, const MatrixXf& input) 
   for (Index unit = 0; unit < units; ++unit) {
     const float mean = output.row(unit).mean();
     const float deviation = std::sqrt((output.row(unit).array() - mean).square().mean());
-    if (deviation > 0.0F) {
+    if (deviation > kEqual * (1.0F + std::abs(mean))) {
       weights.row(unit) /= deviation;
       output.row(unit) /= deviation;
     }
@@ -207,6 +210,7 @@ void TrainableNetwork::spread_units(const PieceBatch& batch) {
 std::vector<float> TrainableNetwork::step_sizes() const {
   std::vector<float> sizes(parameters_.size(), 1.0F);
   if (!has_loads()) return sizes;
+  // About what each kind of parameter begins as, of the shipped shape; the encoder's are some 1.
   sizes[head_at()] = 0.1F;
   sizes[output_at()] = 0.03F;
   sizes[linear_at()] = 0.03F;
