@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 
 #include "neuroshard/core/error.h"
