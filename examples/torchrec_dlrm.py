@@ -8,6 +8,11 @@ but for the order of additions. Steps of the two take turns, so that both meet t
 Times are first deciles: what else the host of a virtual machine does slows a step by half as easily
 as not, and a mean or a median tells mainly how often. `--control` trains with TorchRec's plan a
 second time: by how much the two differ is what can not be told apart.
+
+By default both planners choose among whole tables and columns. `--all-types` lets both choose
+row-wise and data-parallel tables too; ours then plans with what `--runtime` says of TorchRec's
+runtime on this machine (`python -m neuroshard.collect --communication`, `python -m
+neuroshard.runtime`).
 """
 
 from __future__ import annotations
@@ -19,6 +24,7 @@ import statistics
 import sys
 import time
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 
 import torch
@@ -47,6 +53,9 @@ from neuroshard.types import Table, Task, task_text
 
 NUM_DENSE = 13
 CONTROL = "torchrec again"
+#: Names here, and those of the library.
+WORKLOADS = {"dcnv2": "mlperf-dlrm-dcnv2", "criteo-kaggle": "criteo-kaggle"}
+ALL_TYPES = ["table_wise", "column_wise", "row_wise", "data_parallel"]
 
 
 class ConcatDLRM(nn.Module):
@@ -74,15 +83,15 @@ class TablesOnly(nn.Module):
         self.tables = tables
 
     def forward(self, dense: torch.Tensor, sparse: KeyedJaggedTensor) -> torch.Tensor:
-        """The mean of all pooled embeddings: a loss that stays bounded."""
-        return self.tables(sparse).values().mean(dim=1, keepdim=True)
+        """All pooled embeddings."""
+        return self.tables(sparse).values()
 
 
 def load_tables(name: str, max_rows: int, num_tables: int, seed: int) -> list[Table]:
     """The tables of a workload, their rows scaled down to fit."""
     workloads = {workload.name: workload for workload in neuroshard.list_workloads()}
-    if name == "dcnv2":
-        tables = workloads["mlperf-dlrm-dcnv2"].tables()
+    if name in WORKLOADS:
+        tables = workloads[WORKLOADS[name]].tables()
         largest = max(table.num_embeddings for table in tables)
         scale = min(1.0, max_rows / largest)
         for table in tables:
@@ -174,23 +183,31 @@ def build_model(kind: str, tables: list[Table]) -> nn.Module:
     return ConcatDLRM(collection, sum(table.embedding_dim for table in tables))
 
 
-def make_planner(name: str, tables: list[Table], batch_size: int, memory: int, model: str | None):
+class AllTypesSharder(EmbeddingBagCollectionSharder):
+    """TorchRec runs row-wise tables on CPUs, and its stock sharder does not offer them."""
+
+    def sharding_types(self, compute_device_type: str) -> list[str]:
+        """Those of one host."""
+        return ALL_TYPES
+
+
+def make_planner(name: str, tables: list[Table], options: argparse.Namespace):
     """TorchRec's planner or ours, with the same topology and constraints."""
+    batch_size = options.batch_size
     arguments = {
         "topology": Topology(
             world_size=dist.get_world_size(),
             local_world_size=dist.get_world_size(),
             compute_device="cpu",
-            ddr_cap=memory,
+            ddr_cap=options.memory,
         ),
         "batch_size": batch_size,
         "storage_reservation": FixedPercentageStorageReservation(percentage=0.0),
-        # The choices of both: whole tables, or columns of at least 32, as TorchRec's users have
-        # them. Fused kernels only: data-parallel tables would have another optimizer.
+        # Whole tables, or columns of at least 32, as TorchRec's users have them; or all types.
         "constraints": {
             table.name: ParameterConstraints(
                 pooling_factors=[table.pooling_factor],
-                sharding_types=["table_wise", "column_wise"],
+                sharding_types=ALL_TYPES if options.all_types else ["table_wise", "column_wise"],
                 min_partition=min(32, table.embedding_dim),
             )
             for table in tables
@@ -207,8 +224,9 @@ def make_planner(name: str, tables: list[Table], batch_size: int, memory: int, m
         table.name: neuroshard.TableStatistics(table.pooling_factor, histogram, samples)
         for table, histogram in zip(tables, histograms)
     }
-    models = None if model is None else [model]
-    return NeuroShardPlanner(**arguments, statistics=known, models=models)
+    models = None if options.model is None else [options.model]
+    runtime = options.runtime or ("auto" if options.all_types else None)
+    return NeuroShardPlanner(**arguments, statistics=known, models=models, runtime=runtime)
 
 
 class GivenPlan:
@@ -259,11 +277,12 @@ class LookupClock:
 class Trainer:
     """A model sharded by one planner's plan, and its steps."""
 
-    def __init__(self, kind: str, tables: list[Table], planner) -> None:
+    def __init__(self, kind: str, tables: list[Table], planner, all_types: bool) -> None:
+        self.tables_only = kind == "tables-only"
         model = build_model(kind, tables)
         collection = next(m for m in model.modules() if isinstance(m, EmbeddingBagCollection))
         apply_optimizer_in_backward(torch.optim.SGD, collection.parameters(), {"lr": 0.05})
-        sharders = [EmbeddingBagCollectionSharder()]
+        sharders = [AllTypesSharder() if all_types else EmbeddingBagCollectionSharder()]
         dist.barrier()  # so that planning includes no wait for another rank
         start = time.perf_counter()
         self.plan = planner.collective_plan(model, sharders, dist.GroupMember.WORLD)
@@ -272,6 +291,7 @@ class Trainer:
             module=model, device=torch.device("cpu"), plan=self.plan, sharders=sharders
         )
         self._initialize()
+        # Data-parallel tables are updated with the dense layers, by the same rule and rate.
         dense = [p for p in self.model.parameters() if p.requires_grad and not _is_sharded(p)]
         self.dense_optimizer = torch.optim.SGD(dense, lr=0.05) if dense else None
         self.clock = LookupClock(self.model)
@@ -280,36 +300,57 @@ class Trainer:
     def _initialize(self) -> None:
         """Weights that depend on the table alone, not on how it is sharded."""
         for name, value in self.model.state_dict().items():
-            if not hasattr(value, "local_shards"):
+            if "embedding_bags" not in name:
                 continue
-            rows, columns = value.size()
             seed = sum(ord(c) * 31**i for i, c in enumerate(name)) % (1 << 31)
-            for shard in value.local_shards():
-                first, width = shard.metadata.shard_offsets[1], shard.metadata.shard_sizes[1]
-                generator = torch.Generator().manual_seed(seed)
-                for begin in range(0, rows, 65536):
-                    end = min(rows, begin + 65536)
-                    block = torch.rand(end - begin, columns, generator=generator) - 0.5
-                    shard.tensor[begin:end].copy_(0.1 * block[:, first : first + width])
+            parts = [(value, (0, 0))]
+            if hasattr(value, "local_shards"):
+                parts = [(s.tensor, s.metadata.shard_offsets) for s in value.local_shards()]
+            for part, (row, column) in parts:
+                _fill(part.detach(), row, column, value.size(), seed)
 
     def step(self, batch: tuple) -> None:
-        """One step: forward, loss, backward, both optimizers."""
+        """One step: forward, loss, backward, both optimizers. Of the tables alone the loss, of
+        the mean of all pooled embeddings, is not timed."""
         dense, sparse, label = batch
         dist.barrier()
         self.clock.ms = 0.0
         start = time.perf_counter()
-        logits = self.model(dense, sparse)
-        loss = nn.functional.binary_cross_entropy_with_logits(logits, label)
-        loss.backward()
+        output = self.model(dense, sparse)
+        if self.tables_only:
+            forward_seconds = time.perf_counter() - start
+            pooled = output.detach().requires_grad_()
+            loss = loss_of(pooled.mean(dim=1, keepdim=True), label)
+            gradient = torch.autograd.grad(loss, pooled)[0].contiguous()
+            dist.barrier()
+            start = time.perf_counter() - forward_seconds
+            output.backward(gradient)
+        else:
+            loss = loss_of(output, label)
+            loss.backward()
         if self.dense_optimizer is not None:
             self.dense_optimizer.step()
             self.dense_optimizer.zero_grad()
-        dist.barrier()
         self.timings.step.append(1e3 * (time.perf_counter() - start))
         self.timings.lookup.append(self.clock.ms)
         total = loss.detach().clone()
         dist.all_reduce(total)
         self.timings.loss.append(total.item() / dist.get_world_size())
+
+
+loss_of = nn.functional.binary_cross_entropy_with_logits
+
+
+def _fill(part: torch.Tensor, row: int, column: int, size: torch.Size, seed: int) -> None:
+    """Sets the part of a table of this size that begins at a row and a column."""
+    generator = torch.Generator().manual_seed(seed)
+    rows, columns = part.shape
+    for begin in range(0, size[0], 65536):
+        block = torch.rand(min(65536, size[0] - begin), size[1], generator=generator) - 0.5
+        first, end = max(begin, row), min(begin + len(block), row + rows)
+        if first < end:
+            values = block[first - begin : end - begin, column : column + columns]
+            part[first - row : end - row].copy_(0.1 * values)
 
 
 def _is_sharded(parameter: nn.Parameter) -> bool:
@@ -324,12 +365,16 @@ def slowest(values: list[float]) -> float:
     return decile.item()
 
 
+def tables_of(plan) -> list:
+    """How each table of a ShardingPlan is sharded."""
+    return [parameter for module in plan.plan.values() for parameter in module.values()]
+
+
 def pieces_of(plan) -> int:
-    """Shards in a ShardingPlan."""
+    """Shards in a ShardingPlan, and copies."""
     return sum(
-        len(parameter.sharding_spec.shards)
-        for module in plan.plan.values()
-        for parameter in module.values()
+        len(each.sharding_spec.shards if each.sharding_spec is not None else each.ranks)
+        for each in tables_of(plan)
     )
 
 
@@ -340,10 +385,13 @@ def run(options: argparse.Namespace) -> dict:
     kind = "tables-only" if options.tables_only else options.tables
     trainers = {}
     for name in ("torchrec", "neuroshard"):
-        planner = make_planner(name, tables, options.batch_size, options.memory, options.model)
-        trainers[name] = Trainer(kind, tables, planner)
+        planner = make_planner(name, tables, options)
+        trainers[name] = Trainer(kind, tables, planner, options.all_types)
+        if name == "neuroshard":
+            predicted = predicted_steps(planner)
     if options.control:
-        trainers[CONTROL] = Trainer(kind, tables, GivenPlan(trainers["torchrec"].plan))
+        again = GivenPlan(trainers["torchrec"].plan)
+        trainers[CONTROL] = Trainer(kind, tables, again, options.all_types)
     for step in range(options.steps):
         # Another begins whenever the batches begin anew.
         names = list(trainers)
@@ -355,6 +403,8 @@ def run(options: argparse.Namespace) -> dict:
         results[name] = {
             "planning_seconds": trainer.planning_seconds,
             "pieces": pieces_of(trainer.plan),
+            "types": Counter(each.sharding_type for each in tables_of(trainer.plan)),
+            "predicted_ms": predicted.get(name),
             "embedding_ms": slowest(trainer.timings.lookup[options.warm_up :]),
             "step_ms": slowest(trainer.timings.step[options.warm_up :]),
             "losses": trainer.timings.loss,
@@ -362,6 +412,16 @@ def run(options: argparse.Namespace) -> dict:
     pairs = list(zip(results["torchrec"]["losses"], results["neuroshard"]["losses"]))
     results["loss_difference"] = max(abs(a - b) / max(abs(a), 1e-12) for a, b in pairs)
     return results
+
+
+def predicted_steps(planner: NeuroShardPlanner) -> dict[str, float | None]:
+    """What the runtime's costs say of both planners' plans; rank 0 alone knows."""
+    if planner.runtime_price is None or planner.estimates is None:
+        return {}
+    return {
+        "neuroshard": planner.runtime_price.step_ms,
+        "torchrec": planner.estimates.torchrec_by_models_ms,
+    }
 
 
 def show(results: dict) -> None:
@@ -382,7 +442,7 @@ def show(results: dict) -> None:
 def main() -> int:
     """Exit code 1 if the losses differ."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tables", choices=["dcnv2", "generated"], default="dcnv2")
+    parser.add_argument("--tables", choices=[*WORKLOADS, "generated"], default="dcnv2")
     parser.add_argument("--num-tables", type=int, default=40, help="of generated ones")
     parser.add_argument("--max-rows", type=int, default=400_000, help="rows are scaled down to it")
     parser.add_argument("--batch-size", type=int, default=512, help="samples per rank")
@@ -391,6 +451,8 @@ def main() -> int:
     parser.add_argument("--num-batches", type=int, default=8, help="different batches")
     parser.add_argument("--memory", type=int, default=8 << 30, help="bytes of every rank")
     parser.add_argument("--model", help="NeuroShard's computation model; default the shipped one")
+    parser.add_argument("--all-types", action="store_true", help="of sharding, for both planners")
+    parser.add_argument("--runtime", help="its costs, for NeuroShard: a file or a name")
     parser.add_argument("--tables-only", action="store_true", help="no dense layers")
     parser.add_argument("--control", action="store_true", help="TorchRec's plan a second time")
     parser.add_argument("--seed", type=int, default=0)

@@ -17,19 +17,22 @@ import random
 import statistics
 import sys
 import warnings
+from collections import Counter
 
 import torch.distributed as dist
 from process_group import process_group
-from torchrec_dlrm import CONTROL
+from torchrec_dlrm import CONTROL, WORKLOADS
 from torchrec_dlrm import run as run_both
 
 
 def task_options(number: int, options: argparse.Namespace) -> argparse.Namespace:
-    """Task number `number`: 10 to 60 tables."""
+    """Task number `number`: the tables of a named workload, or 10 to 60 generated ones."""
+    named = options.workloads
+    seed = options.seed + number
     return argparse.Namespace(
-        tables="generated",
+        tables=named[number] if number < len(named) else "generated",
         tables_only=True,
-        num_tables=random.Random(number).randint(10, 60),
+        num_tables=random.Random(seed - 1000).randint(10, 60),
         max_rows=options.max_rows,
         batch_size=options.batch_size,
         steps=options.steps,
@@ -37,8 +40,10 @@ def task_options(number: int, options: argparse.Namespace) -> argparse.Namespace
         num_batches=4,
         memory=options.memory,
         model=options.model,
+        all_types=options.all_types,
+        runtime=options.runtime,
         control=options.control,
-        seed=1000 + number,
+        seed=seed,
     )
 
 
@@ -60,6 +65,20 @@ def summarize(results: list[dict]) -> str:
                 f"median {100 * (statistics.median(ratios) - 1):+.1f} %, "
                 f"worst {100 * (max(ratios) - 1):+.1f} %"
             )
+    for plan in PLANNERS:
+        known = [r[plan] for r in results if r[plan].get("predicted_ms")]
+        if known:
+            errors = [each["predicted_ms"] / each["step_ms"] - 1 for each in known]
+            lines.append(
+                f"predicted steps of {plan}'s plans: mean error "
+                f"{100 * statistics.mean(map(abs, errors)):.1f} %, "
+                f"mean {100 * statistics.mean(errors):+.1f} %"
+            )
+    for plan in PLANNERS:
+        types = sum((Counter(r[plan].get("types")) for r in results), Counter())
+        if types:
+            counts = ", ".join(f"{name} {number}" for name, number in types.most_common())
+            lines.append(f"tables by type in {plan}'s plans: {counts}")
     seconds = [statistics.mean(r[n]["planning_seconds"] for r in results) for n in PLANNERS]
     lines.append(f"planning: TorchRec {seconds[0]:.3f} s, NeuroShard {seconds[1]:.3f} s (means)")
     lines.append(f"largest difference of a loss: {max(r['loss_difference'] for r in results):.1e}")
@@ -73,12 +92,18 @@ def main() -> int:
     """Exit code 1 if a loss differs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--tasks", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1000, help="of the first task")
+    parser.add_argument(
+        "--workloads", nargs="*", choices=list(WORKLOADS), default=[], help="that come first"
+    )
     parser.add_argument("--max-rows", type=int, default=200_000)
     parser.add_argument("--batch-size", type=int, default=512, help="samples per rank")
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--warm-up", type=int, default=8)
     parser.add_argument("--memory", type=int, default=4 << 30, help="bytes of every rank")
     parser.add_argument("--model", help="NeuroShard's computation model; default the shipped one")
+    parser.add_argument("--all-types", action="store_true", help="of sharding, for both planners")
+    parser.add_argument("--runtime", help="its costs, for NeuroShard: a file or a name")
     parser.add_argument("--control", action="store_true", help="TorchRec's plan a second time")
     parser.add_argument("-o", "--output", required=True, help="file to write or to continue")
     options = parser.parse_args()

@@ -107,9 +107,10 @@ void check_output(const Output& output) {
 
 void bind_files(nb::module_& module) {
   bind_writing(module);
-  // For the formats that Python alone reads: as much is read, and as strictly, as of all others.
+  // For the formats that Python alone reads: as much is read, and as strictly, as of all others;
+  // ".gz" decompressed.
   module.def("read_file", [](const std::string& path) {
-    const std::string bytes = without_gil([&] { return read_file(path); });
+    const std::string bytes = without_gil([&] { return read_maybe_compressed_file(path); });
     return nb::bytes(bytes.data(), bytes.size());
   });
   module.def("read_json", [](const std::string& path) {

@@ -172,7 +172,7 @@ def test_times_that_cannot_be(time, tmp_path):
     for old, name in [
         ('"pooled_modules": 0.5', "forward.pooled_modules"),
         ('"all_reduced": 1.5', "backward.all_reduced"),
-        ('"sequence": 0.9', "operators.sequence"),
+        ('"lookups": 19.0', "operators.sequence.lookups"),
     ]:
         path.write_text(COSTS.replace(old, old.rpartition(" ")[0] + " " + time))
         assert refusal(read_runtime_costs, path) == f"{path}: layouts[0].{name}: {expected}"

@@ -1,13 +1,14 @@
 """What TorchRec's runtime does for a plan, files of it, and costs learned from them."""
 
 import dataclasses
+import gzip
 import json
 import random
 
 import pytest
 from conftest import ROOT
 
-from neuroshard import InputError
+from neuroshard import InputError, Table
 from neuroshard.runtime import (
     LayoutCosts,
     RuntimeCosts,
@@ -23,9 +24,10 @@ from neuroshard.runtime import (
 )
 from neuroshard.runtime.__main__ import main
 from neuroshard.runtime.costs import shipped_runtime_costs
+from neuroshard.runtime.errors import Naming, naming_of, repeated
 from neuroshard.runtime.drawing import PLANS_OF_A_TASK, draw_task, shards_of, types_of
 from neuroshard.runtime.fitting import non_negative_least_squares
-from neuroshard.runtime.operators import operators_ms
+from neuroshard.runtime.operators import distinct_rows, operator_work
 from neuroshard.runtime.samples import header_line, sample_line
 from neuroshard.runtime.work import KINDS, WORK
 
@@ -52,6 +54,7 @@ def test_whole_tables():
         "features": 2,
         "lookups": 8 * 32 * 3 + 4 * 32,  # of either rank
         "exchanged": 4 * 32 * 16,
+        "outputs": 2 * 4 * 8 * 16,  # a rank's own samples, of both
     }
 
 
@@ -87,7 +90,8 @@ def test_sequences():
     found = work("sequence", table("row_wise"))
     assert found["all_to_alls"] == 1 and "reduced" not in found
     assert found["sequences"] == 32 * 3 / 4 * 4 * 16
-    assert found["permuted"] == 8 * 3 * 4 * 16
+    assert found["sequence_outputs"] == 8 * 3 * 4 * 16
+    assert "outputs" not in found and "permuted" not in found
 
 
 def test_copies():
@@ -97,7 +101,16 @@ def test_copies():
         "all_reduces": 1,
         "features": 2,
         "all_reduced": 2 * 4 * 100 * 16,
+        "outputs": 2 * 4 * 8 * 16,
     }
+
+
+def test_outputs_of_several_operators_are_joined():
+    alone = work("pooled", table("table_wise", ranks=[0]), table("table_wise", ranks=[1]))
+    assert "joined" not in alone
+    both = work("pooled", table("table_wise", ranks=[0]), table("row_wise"))
+    assert both["joined"] == both["outputs"] == alone["outputs"]
+    assert "joined" not in work("sequence", table("table_wise", ranks=[0]), table("row_wise"))
 
 
 def test_drawn_plans_are_whole():
@@ -132,7 +145,17 @@ TRUE = LayoutCosts(
     2,
     forward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.4, "reduced": 2.0, "lookups": 3.0},
     backward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.2, "all_reduced": 1.0},
-    operators={"pooled": 1.5, "sequence": 2.0, "replicated": 0.5},
+    operators={
+        "pooled": {"model": 1.5, "calls": 0.01, "put_out": 0.5},
+        "sequence": {"lookups": 9.0, "distinct_rows": 300.0, "gathered": 0.2, "distinct": 0.5},
+        "replicated": {
+            "lookups": 5.0,
+            "distinct_rows": 7.0,
+            "gathered": 0.1,
+            "put_out": 0.2,
+            "whole": 0.3,
+        },
+    },
     types={"pooled": ["row_wise", "table_wise"], "sequence": ["table_wise"]},
 )
 
@@ -143,8 +166,8 @@ def made_samples(tasks, noise=0.0):
     for number in range(tasks):
         task = draw_task(number, 5, (2, 2), [512, 2048], 20_000)
         for place, plan in enumerate(task.plans):
-            of_ranks = operators_ms(plan, task.setup, [MODEL])
-            times = [sum(TRUE.operators[k] * ms for k, ms in by.items()) for by in of_ranks]
+            of_ranks = operator_work(plan, task.setup, [MODEL])
+            times = [sum(TRUE.operator_ms(k, each) for k, each in by.items()) for by in of_ranks]
             moved = work_of(plan, task.setup)
 
             def noisy(ms):
@@ -167,11 +190,12 @@ def made_samples(tasks, noise=0.0):
 
 def test_costs_are_learned():
     fit = fit_layout(made_samples(15), MODEL)
-    assert fit.held_out.tasks == 3 and fit.held_out.samples == 24
+    assert fit.held_out.naming.tasks == 3 and fit.held_out.samples == 24
     assert fit.held_out.runtime < 1e-3
     assert fit.held_out.step < 1e-3
-    assert fit.held_out.named_right == 3 and fit.held_out.mean_loss == 0.0
-    assert fit.costs.operators == pytest.approx(TRUE.operators, rel=1e-3)
+    assert fit.held_out.naming.right == 3 and fit.held_out.naming.mean_loss == 0.0
+    for kind, costs in TRUE.operators.items():
+        assert fit.costs.operators[kind] == pytest.approx(costs, rel=1e-2), kind
     assert fit.costs.forward["reduced"] == pytest.approx(2.0, rel=1e-2)
     assert fit.costs.backward["all_reduced"] == pytest.approx(1.0, rel=1e-2)
     assert fit.costs.types == {kind: sorted(types_of(kind, Setup(2, 2, 1))) for kind in KINDS}
@@ -313,15 +337,45 @@ def test_a_price_is_operators_and_runtime():
     modules = [ShardedModule("pooled", tuple(tables))]
     alone = [ShardedModule("pooled", tuple(tables[:2]))]
     price = TRUE.price(modules, setup, [MODEL])
-    [of_rank, _] = operators_ms(alone, setup, [MODEL])
-    assert price.operators_ms == pytest.approx(1.5 * of_rank["pooled"])
+    [of_rank, other] = operator_work(alone, setup, [MODEL])
+    assert of_rank["pooled"]["calls"] == 1.0 and other["pooled"]["calls"] == 0.0
+    assert of_rank["pooled"]["put_out"] == pytest.approx(2 * 1024 * 32 * 4 / MIB)
+    expected = 1.5 * of_rank["pooled"]["model"] - 0.01 + 0.5 * of_rank["pooled"]["put_out"]
+    assert price.operators_ms == pytest.approx(expected)
     lookups = 2 * (8 * 1024 * 3 + 4 * 1024) / MIB
     assert price.runtime_ms == pytest.approx(0.4 + 0.2 + 3.0 * lookups)
     assert price.step_ms == price.operators_ms + price.runtime_ms
     # Another type is an operator and collectives more.
     mixed = dataclasses.replace(modules[0], tables=(*tables[:2], table("row_wise", setup, 1000, 32)))
-    by_type = operators_ms([mixed], setup, [MODEL])
-    assert len(by_type) == 2 and by_type[1]["pooled"] > 0
+    by_type = operator_work([mixed], setup, [MODEL])
+    assert by_type[0]["pooled"]["calls"] == 2.0 and by_type[1]["pooled"]["calls"] == 1.0
+    assert by_type[1]["pooled"]["model"] > 0
+
+
+def test_distinct_rows():
+    """Of a whole batch and of one process's part."""
+    used = Table("t", 1000, 16, 5.0)
+    assert distinct_rows(used, 10_000_000) == pytest.approx(1000)
+    assert distinct_rows(used, 10) == pytest.approx(50, rel=0.03)
+    assert distinct_rows(used, 100, 0.5) == pytest.approx(distinct_rows(used, 50))
+    histogram = [0.0] * 17
+    histogram[2] = 1.0  # each row that is touched 3 or 4 times
+    few = dataclasses.replace(used, reuse_histogram=histogram)
+    assert distinct_rows(few, 60) == pytest.approx(100)
+    assert 80 < distinct_rows(few, 60, 0.5) < 100
+
+
+def test_costs_of_operators(tmp_path):
+    """Kinds that were not measured cost what the model says; no operator costs less than nothing."""
+    path = tmp_path / "runtime.json"
+    path.write_text(examples("neuroshard/runtime-model/1"))
+    layout = read_runtime_costs(path).layout(2, 2)
+    assert layout.operators["pooled"] == {"model": 0.96, "calls": 0.19, "put_out": 0.08}
+    assert not any(layout.operators["replicated"].values())
+    assert layout.operators["sequence"]["gathered"] == 0.0
+    work = {"model": 0.1, "calls": 1.0, "put_out": 0.0}
+    assert layout.operator_ms("pooled", work) == 0.0
+    assert layout.operator_ms("pooled", work | {"model": 10.0}) == pytest.approx(9.41)
 
 
 def test_the_command(tmp_path, capsys):
@@ -341,6 +395,45 @@ def test_the_command(tmp_path, capsys):
     output.write_bytes(before + b"\n")
     assert main([str(samples), "-o", str(output), "--force"]) == 0
     assert output.read_bytes() == before
+
+
+def test_costs_are_tested_on_other_samples(tmp_path, capsys):
+    samples = tmp_path / "costs.jsonl"
+    costs = str(tmp_path / "runtime.json")
+    write_samples(samples, made_samples(5))
+    assert main([str(samples), "-o", costs]) == 0
+    capsys.readouterr()
+    before = tmp_path / "before.jsonl"
+    write_samples(before, made_samples(3, noise=0.05))
+    again = tmp_path / "again.jsonl.gz"
+    again.write_bytes(gzip.compress(samples.read_bytes()))
+    assert main([str(samples), "--test", costs, "--again", str(again)]) == 0
+    printed = capsys.readouterr().out
+    assert "mean error, operators as measured" in printed
+    assert "fastest plan fastest again" in printed and "5 of 5" in printed
+    write_samples(samples, made_samples(3))
+    assert main([str(samples), "--test", costs, "--again", str(before)]) == 0
+    lines = dict(line.strip().rsplit("  ", 1) for line in capsys.readouterr().out.splitlines()[1:])
+    assert 0.5 < float(lines["mean difference when measured again      "].rstrip(" %")) < 8
+    for arguments, text in (
+        (["--test", costs, "--again", str(again)], "--again: expected the plans of the first files"),
+        (["--again", str(again)], "expected --again with --test, and -o without it"),
+        (["--test", costs, "-o", costs], "expected --again with --test, and -o without it"),
+        (["--test", "no-such"], "runtime: expected a file or one of"),
+    ):
+        assert main([str(samples), *arguments]) == 2
+        assert text in capsys.readouterr().err
+
+
+def test_what_was_measured_twice():
+    before = made_samples(4)
+    assert repeated(before, before).naming == Naming(4, 4, 0.0)
+    assert repeated(before, before).step == 0.0
+    slower = [dataclasses.replace(each, forward_ms=2 * each.step_ms) for each in before]
+    assert 0.5 < repeated(before, slower).step < 0.7
+    # The plan that was named takes 2 where another takes 1, and 3 where it is the fastest.
+    plans = [(0, 1.0, 2.0), (0, 5.0, 1.0), (1, 1.0, 3.0), (1, 1.5, 4.0)]
+    assert naming_of(plans) == Naming(tasks=2, right=1, mean_loss=0.5)
 
 
 @pytest.mark.parametrize(

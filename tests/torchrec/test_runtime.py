@@ -24,6 +24,7 @@ from torchrec.modules.embedding_modules import EmbeddingCollection
 from neuroshard import InputError
 from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
 from neuroshard.runtime.drawing import types_of
+from neuroshard.runtime.operators import OPERATOR_WORK, unmeasured_operators
 from neuroshard.runtime.work import KINDS, WORK
 from neuroshard.torchrec import NeuroShardPlanner
 from neuroshard.torchrec.runtime.collecting import main, parser
@@ -303,7 +304,7 @@ def costs_file(path, world_size=2, local_world_size=2, **of_pass):
         local_world_size,
         forward=dict.fromkeys(WORK, 0.0) | of_pass,
         backward=dict.fromkeys(WORK, 0.0) | of_pass,
-        operators={"pooled": 1.0, "sequence": 1.0, "replicated": 1.0},
+        operators={kind: unmeasured_operators(kind) for kind in OPERATOR_WORK},
         types={kind: types_of(kind, Setup(world_size, local_world_size, 1)) for kind in KINDS},
     )
     RuntimeCosts("fbgemm-cpu-epyc", (layout,)).write(path)

@@ -1,19 +1,22 @@
-"""`python -m neuroshard.runtime`: learns the runtime's costs from measured steps.
+"""`python -m neuroshard.runtime`: learns the runtime's costs from measured steps, or tests them.
 
     python -m neuroshard.runtime costs-2.jsonl costs-2x2.jsonl -o runtime.json
+    python -m neuroshard.runtime fresh.jsonl --test runtime.json --again fresh-again.jsonl
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .. import _core
 from ..arguments import path_of
 from ..errors import InputError, NeuroShardError
-from .costs import RuntimeCosts
-from .fitting import Errors, Fit, fit_layout
+from .costs import RuntimeCosts, read_runtime_costs
+from .errors import Errors, errors_of, repeated
+from .fitting import Fit, fit_layout
+from .operators import operator_work
 from .samples import RuntimeSample, SampleFile, read_samples
 
 
@@ -32,6 +35,15 @@ def parser() -> argparse.ArgumentParser:
     )
     result.add_argument("-o", "--output", help="file to write; none: the errors alone")
     result.add_argument(
+        "--test", metavar="COSTS", help="costs to test on the files; nothing is learned"
+    )
+    result.add_argument(
+        "--again",
+        nargs="+",
+        default=[],
+        help="the same tasks measured again, for --test: how far steps are from themselves",
+    )
+    result.add_argument(
         "--force",
         action="store_true",
         help="replace an output that is measured data, a journal or a model",
@@ -43,7 +55,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
     options = parser().parse_args(arguments)
     try:
-        learn(options.files, options.model, options.output, force=options.force)
+        if options.test is None and not options.again:
+            learn(options.files, options.model, options.output, force=options.force)
+        elif options.test is None or options.output is not None:
+            raise InputError("--again and -o: expected --again with --test, and -o without it")
+        else:
+            test(options.files, options.test, options.again)
     except NeuroShardError as error:
         print(f"neuroshard.runtime: {error}", file=sys.stderr)
         return error.exit_code
@@ -58,16 +75,10 @@ def learn(
     if output is not None:
         _core.check_output(path_of(output, "--output"), inputs, [model], force)
     files = [read_samples(path) for path in paths]
-    by_layout: dict[tuple[int, int], list[SampleFile]] = {}
-    for file in files:
-        by_layout.setdefault(file.layout, []).append(file)
     layouts = []
-    for (world_size, local_world_size), of_layout in sorted(by_layout.items()):
-        optimizers = {str(file.header["optimizer"]) for file in of_layout}
-        if len(optimizers) > 1:
-            raise InputError(f"expected files of one optimizer, got {', '.join(sorted(optimizers))}")
-        fit = fit_layout(_numbered(of_layout), model, optimizers.pop())
-        print(f"{world_size} processes, {local_world_size} a host")
+    for layout, of_layout in _by_layout(files).items():
+        fit = fit_layout(_numbered(of_layout), model, _optimizer(of_layout))
+        print(_title(layout))
         print(report(fit, model))
         layouts.append(fit.costs)
     costs = RuntimeCosts(
@@ -78,29 +89,74 @@ def learn(
     return costs
 
 
+def test(paths: Sequence[str], costs: str, again: Sequence[str]) -> None:
+    """Prints the errors of known costs on files, and how far steps measured again are apart."""
+    known = read_runtime_costs(costs)
+    files = _by_layout([read_samples(path) for path in paths])
+    files_again = _by_layout([read_samples(path) for path in again])
+    for layout, of_layout in files.items():
+        layout_costs = known.layout(*layout)
+        if layout_costs is None:
+            raise InputError(f"{costs}: expected costs of {_title(layout)}, got none")
+        samples = _numbered(of_layout)
+        optimizer = _optimizer(of_layout)
+        work = {
+            sample.index: operator_work(
+                sample.modules, sample.setup, [known.operator_model], optimizer
+            )
+            for sample in samples
+        }
+        errors = errors_of(layout_costs, samples, work)
+        print(_title(layout))
+        print("\n".join(_error_lines(known.operator_model, {"test": errors})))
+        if layout in files_again:
+            for line in _repeated_lines(samples, _numbered(files_again[layout])):
+                print(line)
+
+
+def _repeated_lines(
+    samples: Sequence[RuntimeSample], again: Sequence[RuntimeSample]
+) -> list[str]:
+    if [each.modules for each in samples] != [each.modules for each in again]:
+        raise InputError("--again: expected the plans of the first files, got others")
+    found = repeated(samples, again)
+    return [
+        f"  {name:<40}{value:>12}"
+        for name, value in (
+            ("mean difference when measured again", f"{found.step:.1%}"),
+            ("median difference, likewise", f"{found.median_step:.1%}"),
+            ("fastest plan fastest again", f"{found.naming.right} of {found.naming.tasks}"),
+            ("mean loss by the plan that was fastest", f"{found.naming.mean_loss:.1%}"),
+        )
+    ]
+
+
+def _by_layout(files: Sequence[SampleFile]) -> dict[tuple[int, int], list[SampleFile]]:
+    found: dict[tuple[int, int], list[SampleFile]] = {}
+    for file in sorted(files, key=lambda file: file.layout):
+        found.setdefault(file.layout, []).append(file)
+    return found
+
+
+def _optimizer(files: Sequence[SampleFile]) -> str:
+    optimizers = {str(file.header["optimizer"]) for file in files}
+    if len(optimizers) > 1:
+        raise InputError(f"expected files of one optimizer, got {', '.join(sorted(optimizers))}")
+    return optimizers.pop()
+
+
+def _title(layout: tuple[int, int]) -> str:
+    return f"{layout[0]} processes, {layout[1]} a host"
+
+
 def report(fit: Fit, model: str) -> str:
     """The errors and costs as lines of text."""
-    rows: list[tuple[str, list[str]]] = [("", ["fitted", "held out"])]
-
-    def add(name: str, show: str, value: str) -> None:
-        rows.append(
-            (name, [_shown(errors, show, value) for errors in (fit.fitted, fit.held_out)])
-        )
-
-    add("samples", "{}", "samples")
-    add("mean error, operators as measured", "{:.1%}", "runtime")
-    add(f"mean error, operators by {model}", "{:.1%}", "step")
-    add("median error, likewise", "{:.1%}", "median_step")
-    rows.append(
-        (
-            "fastest plan of a task named right",
-            [f"{errors.named_right} of {errors.tasks}" for errors in (fit.fitted, fit.held_out)],
-        )
-    )
-    add("mean loss by the plan named", "{:.1%}", "mean_loss")
-    lines = [f"  {name:<40}" + "".join(f"{cell:>12}" for cell in cells) for name, cells in rows]
+    lines = _error_lines(model, {"fitted": fit.fitted, "held out": fit.held_out})
     for name, costs in (
-        ("operators, times the model's", fit.costs.operators),
+        *(
+            (f"operators, {kind} [of the model's, ms/million, ms/MiB, ms]", costs)
+            for kind, costs in fit.costs.operators.items()
+        ),
         ("forward [ms, ms/MiB]", fit.costs.forward),
         ("backward [ms, ms/MiB]", fit.costs.backward),
     ):
@@ -109,8 +165,21 @@ def report(fit: Fit, model: str) -> str:
     return "\n".join(lines)
 
 
-def _shown(errors: Errors, show: str, name: str) -> str:
-    return show.format(getattr(errors, name))
+def _error_lines(model: str, columns: Mapping[str, Errors]) -> list[str]:
+    every = columns.values()
+    rows = [
+        ("", list(columns)),
+        ("samples", [str(each.samples) for each in every]),
+        ("mean error, operators as measured", [f"{each.runtime:.1%}" for each in every]),
+        (f"mean error, operators by {model}", [f"{each.step:.1%}" for each in every]),
+        ("median error, likewise", [f"{each.median_step:.1%}" for each in every]),
+        (
+            "fastest plan of a task named right",
+            [f"{each.naming.right} of {each.naming.tasks}" for each in every],
+        ),
+        ("mean loss by the plan named", [f"{each.naming.mean_loss:.1%}" for each in every]),
+    ]
+    return [f"  {name:<40}" + "".join(f"{cell:>12}" for cell in cells) for name, cells in rows]
 
 
 def _numbered(files: Sequence[SampleFile]) -> list[RuntimeSample]:

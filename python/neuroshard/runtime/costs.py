@@ -14,7 +14,7 @@ from ..arguments import path_of
 from ..documents import Fields, read_document, write_text
 from ..errors import InputError
 from ..types import Table
-from .operators import OPERATORS, operators_ms
+from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
 from .work import BYTES, KINDS, SHARDING_TYPES, WORK, Setup, ShardedModule, work_of
 
 FORMAT = "neuroshard/runtime-model/1"
@@ -47,9 +47,8 @@ class LayoutCosts:
     local_world_size: int
     forward: Mapping[str, float]
     backward: Mapping[str, float]
-    #: By how much operators of each kind of `OPERATORS` take longer here, or less long, than the
-    #: computation model says.
-    operators: Mapping[str, float]
+    #: By kind of `OPERATORS`, the milliseconds of each kind of `OPERATOR_WORK`.
+    operators: Mapping[str, Mapping[str, float]]
     #: By kind of module, the sharding types that were measured: others have no price.
     types: Mapping[str, Sequence[str]]
     #: What is known of the fit: numbers of samples and errors.
@@ -75,22 +74,28 @@ class LayoutCosts:
         optimizer: str = "sgd",
         tables: Sequence[Sequence[Table]] = (),
     ) -> Price:
-        """The price of a plan; arguments as of `operators_ms`."""
-        found = operators_ms(modules, setup, models, optimizer, tables)
+        """The price of a plan; arguments as of `operator_work`."""
+        found = operator_work(modules, setup, models, optimizer, tables)
         return Price(self.slowest_ms(found), self.runtime_ms(work_of(modules, setup)))
 
-    def slowest_ms(self, operators: Sequence[Mapping[str, float]]) -> float:
-        """The time of the operators where they take longest."""
+    def slowest_ms(self, work: Sequence[OperatorWork]) -> float:
+        """The time of the operators where they take longest, from the work of each process."""
         return max(
-            sum(self.operators[kind] * ms for kind, ms in of_rank.items()) for of_rank in operators
+            sum(self.operator_ms(kind, of_kind) for kind, of_kind in of_rank.items())
+            for of_rank in work
         )
+
+    def operator_ms(self, kind: str, work: Mapping[str, float]) -> float:
+        """The time of operators of a kind that do this."""
+        costs = self.operators[kind]
+        return max(0.0, sum(signed(name) * costs[name] * work[name] for name in costs))
 
 
 @dataclass(frozen=True)
 class RuntimeCosts:
     """What was learned on one machine."""
 
-    #: The computation model whose prices `LayoutCosts.operators` are relative to.
+    #: The computation model that `LayoutCosts.operators` begin with.
     operator_model: str
     layouts: tuple[LayoutCosts, ...]
     hardware: Mapping[str, Any] = field(default_factory=dict)
@@ -122,7 +127,9 @@ class RuntimeCosts:
                     "world_size": layout.world_size,
                     "local_world_size": layout.local_world_size,
                     "types": {kind: list(types) for kind, types in layout.types.items()},
-                    "operators": layout.operators,
+                    "operators": {
+                        kind: _without_zeros(costs) for kind, costs in layout.operators.items()
+                    },
                     "forward": _without_zeros(layout.forward),
                     "backward": _without_zeros(layout.backward),
                     "errors": layout.errors,
@@ -174,9 +181,9 @@ def _layout_of(fields: Fields) -> LayoutCosts:
         world_size=fields.integer("world_size", least=1, most=65536),
         local_world_size=fields.integer("local_world_size", least=1, most=65536),
         types=_types(fields.part("types")),
-        operators=_numbers(fields.part("operators"), OPERATORS, 1.0),
-        forward=_numbers(fields.part("forward"), WORK, 0.0),
-        backward=_numbers(fields.part("backward"), WORK, 0.0),
+        operators=_operators(fields.part("operators")),
+        forward=_numbers(fields.part("forward"), WORK),
+        backward=_numbers(fields.part("backward"), WORK),
         errors=fields.free("errors"),
     )
     fields.end()
@@ -189,8 +196,19 @@ def _types(fields: Fields) -> dict[str, list[str]]:
     return types
 
 
-def _numbers(fields: Fields, names: Sequence[str], default: float) -> dict[str, float]:
-    numbers = {name: fields.milliseconds(name, default=default) for name in names}
+def _operators(fields: Fields) -> dict[str, dict[str, float]]:
+    costs = {
+        kind: _numbers(fields.part(kind), names)
+        if fields.has(kind)
+        else unmeasured_operators(kind)
+        for kind, names in OPERATOR_WORK.items()
+    }
+    fields.end()
+    return costs
+
+
+def _numbers(fields: Fields, names: Sequence[str]) -> dict[str, float]:
+    numbers = {name: fields.milliseconds(name, default=0.0) for name in names}
     fields.end()
     return numbers
 

@@ -103,7 +103,7 @@ def shards_of(
 
 
 def _draw_tables(draw: random.Random, kind: str, max_rows: int) -> list[ShardedTable]:
-    number = draw.randint(2, 24) if kind == POOLED else draw.randint(1, 6)
+    number = round(2 ** draw.uniform(1.0, 6.0)) if kind == POOLED else draw.randint(1, 6)
     tables = []
     # All tables of an EmbeddingCollection have the same columns.
     dims = _DIMS if kind == POOLED else (draw.choice(_DIMS),)
@@ -111,7 +111,7 @@ def _draw_tables(draw: random.Random, kind: str, max_rows: int) -> list[ShardedT
         rows = int(10 ** draw.uniform(2.5, math.log10(max_rows)))
         features = 2 if draw.random() < 0.1 else 1
         # Of each feature, a whole number, so that the mean is what batches have.
-        lookups = round(10 ** draw.uniform(0.0, 1.4))
+        lookups = round(10 ** draw.uniform(0.0, 1.8))
         tables.append(
             ShardedTable(
                 TABLE_WISE, rows, draw.choice(dims), float(lookups * features), (), features

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import mean, median
-from typing import Any
 
 from ..errors import InputError
 from .costs import LayoutCosts, units
-from .operators import OPERATORS, operators_ms
+from .errors import Errors, errors_of
+from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
 from .samples import RuntimeSample
 from .work import BACKWARD_ALONE, FORWARD_ALONE, WORK, work_of
 
@@ -18,37 +17,6 @@ from .work import BACKWARD_ALONE, FORWARD_ALONE, WORK, work_of
 _HELD_OUT_EVERY = 5
 
 _MOST_ROUNDS = 20_000
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Of some samples: mean errors relative to the measured step, and whether the fastest plan of
-    each task is the one that is predicted to be."""
-
-    samples: int
-    #: With the operators' measured times: the error of the runtime's costs alone.
-    runtime: float
-    #: All predicted.
-    step: float
-    #: Half of the samples' errors are below.
-    median_step: float
-    tasks: int
-    #: Tasks whose fastest plan is the one with the lowest price.
-    named_right: int
-    #: By how much the plan of the lowest price takes longer than the fastest, in the mean.
-    mean_loss: float
-
-    def content(self) -> dict[str, Any]:
-        """As in the file of the costs."""
-        return {
-            "samples": self.samples,
-            "runtime": round(self.runtime, 4),
-            "step": round(self.step, 4),
-            "median_step": round(self.median_step, 4),
-            "tasks": self.tasks,
-            "named_right": self.named_right,
-            "mean_loss": round(self.mean_loss, 4),
-        }
 
 
 @dataclass(frozen=True)
@@ -68,8 +36,8 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         raise InputError(
             f"expected samples of at least {_HELD_OUT_EVERY} tasks, got {len(tasks)}"
         )
-    predicted = {
-        sample.index: operators_ms(sample.modules, sample.setup, [model], optimizer)
+    work = {
+        sample.index: operator_work(sample.modules, sample.setup, [model], optimizer)
         for sample in samples
     }
     fitted = [sample for sample in samples if sample.task not in kept]
@@ -80,10 +48,10 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         setup.local_world_size,
         forward=_pass_costs(fitted, forward=True),
         backward=_pass_costs(fitted, forward=False),
-        operators=_operator_factors(fitted, predicted),
+        operators=_operator_costs(fitted, work),
         types=_types(fitted),
     )
-    errors = [_errors(costs, part, predicted) for part in (fitted, held_out)]
+    errors = [errors_of(costs, part, work) for part in (fitted, held_out)]
     costs = LayoutCosts(
         costs.world_size,
         costs.local_world_size,
@@ -94,11 +62,6 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         {"fitted": errors[0].content(), "held_out": errors[1].content()},
     )
     return Fit(costs, *errors)
-
-
-def measured_operators_ms(sample: RuntimeSample) -> float:
-    """Of the process where they take longest, both passes."""
-    return max(forward + backward for forward, backward in sample.operator_ms)
 
 
 def _pass_costs(samples: Sequence[RuntimeSample], *, forward: bool) -> dict[str, float]:
@@ -118,23 +81,27 @@ def _pass_costs(samples: Sequence[RuntimeSample], *, forward: bool) -> dict[str,
     return dict(zip(names, non_negative_least_squares(rows, targets), strict=True))
 
 
-def _operator_factors(
-    samples: Sequence[RuntimeSample], predicted: Mapping[int, Sequence[Mapping[str, float]]]
-) -> dict[str, float]:
+def _operator_costs(
+    samples: Sequence[RuntimeSample], work: Mapping[int, Sequence[OperatorWork]]
+) -> dict[str, dict[str, float]]:
+    """Of the operators on each process, whose errors count relative to the step's time."""
+    names = [(kind, name) for kind, known in OPERATOR_WORK.items() for name in known]
     rows = []
     targets = []
-    seen: set[str] = set()
     for sample in samples:
-        for (forward, backward), by_kind in zip(
-            sample.operator_ms, predicted[sample.index], strict=True
+        weight = 1.0 / sample.step_ms
+        for (forward, backward), of_rank in zip(
+            sample.operator_ms, work[sample.index], strict=True
         ):
-            total = forward + backward
-            if total > 0:
-                rows.append([by_kind[kind] / total for kind in OPERATORS])
-                targets.append(1.0)
-                seen |= {kind for kind in OPERATORS if by_kind[kind] > 0}
-    found = dict(zip(OPERATORS, non_negative_least_squares(rows, targets), strict=True))
-    return {kind: found[kind] if kind in seen else 1.0 for kind in OPERATORS}
+            rows.append([weight * signed(name) * of_rank[kind][name] for kind, name in names])
+            targets.append(weight * (forward + backward))
+    found: dict[str, dict[str, float]] = {kind: {} for kind in OPERATOR_WORK}
+    for (kind, name), cost in zip(names, non_negative_least_squares(rows, targets), strict=True):
+        found[kind][name] = cost
+    return {
+        kind: costs if any(costs.values()) else unmeasured_operators(kind)
+        for kind, costs in found.items()
+    }
 
 
 def _types(samples: Sequence[RuntimeSample]) -> dict[str, list[str]]:
@@ -146,33 +113,6 @@ def _types(samples: Sequence[RuntimeSample]) -> dict[str, list[str]]:
                 table.sharding_type for table in module.tables
             )
     return {kind: sorted(types) for kind, types in sorted(found.items())}
-
-
-def _errors(
-    costs: LayoutCosts,
-    samples: Sequence[RuntimeSample],
-    predicted: Mapping[int, Sequence[Mapping[str, float]]],
-) -> Errors:
-    runtime_errors = []
-    step_errors = []
-    by_task: dict[int, list[tuple[float, float]]] = {}
-    for sample in samples:
-        runtime = costs.runtime_ms(work_of(sample.modules, sample.setup))
-        with_measured = runtime + measured_operators_ms(sample)
-        step = runtime + costs.slowest_ms(predicted[sample.index])
-        runtime_errors.append(abs(with_measured / sample.step_ms - 1.0))
-        step_errors.append(abs(step / sample.step_ms - 1.0))
-        by_task.setdefault(sample.task, []).append((step, sample.step_ms))
-    losses = [min(plans)[1] / min(ms for _, ms in plans) - 1.0 for plans in by_task.values()]
-    return Errors(
-        samples=len(samples),
-        runtime=mean(runtime_errors),
-        step=mean(step_errors),
-        median_step=median(step_errors),
-        tasks=len(by_task),
-        named_right=sum(loss == 0.0 for loss in losses),
-        mean_loss=mean(losses),
-    )
 
 
 def non_negative_least_squares(

@@ -1,8 +1,9 @@
-"""What FBGEMM's operators of a plan take by a computation model, one operator for each sharding type
-of a module."""
+"""What FBGEMM's operators of a plan do, one operator for each sharding type of a module: their time by
+a computation model, and what that model does not know of a training that runs."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 
@@ -25,33 +26,129 @@ from .work import (
 REPLICATED = "replicated"
 OPERATORS = (POOLED, SEQUENCE, REPLICATED)
 
+#: What operators of a kind do on a process, as far as it has a cost. `model` is their time by the
+#: computation model [ms], and `calls` is how many there are with a part of a table: what a call
+#: takes more where the model was measured than in a training, which is subtracted. Millions of
+#: `lookups` and of `distinct_rows` among them, and MiB: `gathered` by the lookups, `distinct` of
+#: those rows, pooled outputs that are `put_out`, and the `whole` tables, of replicated ones, each of
+#: whose rows has a gradient. Models know pooled outputs alone.
+OPERATOR_WORK = {
+    POOLED: ("model", "calls", "put_out"),
+    SEQUENCE: ("lookups", "distinct_rows", "gathered", "distinct"),
+    REPLICATED: ("lookups", "distinct_rows", "gathered", "put_out", "whole"),
+}
+
 #: Of each device: nothing is to be placed here.
 _ANY_MEMORY = 1 << 60
 
+_MILLION = 1e6
+_FLOATS_OF_A_MIB = 1 << 18
 
-def operators_ms(
+#: By kind of operator, then by kind of `OPERATOR_WORK`.
+OperatorWork = dict[str, dict[str, float]]
+
+
+def operator_work(
     modules: Sequence[ShardedModule],
     setup: Setup,
     models: Sequence[str],
     optimizer: str = "sgd",
     tables: Sequence[Sequence[Table]] = (),
-) -> list[dict[str, float]]:
-    """Of each process, the time of its operators of each kind of `OPERATORS`, forward and backward.
+) -> list[OperatorWork]:
+    """Of each process, what its operators of each kind do in both passes.
 
-    Sequences are priced as if they were pooled; what they take more is learned (`LayoutCosts`).
     `tables` has, for each module's tables, how they are used; without it every row is equally
     likely. Raises InputError where the models have no price for a piece.
     """
-    result = [dict.fromkeys(OPERATORS, 0.0) for _ in range(setup.world_size)]
+    result = [
+        {kind: dict.fromkeys(names, 0.0) for kind, names in OPERATOR_WORK.items()}
+        for _ in range(setup.world_size)
+    ]
     for number, module in enumerate(modules):
         used = tables[number] if tables else [_table(table) for table in module.tables]
         places = {id(table): place for place, table in enumerate(module.tables)}
         for sharding_type, group in tables_by_type(module).items():
             chosen = [(table, used[places[id(table)]]) for table in group]
-            kind = REPLICATED if sharding_type == DATA_PARALLEL else module.kind
-            for rank, ms in enumerate(_operator_ms(chosen, setup, models, optimizer)):
-                result[rank][kind] += ms
+            kind = kind_of_operator(sharding_type, module.kind)
+            if kind == POOLED:
+                for rank, ms in enumerate(_operator_ms(chosen, setup, models, optimizer)):
+                    result[rank][kind]["model"] += ms
+            users = set()
+            for table, how in chosen:
+                for rank, work in table_work(table, how, kind, setup):
+                    users.add(rank)
+                    for name, value in work.items():
+                        result[rank][kind][name] += value
+            for rank in users:
+                if kind == POOLED:
+                    result[rank][kind]["calls"] += 1.0
     return result
+
+
+def signed(name: str) -> float:
+    """-1 for what is subtracted."""
+    return -1.0 if name == "calls" else 1.0
+
+
+def unmeasured_operators(kind: str) -> dict[str, float]:
+    """Costs of operators of which there are no measurements: what the model says, or nothing."""
+    return {name: 1.0 if name == "model" else 0.0 for name in OPERATOR_WORK[kind]}
+
+
+def kind_of_operator(sharding_type: str, module_kind: str) -> str:
+    """One of `OPERATORS`."""
+    return REPLICATED if sharding_type == DATA_PARALLEL else module_kind
+
+
+def table_work(
+    table: ShardedTable, used: Table, kind: str, setup: Setup
+) -> list[tuple[int, dict[str, float]]]:
+    """What each shard of a table is, or each copy, with its process; but for the `model` and the
+    `calls`, which are of all tables together."""
+    samples = setup.batch_size * setup.world_size
+    if table.sharding_type == DATA_PARALLEL:
+        parts = [
+            (rank, table.num_embeddings, table.embedding_dim, 1.0 / setup.world_size)
+            for rank in range(setup.world_size)
+        ]
+    else:
+        parts = [(shard.rank, shard.num_rows, shard.num_columns, 1.0) for shard in table.shards]
+    found = []
+    for rank, rows, columns, share in parts:
+        outputs = samples * share * table.num_features
+        lookups = samples * share * table.pooling_factor * rows / table.num_embeddings
+        distinct = min(lookups, distinct_rows(used, samples, share) * rows / table.num_embeddings)
+        mib = columns / _FLOATS_OF_A_MIB
+        work = {
+            "model": 0.0,
+            "calls": 0.0,
+            "lookups": lookups / _MILLION,
+            "distinct_rows": distinct / _MILLION,
+            "gathered": lookups * mib,
+            "distinct": distinct * mib,
+            "put_out": outputs * mib,
+            "whole": rows * mib,
+        }
+        found.append((rank, {name: work[name] for name in OPERATOR_WORK[kind]}))
+    return found
+
+
+def distinct_rows(table: Table, samples: int, share: float = 1.0) -> float:
+    """How many rows of a table a share of a batch touches, by the histogram of the whole batch's
+    hits, or with every row equally likely."""
+    rows = table.num_embeddings
+    lookups = samples * table.pooling_factor
+    if table.reuse_histogram is None:
+        return rows * -math.expm1(-lookups * share / rows)
+    hits = sum(part * _hits_of_bin(bin_) for bin_, part in enumerate(table.reuse_histogram))
+    touched = min(float(rows), lookups / max(hits, 1.0))
+    # A row that the batch hits so often is hit by the share with this probability.
+    return touched * math.expm1(-hits * share) / math.expm1(-hits)
+
+
+def _hits_of_bin(number: int) -> float:
+    """About the middle of 1, 2, 3-4, 5-8, ..."""
+    return float(number + 1) if number < 2 else 0.75 * 2**number
 
 
 def _table(table: ShardedTable) -> Table:

@@ -48,16 +48,20 @@ COUNTS = (
 
 #: Bytes on the device that has most of them: `lookups` that it receives, `bucketized` lookups that
 #: it sorts by slices of rows, pooled outputs that it sends (`exchanged`) and has added up
-#: (`reduced`), outputs of lookups one by one that it sends (`sequences`), outputs whose columns or
-#: order are put right again (`permuted`), and gradients of tables that every device has
-#: (`all_reduced`).
+#: (`reduced`), outputs of lookups one by one that it sends (`sequences`), and gradients of tables
+#: that every device has (`all_reduced`). Of its own samples: pooled `outputs`, those of them that
+#: are `joined` from several operators' and whose pieces of columns are put in order (`permuted`),
+#: and outputs of lookups one by one (`sequence_outputs`).
 BYTES = (
     "lookups",
     "bucketized",
     "exchanged",
     "reduced",
     "sequences",
+    "outputs",
+    "joined",
     "permuted",
+    "sequence_outputs",
     "all_reduced",
 )
 WORK = (*COUNTS, *BYTES)
@@ -133,24 +137,34 @@ def work_of(modules: Sequence[ShardedModule], setup: Setup) -> dict[str, float]:
     moved = {name: [0.0] * setup.world_size for name in BYTES}
     for module in modules:
         work[f"{module.kind}_modules"] += 1
-        for sharding_type in tables_by_type(module):
+        types = tables_by_type(module)
+        for sharding_type in types:
             work[_collectives(sharding_type, module.kind)] += 1
         for table in module.tables:
             work["features"] += table.num_features * table.column_ranges
-            for name, by_rank in bytes_of(table, module.kind, setup).items():
+            of_table = dict(bytes_of(table, module.kind, setup))
+            if len(types) > 1 and module.kind == POOLED:
+                of_table["joined"] = of_table["outputs"]
+            for name, by_rank in of_table.items():
                 moved[name] = [a + b for a, b in zip(moved[name], by_rank, strict=True)]
     return work | {name: max(by_rank) for name, by_rank in moved.items()}
 
 
 def bytes_of(table: ShardedTable, kind: str, setup: Setup) -> Mapping[str, list[float]]:
-    """The bytes of `BYTES` that a table is, on each process."""
+    """The bytes of `BYTES` that a table is, on each process, whatever other tables there are."""
     ranks = setup.world_size
     own = setup.batch_size
     samples = own * ranks
     features = table.num_features
     row_bytes = _VALUE_BYTES * table.embedding_dim
+    on_all: dict[str, float] = {}
+    if kind == SEQUENCE:
+        on_all["sequence_outputs"] = own * table.pooling_factor * row_bytes
+    else:
+        on_all["outputs"] = float(own * features * row_bytes)
     if table.sharding_type == DATA_PARALLEL:
-        return {"all_reduced": [float(table.num_embeddings * row_bytes)] * ranks}
+        on_all["all_reduced"] = float(table.num_embeddings * row_bytes)
+        return {name: [value] * ranks for name, value in on_all.items()}
     moved = {name: [0.0] * ranks for name in ("lookups", "exchanged", "reduced", "sequences")}
     for shard in table.shards:
         lookups = samples * table.pooling_factor * shard.num_rows / table.num_embeddings
@@ -168,16 +182,13 @@ def bytes_of(table: ShardedTable, kind: str, setup: Setup) -> Mapping[str, list[
         moved["reduced"][shard.rank] += pooled
         if table.sharding_type in _WITHIN_HOSTS:
             moved["exchanged"][shard.rank] += pooled / setup.local_world_size
-    on_all: dict[str, float] = {}
     if table.sharding_type in _ROWS_CUT:
         slices = ranks if table.sharding_type == ROW_WISE else setup.local_world_size
         on_all["bucketized"] = table.column_ranges * own * (
             _INDEX_BYTES * table.pooling_factor + _LENGTH_BYTES * features * slices
         )
-    if kind == SEQUENCE:
-        on_all["permuted"] = own * table.pooling_factor * row_bytes
-    elif table.column_ranges > 1:
-        on_all["permuted"] = float(own * features * row_bytes)
+    if kind == POOLED and table.column_ranges > 1:
+        on_all["permuted"] = on_all["outputs"]
     return moved | {name: [value] * ranks for name, value in on_all.items()}
 
 

@@ -61,6 +61,13 @@ def require_measured(objective: str, **given: Any) -> None:
             )
 
 
+def require_none(given: Mapping[str, Any], beside: str) -> None:
+    """Raises InputError for options that cannot be next to another."""
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(f"{name}: expected none next to {beside}, got {type_of(value)}")
+
+
 def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
     """Raises InputError for constraints that make no sense."""
     known = {sharding_type.value for sharding_type in ShardingType}

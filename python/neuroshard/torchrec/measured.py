@@ -195,11 +195,11 @@ class MeasuredSearch:
         self._models = settings.required_models(inputs.topology.compute_device)
         self._plans_priced = 0
 
-    def check_names(self, ours: Sequence[PlannedTable], left: Mapping[str, str]) -> None:
+    def check_names(self, names: set[str], left: Mapping[str, str]) -> None:
         """Raises InputError for statistics of other tables or of another batch size, and for pins
-        of tables that are not placed here. `left` are the others of the module, and why."""
+        of tables that are not placed here: `names` are. `left` are the others of the module, and
+        why."""
         settings = self._settings
-        names = {planned.option.name for planned in ours}
         check_statistics(
             settings.statistics,
             names | {fqn.rsplit(".", 1)[-1] for fqn in left},

@@ -32,7 +32,7 @@ from ..plans import Plan
 from ..runtime.costs import Price
 from ..statistics import TableStatistics
 from .advice import what_would_do
-from .checks import check_constraints, check_options, require_measured
+from .checks import check_constraints, check_options, require_measured, require_none
 from .choice import Choice, OptionSearch
 from .collective import transferable
 from .enumeration import CutsEnumerator, OptionEnumerator
@@ -45,11 +45,10 @@ from .pieces import cost_ms
 from .plans.context import context_hash
 from .plans.loading import check_loader, loaded_options
 from .plans.previous import previous_plan_of
-from .prediction import plan_by_models
+from .prediction import plan_by_models, warn_of_extrapolation
 from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
-from .runtime.choosing import cheapest
-from .runtime.layouts import runtime_costs
-from .runtime.pricing import RuntimePricing, reason_without_runtime_price
+from .runtime.choosing import RuntimeSearch, divided_by_runtime
+from .runtime.layouts import known_runtime, runtime_costs
 from .statistics_table import log_stats
 from .tables import counted
 
@@ -92,10 +91,12 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             default: the constraints' pooling factors, and every row equally likely.
         optimizer: "sgd" or "rowwise_adagrad", for our models; default: what the sharders' fused
             parameters or the tables say.
-        runtime: what TorchRec's runtime takes beyond its operator, measured on CPUs and gloo
-            (`python -m neuroshard.runtime`): a file, or the name of one that comes with the package.
-            With it, tables may be of all sharding types, and those of `EmbeddingCollection`s are
-            placed too; for the objective "measured".
+        runtime: what TorchRec's runtime takes on CPUs and gloo, its operators and all else, as
+            learned from measured steps (`python -m neuroshard.runtime`): a file, or the name of
+            costs that come with the package. With it, tables may be of all sharding types, and those
+            of `EmbeddingCollection`s are placed too; for the objective "measured", and for new plans
+            without pins. "auto": the costs that come with the package, where they were measured on
+            as many processes and neither `models`, pins nor a previous plan are given. None: none.
         interconnect: one that the communication model knows.
         devices: ranks that tables may lie on, by table name; for the objective "measured".
         same_device_as: tables that stay, whole, on the rank of another, by table name; likewise.
@@ -126,7 +127,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         statistics: Mapping[str, TableStatistics] | None = None,
         optimizer: str | None = None,
         interconnect: str = "",
-        runtime: str | os.PathLike[str] | None = None,
+        runtime: str | os.PathLike[str] | None = "auto",
         devices: Mapping[str, Sequence[int]] | None = None,
         same_device_as: Mapping[str, str] | None = None,
         previous_plan: ShardingPlan | str | os.PathLike[str] | None = None,
@@ -165,19 +166,24 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         is_measured = models is not None or self._topology.compute_device == "cpu"
         #: "torchrec" or "measured".
         self.objective = objective or ("measured" if is_measured else "torchrec")
+        by_columns_alone = {
+            "devices": devices,
+            "same_device_as": same_device_as,
+            "previous_plan": previous_plan,
+        }
+        if runtime == "auto":
+            others = [models, *by_columns_alone.values()]
+            is_free = self.objective == "measured" and not any(others)
+            runtime = known_runtime(self._topology) if is_free else None
+        elif runtime is not None:
+            require_none(by_columns_alone, "runtime, which has plans of all sharding types")
         if enumerator is None:
             is_cut_by_us = self.objective == "measured" and runtime is None
             kind = CutsEnumerator if is_cut_by_us else OptionEnumerator
             self._enumerator = kind(
                 topology=self._topology, batch_size=self._batch_size, constraints=constraints
             )
-        require_measured(
-            self.objective,
-            devices=devices,
-            same_device_as=same_device_as,
-            previous_plan=previous_plan,
-            runtime=runtime,
-        )
+        require_measured(self.objective, **by_columns_alone, runtime=runtime)
         self._runtime = None if runtime is None else runtime_costs(runtime, self._topology)
         self.plan_loader = plan_loader
         #: Files that `save_plan` must not write to, and models, by name or file, likewise.
@@ -365,7 +371,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         ours, others, self.left_to_torchrec = divided(listed)
         self._say_what_is_left()
         search = MeasuredSearch(inputs, self._measured)
-        search.check_names(ours, self.left_to_torchrec)
+        search.check_names({planned.option.name for planned in ours}, self.left_to_torchrec)
         options = self._placed_by_torchrec(module, others, inputs)
         if ours:
             start = time.perf_counter()
@@ -392,42 +398,19 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         """By our models and the runtime's costs, all tables of all types that these know."""
         assert self._runtime is not None
         costs, layout = self._runtime
-        found_reasons = [reason_without_runtime_price(option, layout) for option in listed]
-        reasons = {
-            option.fqn: reason for option, reason in zip(listed, found_reasons, strict=True)
-        }
-        priced = [
-            option for option, reason in zip(listed, found_reasons, strict=True) if not reason
-        ]
-        ours_by_name = {option.fqn for option in priced}
-        others = [option for option in listed if option.fqn not in ours_by_name]
-        self.left_to_torchrec = {option.fqn: reasons[option.fqn] for option in others}
+        priced, others, self.left_to_torchrec = divided_by_runtime(listed, layout)
         self._say_what_is_left()
-        search = MeasuredSearch(inputs, self._measured)
+        search = RuntimeSearch(costs, layout, inputs, self._measured, sharders)
+        search.check_names(priced, self.left_to_torchrec)
         taken = self._placed_by_torchrec(module, others, inputs)
         if not priced:
             return taken
         start = time.perf_counter()
         self._enumerator.populate_estimates(priced)
         self.seconds.estimates += time.perf_counter() - start
-        pricing = RuntimePricing(costs, layout, inputs, self._measured, sharders)
-        pricing.know(priced)
         theirs = None if taken else self._candidate_of_torchrec(module, priced, inputs, True, None)
         start = time.perf_counter()
-        by_cuts, rest, _ = divided(priced)
-        candidates = [] if theirs is None else [theirs.options]
-        if not rest:
-            search.check_names([*by_cuts], self.left_to_torchrec)
-            try:
-                candidates.append(search.place(by_cuts, taken, sharders, {}).options)
-            except PlannerError:
-                pass  # whole rows may not fit where slices do
-        try:
-            found = cheapest(priced, taken, candidates, inputs, pricing)
-        except InfeasibleError as error:
-            raise PlannerError(
-                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(error)
-            ) from error
+        found = search.place(priced, taken, None if theirs is None else theirs.options)
         self._num_proposals += found.plans_priced
         self._num_plans += found.plans_priced
         self._enumerator.populate_estimates(found.options)
@@ -438,9 +421,11 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             chosen_ms=rating, neuroshard_ms=rating, by_models_ms=found.price.step_ms
         )
         self.neuroshard_plan = plan_by_models(options, sharders, inputs, self._measured)
+        if self.neuroshard_plan is not None:
+            warn_of_extrapolation(self.neuroshard_plan, costs.operator_model)
         if theirs is not None:
             self.estimates.torchrec_ms = rating_ms(self._perf_model, theirs.options)
-            self.estimates.torchrec_by_models_ms = pricing.price(theirs.options).step_ms
+            self.estimates.torchrec_by_models_ms = found.torchrec_step_ms
         self.seconds.search += time.perf_counter() - start
         return options
 

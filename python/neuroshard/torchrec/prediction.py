@@ -63,6 +63,13 @@ def plan_by_models(
             return None
 
 
+def warn_of_extrapolation(plan: Plan, model: str) -> None:
+    """Warns of what lies outside what the named model was trained on, as pricing found it."""
+    for reason in plan.warnings:
+        if reason.startswith(f"{model}: "):
+            warnings.warn(reason, ExtrapolationWarning, stacklevel=2)
+
+
 def _with_any_piece(table: Table | Mapping[str, Any]) -> Table:
     assert isinstance(table, Table)
     return replace(table, min_shard_columns=0)

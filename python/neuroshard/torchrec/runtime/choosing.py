@@ -4,19 +4,27 @@ plans are priced whole."""
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from torchrec.distributed.planner.types import ShardingOption
+from torch import nn
+from torchrec.distributed.planner.types import (
+    PlannerError,
+    PlannerErrorType,
+    ShardingOption,
+)
+from torchrec.distributed.types import ModuleSharder
 
-from ...errors import InfeasibleError
-from ...runtime.costs import Price
+from ...errors import ExtrapolationWarning, InfeasibleError
+from ...runtime.costs import LayoutCosts, Price, RuntimeCosts
 from ...runtime.work import POOLED
 from ..choice import OptionSearch
 from ..inputs import PlanningInputs
+from ..measured import MeasuredSearch, MeasuredSettings, divided
 from ..tables import COLUMN_WISE, TABLE_WISE, copy_of
-from .pricing import RuntimePricing, kind_of
+from .pricing import RuntimePricing, kind_of, reason_without_runtime_price
 
 #: Types that tables are chosen from together. Each is an operator with collectives of its own in
 #: every module, which costs more than a third kind gains.
@@ -30,34 +38,99 @@ class RuntimeChoice:
     options: list[ShardingOption]
     price: Price
     plans_priced: int
+    #: The price of TorchRec's own plan, if it was a candidate.
+    torchrec_step_ms: float | None
 
 
-def cheapest(
-    listed: Sequence[ShardingOption],
-    taken: Sequence[ShardingOption],
-    others: Sequence[Sequence[ShardingOption]],
-    inputs: PlanningInputs,
-    pricing: RuntimePricing,
-) -> RuntimeChoice:
-    """The plan of the lowest price for the listed options, which have their storage estimates,
-    next to tables that are placed already; `others` are whole plans to compare with. Raises
-    InfeasibleError where none fits into memory."""
-    pricing.set_shares(listed)
-    plans: list[Sequence[ShardingOption]] = list(others)
-    failure: InfeasibleError | None = None
-    for options in _by_types(listed):
-        try:
-            plans.append(OptionSearch(inputs, prices_known=True).choose(options, taken).options)
-        except InfeasibleError as error:
-            failure = error
-    if not plans:
-        assert failure is not None
-        raise failure
-    may_be_cut = {option.fqn for option in listed if option.sharding_type == COLUMN_WISE}
-    plans += [united for plan in plans if (united := _united(plan, may_be_cut)) is not None]
-    prices = [pricing.price(plan) for plan in plans]
-    best = min(range(len(plans)), key=lambda number: prices[number].step_ms)
-    return RuntimeChoice([copy_of(option) for option in plans[best]], prices[best], len(plans))
+def divided_by_runtime(
+    listed: Sequence[ShardingOption], layout: LayoutCosts
+) -> tuple[list[ShardingOption], list[ShardingOption], dict[str, str]]:
+    """The options that the runtime's costs can price; those of tables that have none such; and why,
+    by table."""
+    reasons = [reason_without_runtime_price(option, layout) for option in listed]
+    priced = [option for option, reason in zip(listed, reasons, strict=True) if not reason]
+    known = {option.fqn for option in priced}
+    others = [option for option in listed if option.fqn not in known]
+    left = {
+        option.fqn: reason
+        for option, reason in zip(listed, reasons, strict=True)
+        if option.fqn not in known
+    }
+    return priced, others, left
+
+
+class RuntimeSearch:
+    """Plans tables of all sharding types that the runtime's costs know."""
+
+    def __init__(
+        self,
+        costs: RuntimeCosts,
+        layout: LayoutCosts,
+        inputs: PlanningInputs,
+        settings: MeasuredSettings,
+        sharders: Sequence[ModuleSharder[nn.Module]],
+    ) -> None:
+        self._inputs = inputs
+        self._sharders = sharders
+        self._by_columns = MeasuredSearch(inputs, settings)
+        self._pricing = RuntimePricing(costs, layout, inputs, settings, sharders)
+
+    def check_names(self, priced: Sequence[ShardingOption], left: Mapping[str, str]) -> None:
+        """Raises InputError for statistics of other tables or of another batch size."""
+        self._by_columns.check_names({option.name for option in priced}, left)
+
+    def place(
+        self,
+        priced: Sequence[ShardingOption],
+        taken: Sequence[ShardingOption],
+        of_torchrec: Sequence[ShardingOption] | None,
+    ) -> RuntimeChoice:
+        """The plan of the lowest price for these options, which have their storage estimates, next
+        to tables that are placed already and to TorchRec's plan, if there is one. Raises
+        PlannerError where none fits into memory."""
+        pricing = self._pricing
+        pricing.know(priced)
+        with warnings.catch_warnings():  # of what is searched with alone; the plan's come later
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            pricing.set_shares(priced)
+            plans, failure = self._candidates(priced, taken)
+        if of_torchrec is not None:
+            plans.insert(0, of_torchrec)
+        if not plans:
+            raise PlannerError(
+                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(failure)
+            ) from failure
+        may_be_cut = {option.fqn for option in priced if option.sharding_type == COLUMN_WISE}
+        plans += [united for plan in plans if (united := _united(plan, may_be_cut)) is not None]
+        prices = [pricing.price(plan) for plan in plans]
+        best = min(range(len(plans)), key=lambda number: prices[number].step_ms)
+        return RuntimeChoice(
+            [copy_of(option) for option in plans[best]],
+            prices[best],
+            len(plans),
+            None if of_torchrec is None else prices[0].step_ms,
+        )
+
+    def _candidates(
+        self, priced: Sequence[ShardingOption], taken: Sequence[ShardingOption]
+    ) -> tuple[list[Sequence[ShardingOption]], InfeasibleError | None]:
+        """The plan by columns, where that can be, and those of some types each; why one of them does
+        not fit, if so."""
+        plans: list[Sequence[ShardingOption]] = []
+        by_cuts, rest, _ = divided(priced)
+        if not rest:
+            try:
+                plans.append(self._by_columns.place(by_cuts, taken, self._sharders, {}).options)
+            except PlannerError:
+                pass  # whole rows may not fit where slices do
+        failure: InfeasibleError | None = None
+        for options in _by_types(priced):
+            try:
+                search = OptionSearch(self._inputs, prices_known=True)
+                plans.append(search.choose(options, taken).options)
+            except InfeasibleError as error:
+                failure = error
+        return plans, failure
 
 
 def _by_types(listed: Sequence[ShardingOption]) -> Iterator[list[ShardingOption]]:

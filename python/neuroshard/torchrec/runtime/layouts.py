@@ -7,7 +7,17 @@ import os
 from torchrec.distributed.planner.types import Topology
 
 from ...errors import InputError
-from ...runtime.costs import LayoutCosts, RuntimeCosts, read_runtime_costs
+from ...runtime.costs import LayoutCosts, RuntimeCosts, read_runtime_costs, shipped_runtime_costs
+
+
+def known_runtime(topology: Topology) -> str | None:
+    """The name of costs that come with the package and were measured on as many processes."""
+    if topology.compute_device != "cpu":
+        return None
+    for name in shipped_runtime_costs():
+        if read_runtime_costs(name).layout(topology.world_size, topology.local_world_size):
+            return name
+    return None
 
 
 def runtime_costs(

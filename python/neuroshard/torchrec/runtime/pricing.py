@@ -11,7 +11,7 @@ from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
 from ...runtime.costs import LayoutCosts, Price, RuntimeCosts, units
-from ...runtime.operators import REPLICATED
+from ...runtime.operators import kind_of_operator, table_work
 from ...runtime.work import (
     BYTES,
     DATA_PARALLEL,
@@ -75,19 +75,8 @@ class RuntimePricing:
         self._settings = settings
         self._sharders = sharders
         self._setup = Setup(layout.world_size, layout.local_world_size, inputs.batch_size)
-        # The factors are relative to one model; of another they tell how the kinds compare.
         self._models: Sequence[str] = settings.models or [costs.operator_model]
-        pooled = layout.operators[POOLED]
         self._layout = layout
-        if settings.models is not None and pooled > 0:
-            self._layout = LayoutCosts(
-                layout.world_size,
-                layout.local_world_size,
-                layout.forward,
-                layout.backward,
-                {kind: factor / pooled for kind, factor in layout.operators.items()},
-                layout.types,
-            )
         self._tables: dict[str, Table] = {}
         self._feature_counts: dict[int, dict[str, int]] = {}
         self._optimizer = settings.optimizer or "sgd"
@@ -158,17 +147,21 @@ class RuntimePricing:
         ranks = [i % self._setup.world_size for i in range(len(option.shards))]
         table = self._sharded(option, ranks)
         moved = bytes_of(table, kind, self._setup)
-        is_replicated = option.sharding_type == DATA_PARALLEL
-        factor = self._layout.operators[REPLICATED if is_replicated else kind]
+        operator = kind_of_operator(option.sharding_type, kind)
+        factor = self._layout.operators[operator].get("model", 0.0)
+        done = iter(table_work(table, self._tables[option.fqn], operator, self._setup))
         for shard, rank in zip(option.shards, ranks, strict=True):
             work: dict[str, Any] = dict.fromkeys(BYTES, 0.0)
+            beyond_model_ms = 0.0
             if 0 not in shard.size:
                 work |= {name: of[rank] / ranks.count(rank) for name, of in moved.items()}
+                _, of_shard = next(done)
+                beyond_model_ms = self._layout.operator_ms(operator, of_shard)
             work["features"] = table.num_features
             shard.perf = Perf(
                 fwd_compute=factor * shard.perf.fwd_compute,
                 fwd_comms=_weighed(self._layout.forward, work),
-                bwd_compute=factor * shard.perf.bwd_compute,
+                bwd_compute=factor * shard.perf.bwd_compute + beyond_model_ms,
                 bwd_comms=_weighed(self._layout.backward, work),
             )
 
