@@ -27,7 +27,7 @@ def write(request, task):
         return task.write
     if request.param == "runtime":
         zeros = dict.fromkeys(WORK, 0.0)
-        layout = LayoutCosts(2, 2, zeros, zeros, {"pooled": 1.0, "sequence": 1.0}, {})
+        layout = LayoutCosts(2, 2, zeros, zeros, {"pooled": {"model": 1.0}, "sequence": {"lookups": 1.0}}, {})
         return RuntimeCosts("fbgemm-cpu-epyc", (layout,)).write
     plan = neuroshard.plan(task, models=ANALYTIC, steps=10)
     if request.param == "plan":
@@ -231,7 +231,7 @@ def test_a_models_file_is_not_written(task, tmp_path, monkeypatch):
         with pytest.raises(InputError, match="^path: expected another file than those"):
             write("weights.bin", force=True)
     zeros = dict.fromkeys(WORK, 0.0)
-    layout = LayoutCosts(2, 2, zeros, zeros, {"pooled": 1.0, "sequence": 1.0}, {})
+    layout = LayoutCosts(2, 2, zeros, zeros, {"pooled": {"model": 1.0}, "sequence": {"lookups": 1.0}}, {})
     with pytest.raises(InputError, match="^path: expected another file than those"):
         RuntimeCosts("weights.bin", (layout,)).write("weights.bin", force=True)
     assert (tmp_path / "weights.bin").read_bytes() == content
