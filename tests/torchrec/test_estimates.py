@@ -453,6 +453,9 @@ def test_both_figures_beside_each_other(caplog):
     # The measured objective has both figures too.
     planner = make_planner(topology, objective="measured")
     planner.plan(collection, SHARDERS)
+    assert planner.estimates.by_models_ms == planner.runtime_price.step_ms
+    planner = make_planner(topology, objective="measured", runtime=None)
+    planner.plan(collection, SHARDERS)
     assert planner.estimates.by_models_ms == planner.neuroshard_plan.predicted.cost_ms
     assert planner.estimates.chosen_ms == pytest.approx(
         NoopPerfModel(topology).rate(planner._best_plan)

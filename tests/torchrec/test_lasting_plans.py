@@ -511,7 +511,7 @@ def test_previous_plans_that_cannot_be(tmp_path):
     ):
         with pytest.raises(InputError, match=text):
             make_planner(topology, **options)
-    elsewhere = make_planner(topology).plan(make_collection([(1000, 32)]), SHARDERS)
+    elsewhere = make_planner(topology, runtime=None).plan(make_collection([(1000, 32)]), SHARDERS)
     with pytest.raises(InputError, match="previous_plan: expected some of the 1 tables"):
         make_planner(topology, previous_plan=elsewhere).plan(
             make_collection([(1000, 64)]), SHARDERS

@@ -84,11 +84,13 @@ def test_what_we_call_feasible_is_so_to_torchrec(device, optimizer):
     tightest = None
     for memory in (2 << 30, 400 << 20, 260 << 20, 240 << 20, 220 << 20, 200 << 20, 100 << 20):
         topology = make_topology(2, memory, device)
-        planner = make_planner(topology, constraints)
+        planner = make_planner(topology, constraints, runtime=None)
         try:
             plan = planner.plan(collection, sharders)
         except PlannerError as error:
             assert "would do" in str(error)
+            with pytest.raises(PlannerError, match="would do"):
+                make_planner(topology, constraints).plan(collection, sharders)
             break
         tightest = memory
         used = used_memory(planner, plan, topology, collection, sharders, constraints)
@@ -96,6 +98,11 @@ def test_what_we_call_feasible_is_so_to_torchrec(device, optimizer):
         predicted = [d.memory_bytes for d in planner.neuroshard_plan.predicted.devices]
         for ours, theirs in zip(predicted, used):
             assert theirs <= ours <= 1.01 * theirs + states
+        # With all types, which on CPUs have costs.
+        planner = make_planner(topology, constraints)
+        plan = planner.plan(collection, sharders)
+        assert (planner.runtime_price is not None) == (device == "cpu")
+        assert max(used_memory(planner, plan, topology, collection, sharders, constraints)) <= memory
     else:
         raise AssertionError("100 MiB were enough for 350 MiB of tables on two devices")
     assert tightest is not None
@@ -256,7 +263,7 @@ def test_two_collections_may_have_tables_of_one_name(sharders):
     model = torch.nn.ModuleDict(
         {"a": make_collection([(1000, 64)]), "b": make_collection([(2000, 32)])}
     )
-    plan = make_planner(make_topology(2, 1 << 30)).plan(model, sharders)
+    plan = make_planner(make_topology(2, 1 << 30), runtime=None).plan(model, sharders)
     assert sum(width for _, width, _ in shards_of(plan, "a")["t0"]) == 64
     assert sum(width for _, width, _ in shards_of(plan, "b")["t0"]) == 32
 

@@ -84,6 +84,8 @@ def test_an_unknown_interconnect_is_refused(device):
 def test_warnings_begin_with_the_models_name():
     _, said = plan(make_collection(SIZES), batch_size=8)
     assert any(text.startswith("fbgemm-cpu-epyc: batch_size: trained on 128 to ") for text in said)
+    assert all(text.startswith("fbgemm-cpu-epyc: ") for text in said)
+    _, said = plan(make_collection(SIZES), batch_size=8, runtime=None)
     assert any(text.startswith("pcie4: batch_size: trained on 2048 to ") for text in said)
     _, said = plan(make_collection(SIZES), models=["fbgemm-cpu-xeon"])
     assert said and all(text.startswith("fbgemm-cpu-xeon: ") for text in said)

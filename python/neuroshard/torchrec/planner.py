@@ -410,7 +410,10 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self.seconds.estimates += time.perf_counter() - start
         theirs = None if taken else self._candidate_of_torchrec(module, priced, inputs, True, None)
         start = time.perf_counter()
-        found = search.place(priced, taken, None if theirs is None else theirs.options)
+        try:
+            found = search.place(priced, taken, None if theirs is None else theirs.options)
+        except PlannerError as error:
+            raise self._with_advice(error, module, sharders, priced, inputs) from error
         self._num_proposals += found.plans_priced
         self._num_plans += found.plans_priced
         self._enumerator.populate_estimates(found.options)
@@ -460,11 +463,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         theirs = self._candidate_of_torchrec(module, listed, inputs, prices_known, found)
         if found is None and theirs is None:
             assert failure is not None
-            ways = what_would_do(module, sharders, ours, inputs)
-            raise PlannerError(
-                error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
-                message=str(failure) + ("; what would do: " + ", or ".join(ways) if ways else ""),
-            ) from failure
+            raise self._with_advice(failure, module, sharders, ours, inputs) from failure
         candidates = []
         if found is not None:
             candidates.append(taken + found.options)
@@ -484,6 +483,21 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             if priced is not None:
                 self.estimates.torchrec_by_models_ms = cost_ms(priced)
         return candidates[best]
+
+    def _with_advice(
+        self,
+        failure: Exception,
+        module: nn.Module,
+        sharders: list[ModuleSharder[nn.Module]],
+        options: list[ShardingOption],
+        inputs: PlanningInputs,
+    ) -> PlannerError:
+        """That nothing fits, and what would, as far as trying finds it."""
+        ways = what_would_do(module, sharders, options, inputs)
+        return PlannerError(
+            error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
+            message=str(failure) + ("; what would do: " + ", or ".join(ways) if ways else ""),
+        )
 
     def _candidate_of_torchrec(
         self,

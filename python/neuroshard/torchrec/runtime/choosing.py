@@ -104,8 +104,9 @@ class RuntimeSearch:
         plans += [united for plan in plans if (united := _united(plan, may_be_cut)) is not None]
         prices = [pricing.price(plan) for plan in plans]
         best = min(range(len(plans)), key=lambda number: prices[number].step_ms)
+        may_be_whole = {option.fqn for option in priced if option.sharding_type == TABLE_WISE}
         return RuntimeChoice(
-            [copy_of(option) for option in plans[best]],
+            _uncut(plans[best], may_be_whole),
             prices[best],
             len(plans),
             None if of_torchrec is None else prices[0].step_ms,
@@ -153,6 +154,22 @@ def _by_types(listed: Sequence[ShardingOption]) -> Iterator[list[ShardingOption]
             if key not in seen:
                 seen.add(key)
                 yield options
+
+
+def _uncut(plan: Sequence[ShardingOption], may_be_whole: set[str]) -> list[ShardingOption]:
+    """A copy of the plan, in which modules whose column-wise tables all have one piece have them
+    table-wise, where they may be: the same operator by its plain name."""
+    result = [copy_of(option) for option in plan]
+    by_columns = [option for option in result if option.sharding_type == COLUMN_WISE]
+    cut = {
+        option.module[0]
+        for option in by_columns
+        if len(option.shards) > 1 or option.fqn not in may_be_whole
+    }
+    for option in by_columns:
+        if option.module[0] not in cut:
+            option.sharding_type = TABLE_WISE
+    return result
 
 
 def _united(
