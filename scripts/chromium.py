@@ -12,6 +12,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -45,6 +46,7 @@ class Page:
                 f"--user-data-dir={self._profile.name}", "about:blank",
             ],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, close_fds=False, preexec_fn=connect,
+            start_new_session=True,
         )  # fmt: skip
         os.close(to_browser)
         os.close(from_browser)
@@ -68,9 +70,19 @@ class Page:
     def __exit__(self, *_: object) -> None:
         self._browser.terminate()
         self._browser.wait()
+        self._end_helpers()
         os.close(self._commands)
         os.close(self._answers)
         self._profile.cleanup()
+
+    def _end_helpers(self) -> None:
+        """The browser's other processes outlive it by a little, and write to the profile."""
+        for _ in range(100):
+            try:
+                os.killpg(self._browser.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            time.sleep(0.05)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Sends a command and returns its answer; events that come before it are looked at."""
