@@ -19,10 +19,12 @@ _LOAD_FACTORS = (0.05, 0.1, 0.4, 0.6, 0.8)
 
 
 def with_wider_blocks(option: ShardingOption) -> Iterator[ShardingOption]:
-    """The option, and for cut columns those with fewer pieces of equal width."""
+    """The option, and for cut columns those with fewer pieces of equal width. Not of sequences: all
+    pieces of a module's must have one width, as FBGEMM's operator and TorchRec's all-to-all take
+    no other, and tables that are chosen one by one would not keep to it."""
     yield option
     pieces = len(option.shards)
-    if option.sharding_type not in _COLUMNS_CUT:
+    if option.sharding_type not in _COLUMNS_CUT or not option.is_pooled:
         return
     rows, columns = option.tensor.shape
     for number in range(2, pieces):
