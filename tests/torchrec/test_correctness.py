@@ -1,4 +1,11 @@
-"""Plans that TorchRec can run: what once it could not."""
+"""Plans train as unsharded modules do: the first tasks of docs/experiments/torchrec_correctness.py;
+and what once did not."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +17,54 @@ from torchrec.modules.embedding_configs import EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
 
 from neuroshard.torchrec import NeuroShardPlanner
+
+SCRIPT = Path(__file__).resolve().parents[2] / "docs" / "experiments" / "torchrec_correctness.py"
+
+
+def torchrun(processes, *arguments):
+    return subprocess.run(
+        [
+            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
+            *("--standalone", "--nproc-per-node", str(processes), str(SCRIPT)),
+            *map(str, arguments),
+        ],
+        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("processes", "tasks"), [(2, 2), (4, 1)])
+def test_plans_train_as_unsharded_modules_do(tmp_path, processes, tasks):
+    path = tmp_path / "correct.jsonl"
+    options = ("--local-world-size", 2, "-o", path)
+    run = torchrun(processes, "--tasks", tasks, *options)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-3000:]
+    results = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [result["task"] for result in results] == list(range(tasks))
+    for result in results:
+        assert result["is_equal"]
+        assert result["output_difference"] <= 1e-5
+        assert result["loss_difference"] <= 1e-4
+        assert result["weight_difference"] <= 1e-4
+        assert len(result["losses"]) == 20 and result["losses"][-1] < result["losses"][0]
+        assert sum(result["types"].values()) == result["tables"]
+    # The first task has tables of every type.
+    assert len(results[0]["types"]) >= (4 if processes == 2 else 7), results[0]["types"]
+    assert f"{tasks} of {tasks} tasks train as unsharded modules do" in run.stdout
+
+
+def test_a_file_is_continued_and_a_difference_is_told(tmp_path):
+    path = tmp_path / "correct.jsonl"
+    assert torchrun(2, "--tasks", 1, "-o", path).returncode == 0
+    [first] = path.read_text().splitlines()
+    path.write_text(first.replace('"is_equal": true', '"is_equal": false') + '\n{"task": 1')
+    run = torchrun(2, "--tasks", 2, "-o", path)
+    assert run.returncode == 1
+    assert "task  0" not in run.stdout and "1 of 2 tasks" in run.stdout
+    assert [json.loads(line)["task"] for line in path.read_text().splitlines()] == [0, 1]
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
