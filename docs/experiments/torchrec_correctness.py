@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Plans of NeuroShardPlanner train as unsharded modules do: random tasks on gloo processes.
 
     OMP_NUM_THREADS=1 build/torchrec/bin/torchrun --nproc-per-node 2 \\
