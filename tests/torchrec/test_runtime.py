@@ -17,11 +17,11 @@ from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
-from torchrec.distributed.types import ShardingType
+from torchrec.distributed.types import ShardingPlan, ShardingType
 from torchrec.modules.embedding_configs import EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
 
-from neuroshard import InputError
+from neuroshard import InputError, TableStatistics
 from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
 from neuroshard.runtime.drawing import types_of
 from neuroshard.runtime.operators import OPERATOR_WORK, unmeasured_operators
@@ -434,6 +434,49 @@ def test_settings_that_cannot_be(tmp_path, options, text):
     given = {"runtime": costs_file(tmp_path / "costs.json")} | options
     with pytest.raises(InputError, match=text):
         make_planner(**given)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"devices": {"t0": [0]}}, {"same_device_as": {"t1": "t0"}}, {"previous_plan": ShardingPlan({})}],
+)
+def test_what_only_plans_by_columns_keep_to_is_refused_next_to_it(tmp_path, options):
+    [name] = options
+    with pytest.raises(InputError, match=f"{name}: expected none next to runtime"):
+        make_planner(costs_file(tmp_path / "costs.json"), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "is_known"),
+    [
+        ({}, True),
+        ({"world": 4}, True),
+        ({"world": 6}, False),
+        ({"models": ["fbgemm-cpu-xeon"]}, False),
+        ({"devices": {"t0": [0]}}, False),
+        ({"objective": "torchrec"}, False),
+    ],
+)
+def test_shipped_costs_are_the_default_where_they_were_measured(options, is_known):
+    planner = make_planner("auto", **options)
+    module = make_collection(SIZES)
+    planned(planner, module)
+    assert (planner.runtime_price is not None) == is_known
+    assert planned(make_planner(None, **options), module)
+
+
+def test_statistics_of_other_tables_are_refused(tmp_path):
+    statistics = {"no-such": TableStatistics(1.0, [1.0] + [0.0] * 16, 2048)}
+    planner = make_planner(costs_file(tmp_path / "costs.json"), statistics=statistics)
+    with pytest.raises(InputError, match="got 'no-such'"):
+        planned(planner)
+
+
+def test_whole_tables_are_called_so(tmp_path):
+    """Columns in one piece, next to none that are cut, are table-wise."""
+    sends = {"all_reduced": 50.0, "reduced": 50.0, "permuted": 50.0}
+    found = planned(make_planner(costs_file(tmp_path / "costs.json", **sends)))
+    assert set(found.values()) == {"table_wise"}
 
 
 def test_other_devices_are_refused(tmp_path):
