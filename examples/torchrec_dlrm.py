@@ -34,6 +34,7 @@ from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
 )
 from process_group import process_group
 from torch import nn
+from torch.nn.functional import binary_cross_entropy_with_logits as cross_entropy
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.distributed.planner import EmbeddingShardingPlanner, Topology
@@ -320,13 +321,13 @@ class Trainer:
         if self.tables_only:
             forward_seconds = time.perf_counter() - start
             pooled = output.detach().requires_grad_()
-            loss = loss_of(pooled.mean(dim=1, keepdim=True), label)
+            loss = cross_entropy(pooled.mean(dim=1, keepdim=True), label)
             gradient = torch.autograd.grad(loss, pooled)[0].contiguous()
             dist.barrier()
             start = time.perf_counter() - forward_seconds
             output.backward(gradient)
         else:
-            loss = loss_of(output, label)
+            loss = cross_entropy(output, label)
             loss.backward()
         if self.dense_optimizer is not None:
             self.dense_optimizer.step()
@@ -336,9 +337,6 @@ class Trainer:
         total = loss.detach().clone()
         dist.all_reduce(total)
         self.timings.loss.append(total.item() / dist.get_world_size())
-
-
-loss_of = nn.functional.binary_cross_entropy_with_logits
 
 
 def _fill(part: torch.Tensor, row: int, column: int, size: torch.Size, seed: int) -> None:
@@ -387,8 +385,7 @@ def run(options: argparse.Namespace) -> dict:
     for name in ("torchrec", "neuroshard"):
         planner = make_planner(name, tables, options)
         trainers[name] = Trainer(kind, tables, planner, options.all_types)
-        if name == "neuroshard":
-            predicted = predicted_steps(planner)
+    predicted = predicted_steps(planner)
     if options.control:
         again = GivenPlan(trainers["torchrec"].plan)
         trainers[CONTROL] = Trainer(kind, tables, again, options.all_types)

@@ -17,7 +17,6 @@ from neuroshard.runtime import (
     Setup,
     ShardedModule,
     ShardedTable,
-    TableShard,
     fit_layout,
     read_runtime_costs,
     read_samples,
@@ -25,7 +24,7 @@ from neuroshard.runtime import (
 )
 from neuroshard.runtime.__main__ import main
 from neuroshard.runtime.costs import shipped_runtime_costs
-from neuroshard.runtime.errors import Naming, naming_of, repeated
+from neuroshard.runtime.accuracy import Naming, naming_of, repeated
 from neuroshard.runtime.drawing import PLANS_OF_A_TASK, draw_task, shards_of, types_of
 from neuroshard.runtime.fitting import non_negative_least_squares
 from neuroshard.runtime.operators import distinct_rows, operator_work

@@ -30,11 +30,19 @@ def torchrun(script, *arguments, check=True):
     return run
 
 
-@pytest.mark.parametrize("tables", ["dcnv2", "generated"])
-def test_training_gives_equal_losses(tmp_path, tables):
+@pytest.mark.parametrize(
+    ("tables", "more"),
+    [
+        ("dcnv2", []),
+        ("generated", []),
+        ("generated", ["--all-types"]),
+        ("generated", ["--all-types", "--tables-only"]),
+    ],
+)
+def test_training_gives_equal_losses(tmp_path, tables, more):
     torchrun(
         ROOT / "examples" / "torchrec_dlrm.py",
-        *("--tables", tables, "--num-tables", 12, "--max-rows", 5000, "--batch-size", 32),
+        *(*more, "--tables", tables, "--num-tables", 12, "--max-rows", 5000, "--batch-size", 32),
         *("--steps", 6, "--warm-up", 2, "--num-batches", 2, "--json", tmp_path / "results.json"),
     )
     results = json.loads((tmp_path / "results.json").read_text())

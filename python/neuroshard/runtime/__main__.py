@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from .. import _core
 from ..arguments import path_of
 from ..errors import InputError, NeuroShardError
+from .accuracy import Errors, errors_of, repeated
 from .costs import RuntimeCosts, read_runtime_costs
-from .errors import Errors, errors_of, repeated
 from .fitting import Fit, fit_layout
 from .operators import operator_work
 from .samples import RuntimeSample, SampleFile, read_samples

@@ -47,7 +47,7 @@ class LayoutCosts:
     local_world_size: int
     forward: Mapping[str, float]
     backward: Mapping[str, float]
-    #: By kind of `OPERATORS`, the milliseconds of each kind of `OPERATOR_WORK`.
+    #: By kind of operator, the milliseconds of each kind of `OPERATOR_WORK`.
     operators: Mapping[str, Mapping[str, float]]
     #: By kind of module, the sharding types that were measured: others have no price.
     types: Mapping[str, Sequence[str]]

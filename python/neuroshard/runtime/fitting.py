@@ -4,11 +4,11 @@ are at least 0."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import InputError
+from .accuracy import Errors, errors_of
 from .costs import LayoutCosts, units
-from .errors import Errors, errors_of
 from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
 from .samples import RuntimeSample
 from .work import BACKWARD_ALONE, FORWARD_ALONE, WORK, work_of
@@ -52,16 +52,8 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         types=_types(fitted),
     )
     errors = [errors_of(costs, part, work) for part in (fitted, held_out)]
-    costs = LayoutCosts(
-        costs.world_size,
-        costs.local_world_size,
-        costs.forward,
-        costs.backward,
-        costs.operators,
-        costs.types,
-        {"fitted": errors[0].content(), "held_out": errors[1].content()},
-    )
-    return Fit(costs, *errors)
+    known = {"fitted": errors[0].content(), "held_out": errors[1].content()}
+    return Fit(replace(costs, errors=known), *errors)
 
 
 def _pass_costs(samples: Sequence[RuntimeSample], *, forward: bool) -> dict[str, float]:

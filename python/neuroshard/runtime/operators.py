@@ -21,10 +21,9 @@ from .work import (
     tables_by_type,
 )
 
-#: Operators that differ by what they do: pooled outputs, an output for each lookup, and gradients
-#: of whole tables in the place of updates.
+#: Operators of data-parallel tables: gradients of whole tables in the place of updates. Other
+#: operators are of their module's kind.
 REPLICATED = "replicated"
-OPERATORS = (POOLED, SEQUENCE, REPLICATED)
 
 #: What operators of a kind do on a process, as far as it has a cost. `model` is their time by the
 #: computation model [ms], and `calls` is how many there are with a part of a table: what a call
@@ -70,17 +69,16 @@ def operator_work(
         for sharding_type, group in tables_by_type(module).items():
             chosen = [(table, used[places[id(table)]]) for table in group]
             kind = kind_of_operator(sharding_type, module.kind)
-            if kind == POOLED:
-                for rank, ms in enumerate(_operator_ms(chosen, setup, models, optimizer)):
-                    result[rank][kind]["model"] += ms
             users = set()
             for table, how in chosen:
                 for rank, work in table_work(table, how, kind, setup):
                     users.add(rank)
                     for name, value in work.items():
                         result[rank][kind][name] += value
-            for rank in users:
-                if kind == POOLED:
+            if kind == POOLED:
+                for rank, ms in enumerate(_operator_ms(chosen, setup, models, optimizer)):
+                    result[rank][kind]["model"] += ms
+                for rank in users:
                     result[rank][kind]["calls"] += 1.0
     return result
 
@@ -96,7 +94,7 @@ def unmeasured_operators(kind: str) -> dict[str, float]:
 
 
 def kind_of_operator(sharding_type: str, module_kind: str) -> str:
-    """One of `OPERATORS`."""
+    """A kind of `OPERATOR_WORK`."""
     return REPLICATED if sharding_type == DATA_PARALLEL else module_kind
 
 
@@ -170,7 +168,6 @@ def _operator_ms(
     """Of each process, one operator of all these tables."""
     tables = []
     shards = []
-    replicated = []
     for number, (sharded, table) in enumerate(chosen):
         name = str(number)
         # The use of the table alone counts, not what a plan may do with it.
@@ -186,8 +183,6 @@ def _operator_ms(
                 num_features=table.num_features,
             )
         )
-        if sharded.sharding_type == DATA_PARALLEL:
-            replicated.append(name)
         for shard in sharded.shards:
             is_slice = shard.num_rows != sharded.num_embeddings
             shards.append(
@@ -208,8 +203,6 @@ def _operator_ms(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)
-        priced = planning.price(
-            Plan(task, shards, replicated_tables=replicated), models=models, lower_bound=False
-        )
+        priced = planning.price(Plan(task, shards), models=models, lower_bound=False)
     assert priced.predicted is not None
     return [device.compute_ms for device in priced.predicted.devices]

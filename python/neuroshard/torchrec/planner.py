@@ -49,6 +49,7 @@ from .prediction import plan_by_models, warn_of_extrapolation
 from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
 from .runtime.choosing import RuntimeSearch, divided_by_runtime
 from .runtime.layouts import known_runtime, runtime_costs
+from .runtime.pricing import RuntimePricing
 from .statistics_table import log_stats
 from .tables import counted
 
@@ -173,7 +174,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         }
         if runtime == "auto":
             others = [models, *by_columns_alone.values()]
-            is_free = self.objective == "measured" and not any(others)
+            is_free = self.objective == "measured" and all(each is None for each in others)
             runtime = known_runtime(self._topology) if is_free else None
         elif runtime is not None:
             require_none(by_columns_alone, "runtime, which has plans of all sharding types")
@@ -400,8 +401,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         costs, layout = self._runtime
         priced, others, self.left_to_torchrec = divided_by_runtime(listed, layout)
         self._say_what_is_left()
-        search = RuntimeSearch(costs, layout, inputs, self._measured, sharders)
-        search.check_names(priced, self.left_to_torchrec)
+        by_columns = MeasuredSearch(inputs, self._measured)
+        by_columns.check_names({option.name for option in priced}, self.left_to_torchrec)
         taken = self._placed_by_torchrec(module, others, inputs)
         if not priced:
             return taken
@@ -410,9 +411,11 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self.seconds.estimates += time.perf_counter() - start
         theirs = None if taken else self._candidate_of_torchrec(module, priced, inputs, True, None)
         start = time.perf_counter()
+        pricing = RuntimePricing(costs, layout, inputs, self._measured, sharders)
+        search = RuntimeSearch(pricing, by_columns, inputs, sharders)
         try:
             found = search.place(priced, taken, None if theirs is None else theirs.options)
-        except PlannerError as error:
+        except InfeasibleError as error:
             raise self._with_advice(error, module, sharders, priced, inputs) from error
         self._num_proposals += found.plans_priced
         self._num_plans += found.plans_priced

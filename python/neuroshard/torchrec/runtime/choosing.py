@@ -6,23 +6,19 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from torch import nn
-from torchrec.distributed.planner.types import (
-    PlannerError,
-    PlannerErrorType,
-    ShardingOption,
-)
+from torchrec.distributed.planner.types import PlannerError, ShardingOption
 from torchrec.distributed.types import ModuleSharder
 
 from ...errors import ExtrapolationWarning, InfeasibleError
-from ...runtime.costs import LayoutCosts, Price, RuntimeCosts
+from ...runtime.costs import LayoutCosts, Price
 from ...runtime.work import POOLED
 from ..choice import OptionSearch
 from ..inputs import PlanningInputs
-from ..measured import MeasuredSearch, MeasuredSettings, divided
+from ..measured import MeasuredSearch, divided
 from ..tables import COLUMN_WISE, TABLE_WISE, copy_of
 from .pricing import RuntimePricing, kind_of, reason_without_runtime_price
 
@@ -64,20 +60,15 @@ class RuntimeSearch:
 
     def __init__(
         self,
-        costs: RuntimeCosts,
-        layout: LayoutCosts,
+        pricing: RuntimePricing,
+        by_columns: MeasuredSearch,
         inputs: PlanningInputs,
-        settings: MeasuredSettings,
         sharders: Sequence[ModuleSharder[nn.Module]],
     ) -> None:
+        self._pricing = pricing
+        self._by_columns = by_columns
         self._inputs = inputs
         self._sharders = sharders
-        self._by_columns = MeasuredSearch(inputs, settings)
-        self._pricing = RuntimePricing(costs, layout, inputs, settings, sharders)
-
-    def check_names(self, priced: Sequence[ShardingOption], left: Mapping[str, str]) -> None:
-        """Raises InputError for statistics of other tables or of another batch size."""
-        self._by_columns.check_names({option.name for option in priced}, left)
 
     def place(
         self,
@@ -87,7 +78,7 @@ class RuntimeSearch:
     ) -> RuntimeChoice:
         """The plan of the lowest price for these options, which have their storage estimates, next
         to tables that are placed already and to TorchRec's plan, if there is one. Raises
-        PlannerError where none fits into memory."""
+        InfeasibleError where none fits into memory."""
         pricing = self._pricing
         pricing.know(priced)
         with warnings.catch_warnings():  # of what is searched with alone; the plan's come later
@@ -97,9 +88,8 @@ class RuntimeSearch:
         if of_torchrec is not None:
             plans.insert(0, of_torchrec)
         if not plans:
-            raise PlannerError(
-                error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message=str(failure)
-            ) from failure
+            assert failure is not None
+            raise failure
         may_be_cut = {option.fqn for option in priced if option.sharding_type == COLUMN_WISE}
         plans += [united for plan in plans if (united := _united(plan, may_be_cut)) is not None]
         prices = [pricing.price(plan) for plan in plans]
