@@ -3,8 +3,12 @@
 import dataclasses
 import gzip
 import json
+import os
 import random
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -395,6 +399,24 @@ def test_the_command(tmp_path, capsys):
     output.write_bytes(before + b"\n")
     assert main([str(samples), "-o", str(output), "--force"]) == 0
     assert output.read_bytes() == before
+
+
+def test_a_reader_that_has_seen_enough(tmp_path):
+    """As behind `| head`: the costs are written, and nothing is said of the closed pipe."""
+    costs, output = tmp_path / "costs.jsonl", tmp_path / "runtime.json"
+    write_samples(costs, made_samples(5))
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as closed:
+        run = subprocess.run(
+            [sys.executable, "-m", "neuroshard.runtime", str(costs), "-o", str(output)],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (run.returncode, run.stderr) == (-signal.SIGPIPE, "")
+    assert read_runtime_costs(output).layouts
 
 
 def test_costs_are_tested_on_other_samples(tmp_path, capsys):

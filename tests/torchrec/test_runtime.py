@@ -392,6 +392,31 @@ def test_an_operator_more_has_its_price(tmp_path):
     assert "data_parallel" not in dear.values(), dear
 
 
+def test_what_every_plan_has_decides_nothing(tmp_path):
+    """Outputs are of a process's own samples, wherever the tables are."""
+
+    def shards_of(**costs):
+        path = costs_file(tmp_path / f"{len(costs)}.json", lookups=50.0, **costs)
+        planner = make_planner(path, types=["table_wise"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            plan = planner.plan(Both(), [AllTypes(), EmbeddingCollectionSharder()])
+        price = planner.runtime_price
+        return price.runtime_ms, {
+            name: parameter.ranks
+            for of_module in plan.plan.values()
+            for name, parameter in of_module.items()
+        }
+
+    cost, ranks = shards_of()
+    more, same = shards_of(outputs=5000.0, sequence_outputs=50.0)
+    assert same == ranks
+    mib = 1 << 20
+    outputs = 5000.0 * 1024 * 4 * sum(width for _, width in SIZES) / mib
+    sequences = 50.0 * 1024 * 5.0 * 4 * 3 * 32 / mib
+    assert more - cost == pytest.approx(2 * (outputs + sequences))
+
+
 def test_four_processes_as_two_hosts(tmp_path):
     path = costs_file(
         tmp_path / "costs.json", 4, all_to_alls=500.0, reduce_scatters=500.0, all_reduced=50.0

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -70,22 +71,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def learn(
     paths: Sequence[str], model: str, output: str | None, *, force: bool = False
 ) -> RuntimeCosts:
-    """Learns from the files, prints the errors, and writes the costs where there is an output."""
+    """Learns from the files, writes the costs where there is an output, and prints the errors."""
     inputs = [path_of(path, "files") for path in paths]
     if output is not None:
         _core.check_output(path_of(output, "--output"), inputs, [model], force)
     files = [read_samples(path) for path in paths]
-    layouts = []
-    for layout, of_layout in _by_layout(files).items():
-        fit = fit_layout(_numbered(of_layout), model, _optimizer(of_layout))
-        print(_title(layout))
-        print(report(fit, model))
-        layouts.append(fit.costs)
+    fits = {
+        layout: fit_layout(_numbered(of_layout), model, _optimizer(of_layout))
+        for layout, of_layout in _by_layout(files).items()
+    }
     costs = RuntimeCosts(
-        model, tuple(layouts), files[0].header["hardware"], files[0].header["software"]
+        model,
+        tuple(fit.costs for fit in fits.values()),
+        files[0].header["hardware"],
+        files[0].header["software"],
     )
     if output is not None:
         costs.write(output, force=force, inputs=inputs)
+    for layout, fit in fits.items():
+        print(_title(layout))
+        print(report(fit, model))
     return costs
 
 
@@ -203,4 +208,5 @@ def _numbered(files: Sequence[SampleFile]) -> list[RuntimeSample]:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough, such as `head`
     sys.exit(main())

@@ -65,6 +65,8 @@ BYTES = (
     "all_reduced",
 )
 WORK = (*COUNTS, *BYTES)
+#: Those of a process's own samples, which it has wherever the tables are.
+OUTPUTS = ("outputs", "sequence_outputs")
 
 #: Work that only one of the passes does.
 FORWARD_ALONE = ("lookups", "bucketized")

@@ -15,6 +15,7 @@ from ...runtime.operators import kind_of_operator, table_work
 from ...runtime.work import (
     BYTES,
     DATA_PARALLEL,
+    OUTPUTS,
     POOLED,
     SEQUENCE,
     Setup,
@@ -129,7 +130,7 @@ class RuntimePricing:
     def set_shares(self, options: Sequence[ShardingOption]) -> None:
         """Gives each shard what it adds to its process, for a search that adds shards up: its share
         of the operators and the bytes that it is. What an operator, its collectives and a module
-        cost by themselves is in no share."""
+        cost by themselves is in no share, and neither are outputs, which every plan has."""
         shares = ComputeShares(
             self._inputs.topology,
             dict(self._inputs.constraints),
@@ -154,7 +155,11 @@ class RuntimePricing:
             work: dict[str, Any] = dict.fromkeys(BYTES, 0.0)
             beyond_model_ms = 0.0
             if 0 not in shard.size:
-                work |= {name: of[rank] / ranks.count(rank) for name, of in moved.items()}
+                work |= {
+                    name: of[rank] / ranks.count(rank)
+                    for name, of in moved.items()
+                    if name not in OUTPUTS
+                }
                 _, of_shard = next(done)
                 beyond_model_ms = self._layout.operator_ms(operator, of_shard)
             work["features"] = table.num_features
