@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/conventions.h"
+#include "cli/options.h"
 #include "cli/output.h"
 
 namespace neuroshard::cli {

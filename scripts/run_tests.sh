@@ -122,8 +122,9 @@ torchrec_suite() {
   [ ${#releases[@]} -gt 0 ] || pytest_in torchrec
   for release in ${releases[@]+"${releases[@]}"}; do
     folder=$PWD/build/torchrec/releases/$release
+    # TorchRec 1.7 imports iopath, which later releases do without.
     [ -d "$folder" ] || build/torchrec/bin/pip install -q --no-deps --target "$folder" \
-      "torchrec==$release" || return 1
+      "torchrec==$release" iopath==0.1.10 portalocker==3.2.0 || return 1
     echo "TorchRec $release:"
     PYTHONPATH=$folder pytest_in torchrec
   done

@@ -42,7 +42,9 @@ struct Equations {
 };
 
 /// That each weight is as in `prior`, where a change of as much as the weight itself is an error of
-/// `strength`. A weight of 0 counts as if it made up a twentieth of a mean sample.
+/// `strength`. A weight of 0 counts as if it made up a twentieth of a mean sample. No other one does,
+/// however little of its work there is: work that hardly occurs among the samples is what they tell
+/// least about, and elsewhere it may be all that there is.
 Equations equations_of(const PhysicalEstimate& prior, const MatrixXd& terms,
                        const VectorXd& cost_ms, double strength) {
   constexpr double kShareOfNone = 0.05;
@@ -54,7 +56,7 @@ Equations equations_of(const PhysicalEstimate& prior, const MatrixXd& terms,
         is_offset ? prior.offset_ms : prior.weights_ms[static_cast<std::size_t>(i)];
     const double share = is_offset ? cost_ms.cwiseInverse().mean()
                                    : terms.row(i).transpose().cwiseQuotient(cost_ms).mean();
-    const double scale = std::max(weight, share > 0.0 ? kShareOfNone / share : 1.0);
+    const double scale = weight > 0.0 ? weight : share > 0.0 ? kShareOfNone / share : 1.0;
     result.a(i, i) = strength / scale;
     result.b[i] = strength * weight / scale;
   }
