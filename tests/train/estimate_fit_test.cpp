@@ -98,6 +98,25 @@ TEST(EstimateFit, AWeightThatThePriorLacksIsFound) {
               1e-12);
 }
 
+TEST(EstimateFit, WorkThatHardlyOccursKeepsItsWeight) {
+  Random random(8);
+  const PhysicalEstimate prior{.offset_ms = 0.02, .weights_ms = {0.004, 3e-6, 2e-6}};
+  MatrixXd terms = random_terms(3, 150, random);
+  terms.row(2).setZero();
+  VectorXd costs = costs_of(prior, terms);
+  // In three samples it is a hundredth of the cost, and they take half as long again for something
+  // else: were it for this work, it would be fifty times as dear.
+  for (const Index sample : {10, 60, 110}) {
+    terms(2, sample) = 0.01 * costs[sample] / prior.weights_ms[2];
+    costs[sample] *= 1.51;
+  }
+  for (const double strength : {0.35, 1.0}) {
+    const PhysicalEstimate adapted = adapted_estimate(terms, costs, prior, strength);
+    EXPECT_LT(adapted.weights_ms[2], 2.0 * prior.weights_ms[2]) << strength;
+    EXPECT_GT(adapted.weights_ms[2], 0.5 * prior.weights_ms[2]) << strength;
+  }
+}
+
 TEST(EstimateFit, NoWeightIsBelowZero) {
   Random random(5);
   const MatrixXd terms = random_terms(5, 100, random);

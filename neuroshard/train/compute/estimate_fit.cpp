@@ -42,21 +42,22 @@ struct Equations {
 };
 
 /// That each weight is as in `prior`, where a change of as much as the weight itself is an error of
-/// `strength`. A weight of 0 counts as if it made up a twentieth of a mean sample. No other one does,
-/// however little of its work there is: work that hardly occurs among the samples is what they tell
-/// least about, and elsewhere it may be all that there is.
+/// `strength`. A weight of 0 counts as if it made up half of the sample that has most of its work.
+/// However little of some work there is among the samples, its weight is no freer for that:
+/// elsewhere it may be all that there is.
 Equations equations_of(const PhysicalEstimate& prior, const MatrixXd& terms,
                        const VectorXd& cost_ms, double strength) {
-  constexpr double kShareOfNone = 0.05;
+  constexpr double kShareOfNone = 0.5;
   const Index count = terms.rows() + 1;
   Equations result{MatrixXd::Zero(count, count), VectorXd(count)};
   for (Index i = 0; i < count; ++i) {
     const bool is_offset = i == terms.rows();
     const double weight =
         is_offset ? prior.offset_ms : prior.weights_ms[static_cast<std::size_t>(i)];
-    const double share = is_offset ? cost_ms.cwiseInverse().mean()
-                                   : terms.row(i).transpose().cwiseQuotient(cost_ms).mean();
-    const double scale = weight > 0.0 ? weight : share > 0.0 ? kShareOfNone / share : 1.0;
+    const double most = is_offset ? cost_ms.cwiseInverse().maxCoeff()
+                                  : terms.row(i).transpose().cwiseQuotient(cost_ms).maxCoeff();
+    const double of_none = most > 0.0 ? kShareOfNone / most : 1.0;
+    const double scale = weight > 0.0 ? weight : of_none;
     result.a(i, i) = strength / scale;
     result.b[i] = strength * weight / scale;
   }
