@@ -55,7 +55,7 @@ def main() -> None:
         measuring = options.folder / "measuring.jsonl.part"
         measuring.unlink(missing_ok=True)
         measure(options, measuring)
-        measuring.rename(options.folder / f"{number:03}-{int(time.time())}.jsonl")
+        measuring.rename(options.folder / f"{number:03}-{int(time.monotonic())}.jsonl")
 
     files = sorted(options.folder.glob("*.jsonl"))
     runs = [read(path) for path in files]
