@@ -54,10 +54,11 @@ Equations equations_of(const PhysicalEstimate& prior, const MatrixXd& terms,
     const bool is_offset = i == terms.rows();
     const double weight =
         is_offset ? prior.offset_ms : prior.weights_ms[static_cast<std::size_t>(i)];
-    const double most = is_offset ? cost_ms.cwiseInverse().maxCoeff()
-                                  : terms.row(i).transpose().cwiseQuotient(cost_ms).maxCoeff();
-    const double of_none = most > 0.0 ? kShareOfNone / most : 1.0;
-    const double scale = weight > 0.0 ? weight : of_none;
+    double scale = weight;
+    if (weight <= 0.0) {  // never the offset
+      const double most = terms.row(i).transpose().cwiseQuotient(cost_ms).maxCoeff();
+      scale = most > 0.0 ? kShareOfNone / most : 1.0;
+    }
     result.a(i, i) = strength / scale;
     result.b[i] = strength * weight / scale;
   }
