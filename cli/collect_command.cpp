@@ -42,6 +42,7 @@ struct CollectComputeOptions {
   std::string sets = "uniform";
   std::string max_pass = "10GB";
   std::string least_sure;
+  std::string planned_by;
   int candidates = 8;
   std::string output;
   ComputeSamplingOptions sampling;
@@ -50,12 +51,16 @@ struct CollectComputeOptions {
 
 void set_sampling(CollectComputeOptions& options) {
   ComputeSamplingOptions& sampling = options.sampling;
+  if ((options.sets == "plans") != !options.planned_by.empty()) {
+    throw InputError("--sets plans and --planned-by go together");
+  }
+  if (options.sets == "uniform") return;
+  options.measuring.cpu.repetitions =
+      coverage_repetitions(options.measuring.cpu.repetitions.quantile);
   if (options.sets != "coverage") return;
   sampling.sampling = SetSampling::coverage;
   sampling.max_pass_bytes = static_cast<double>(parse_bytes(options.max_pass, "--max-pass"));
   sampling.usual_max_pass_bytes = 0.1 * sampling.max_pass_bytes;
-  options.measuring.cpu.repetitions =
-      coverage_repetitions(options.measuring.cpu.repetitions.quantile);
 }
 
 CollectionRequest request_of(const CollectComputeOptions& options) {
@@ -66,7 +71,9 @@ CollectionRequest request_of(const CollectComputeOptions& options) {
                             .data_type = std::nullopt,
                             .num_samples = options.samples,
                             .path = options.output,
-                            .least_sure = options.least_sure};
+                            .least_sure = options.least_sure,
+                            .planned_by = options.planned_by,
+                            .num_threads = options.measuring.cpu.num_threads};
   for (const std::string& optimizer : options.optimizers) {
     request.optimizers.push_back(parse_optimizer(optimizer, "--optimizer"));
   }
@@ -135,8 +142,9 @@ void add_compute(CLI::App& collect) {
   command
       ->add_option("--sets", options->sets,
                    "uniform: as many random pieces as --tables says and --memory holds; coverage: "
-                   "sets that cover every order of magnitude of bytes moved, with slices of rows")
-      ->check(one_of({"uniform", "coverage"}))
+                   "sets that cover every order of magnitude of bytes moved, with slices of rows; "
+                   "plans: those of the devices of plans of random tasks")
+      ->check(one_of({"uniform", "coverage", "plans"}))
       ->capture_default_str();
   command
       ->add_option("--max-pass", options->max_pass,
@@ -148,6 +156,9 @@ void add_compute(CLI::App& collect) {
                    "With --sets coverage: share of the pieces that are slices of rows")
       ->check(number_between(0.0, 1.0))
       ->capture_default_str();
+  command->add_option("--planned-by", options->planned_by,
+                      "With --sets plans: computation model, by name or file, that plans are "
+                      "made by");
   command->add_option(
       "--least-sure", options->least_sure,
       "Measure where this model's networks disagree most: of --candidates sets that "

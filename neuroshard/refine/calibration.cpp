@@ -8,13 +8,16 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/train/compute/model_test.h"
 #include "neuroshard/workload/generate/coverage_workload.h"
+#include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
 
@@ -39,17 +42,27 @@ constexpr double kShareOfLargePasses = 0.01;
 /// Where in the logarithmic range of batch sizes they are measured.
 constexpr double kBatchOfLargePasses = 0.9;
 
+/// Share of the samples that are sets of the model's plans: what a search makes of tables differs
+/// from what is drawn at random, and it is what will be priced.
+constexpr double kShareOfPlans = 0.3;
+
+/// Tables of the tasks that plans are made for.
+constexpr const char* kPlannedWorkload = "dlrm-2021";
+
+/// What the sets of a file are.
+enum class SetsOf { coverage, large_passes, plans };
+
 /// Samples of one batch size and optimizer, a file.
 struct Group {
   std::int64_t batch_size = 0;
   Optimizer optimizer = Optimizer::sgd;
-  bool has_large_passes = false;
+  SetsOf sets = SetsOf::coverage;
 
   friend bool operator==(const Group&, const Group&) = default;
 };
 
 /// Small and medium passes at the middles of equal parts of the logarithmic range of batch sizes,
-/// so that both ends are near, then large passes.
+/// so that both ends are near, then large passes, then plans at the same batch sizes as the first.
 std::vector<Group> groups_of(const TrainedRange& range) {
   std::vector<Group> groups;
   const auto within = [&](std::int64_t batch_size) {
@@ -58,31 +71,35 @@ std::vector<Group> groups_of(const TrainedRange& range) {
   };
   const double low = std::log2(static_cast<double>(within(range.min_batch_size)));
   const double high = std::log2(static_cast<double>(within(range.max_batch_size)));
-  const auto add = [&](double where, bool has_large_passes) {
+  const auto add = [&](double where, SetsOf sets) {
     const auto batch_size =
         static_cast<std::int64_t>(std::exp2(std::round(low + (high - low) * where)));
     for (const Optimizer optimizer : range.optimizers) {
-      const Group group{within(batch_size), optimizer, has_large_passes};
+      const Group group{within(batch_size), optimizer, sets};
       if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
     }
   };
-  for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, false);
-  add(kBatchOfLargePasses, true);
+  for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, SetsOf::coverage);
+  add(kBatchOfLargePasses, SetsOf::large_passes);
+  for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, SetsOf::plans);
   return groups;
 }
 
 /// How many of the samples are measured of each group.
 std::vector<std::int64_t> samples_of_groups(const std::vector<Group>& groups,
                                             std::int64_t samples) {
-  const auto large =
-      static_cast<std::int64_t>(std::round(kShareOfLargePasses * static_cast<double>(samples)));
-  std::array<std::int64_t, 2> samples_left{samples - large, large};  // of small passes, of large
-  std::array<std::int64_t, 2> groups_left{};
-  for (const Group& group : groups) ++groups_left.at(group.has_large_passes ? 1 : 0);
+  const auto share = [&](double of_all) {
+    return static_cast<std::int64_t>(std::round(of_all * static_cast<double>(samples)));
+  };
+  const std::int64_t large = share(kShareOfLargePasses);
+  const std::int64_t plans = share(kShareOfPlans);
+  std::array<std::int64_t, 3> samples_left{samples - large - plans, large, plans};
+  std::array<std::int64_t, 3> groups_left{};
+  for (const Group& group : groups) ++groups_left.at(static_cast<std::size_t>(group.sets));
   std::vector<std::int64_t> counts;
   for (const Group& group : groups) {
-    std::int64_t& left = samples_left.at(group.has_large_passes ? 1 : 0);
-    std::int64_t& among = groups_left.at(group.has_large_passes ? 1 : 0);
+    std::int64_t& left = samples_left.at(static_cast<std::size_t>(group.sets));
+    std::int64_t& among = groups_left.at(static_cast<std::size_t>(group.sets));
     counts.push_back((left + among - 1) / among);
     left -= counts.back();
     --among;
@@ -91,16 +108,21 @@ std::vector<std::int64_t> samples_of_groups(const std::vector<Group>& groups,
 }
 
 std::string file_of_group(const CalibrationOptions& options, const Group& group) {
+  constexpr std::array<std::string_view, 3> kEndings{"", "-large", "-plans"};
   return fmt::format("{}/b{}-{}{}.jsonl", options.folder, group.batch_size,
-                     to_string(group.optimizer), group.has_large_passes ? "-large" : "");
+                     to_string(group.optimizer), kEndings.at(static_cast<std::size_t>(group.sets)));
 }
 
 ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
                                    std::size_t number) {
   const TrainedRange& range = options.model->info().range;
+  const std::uint64_t seed = mix64(options.seed) + number;
   ComputeSamplingOptions sampling;
-  sampling.workload = kCoverage;
-  sampling.tables = coverage_workload(mix64(options.seed) + number).tables;
+  sampling.workload = group.sets == SetsOf::plans ? kPlannedWorkload : kCoverage;
+  sampling.tables = find_workload(sampling.workload, seed).tables;
+  for (std::size_t i = 0; group.sets == SetsOf::plans && i < sampling.tables.size(); ++i) {
+    if (i % 4 == 3) sampling.tables[i].data_type = DataType::fp16;  // as among the others
+  }
   for (Table& table : sampling.tables) {
     const auto& types = range.data_types;
     if (std::find(types.begin(), types.end(), table.data_type) == types.end()) {
@@ -110,20 +132,29 @@ ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Grou
   std::erase_if(sampling.dims, [&](std::int64_t dim) {
     return dim < range.min_columns || dim > range.max_columns;
   });
-  for (std::int64_t dim = 144; dim <= std::min<std::int64_t>(range.max_columns, 1024); dim += 16) {
-    sampling.dims.push_back(dim);
+  if (group.sets != SetsOf::plans) {
+    for (std::int64_t dim = 144; dim <= std::min<std::int64_t>(range.max_columns, 1024);
+         dim += 16) {
+      sampling.dims.push_back(dim);
+    }
   }
   if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
   sampling.max_tables = std::max(range.max_pieces, 1);
   sampling.batch_size = group.batch_size;
   sampling.optimizer = group.optimizer;
   sampling.held_out_share = 0.0;
-  sampling.seed = mix64(options.seed) + number;
+  sampling.seed = seed;
   sampling.in_flight = kCalibrationInFlight;
+  if (group.sets == SetsOf::plans) {
+    use_planned_sets(sampling, {options.model, options.model->info().model_sha256},
+                     options.num_threads);
+    return sampling;
+  }
+  const bool is_large = group.sets == SetsOf::large_passes;
   sampling.sampling = SetSampling::coverage;
-  sampling.max_pass_bytes = group.has_large_passes ? kLargestPassBytes : kMaxPassBytes;
-  sampling.usual_max_pass_bytes = group.has_large_passes ? kMaxPassBytes : kUsualMaxPassBytes;
-  if (group.has_large_passes) sampling.large_share = 1.0;
+  sampling.max_pass_bytes = is_large ? kLargestPassBytes : kMaxPassBytes;
+  sampling.usual_max_pass_bytes = is_large ? kMaxPassBytes : kUsualMaxPassBytes;
+  if (is_large) sampling.large_share = 1.0;
   return sampling;
 }
 

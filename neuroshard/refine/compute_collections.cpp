@@ -12,6 +12,7 @@
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/refine/disagreement.h"
+#include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
@@ -61,8 +62,15 @@ UnsureModel unsure_model(const std::string& name) {
 }  // namespace
 
 std::vector<ComputeCollection> compute_collections(const CollectionRequest& request) {
-  std::optional<UnsureModel> model;
-  if (!request.least_sure.empty()) model = unsure_model(request.least_sure);
+  std::optional<PlanningModel> planning;
+  if (!request.planned_by.empty()) {
+    planning = find_planning_model(request.planned_by);
+    if (!request.least_sure.empty()) {
+      throw InputError("--least-sure", "none with --sets plans", request.least_sure);
+    }
+  }
+  std::optional<UnsureModel> unsure;
+  if (!request.least_sure.empty()) unsure = unsure_model(request.least_sure);
   std::vector<ComputeCollection> files;
   std::set<std::string> paths;
   for (const std::int64_t batch_size : request.batch_sizes) {
@@ -73,15 +81,18 @@ std::vector<ComputeCollection> compute_collections(const CollectionRequest& requ
       sampling.batch_size = batch_size;
       sampling.optimizer = optimizer;
       sampling.seed += number;
-      if (model) {
-        sampling.interest_name = model->sha256;
+      if (planning) {
+        use_planned_sets(sampling, *planning, request.num_threads);
+      } else if (unsure) {
+        sampling.interest_name = unsure->sha256;
         sampling.interest =
-            disagreement_about(model->compute, sampling.tables, batch_size, optimizer);
+            disagreement_about(unsure->compute, sampling.tables, batch_size, optimizer);
       } else {
         sampling.candidates = 1;
       }
       std::string path = path_of_file(request, sampling);
-      refuse_output_that_is_model(path, {request.least_sure}, ModelsRead::named);
+      refuse_output_that_is_model(path, {request.least_sure, request.planned_by},
+                                  ModelsRead::named);
       if (!paths.insert(path).second) {
         throw InputError("--batch-size, --optimizer", "each value once", path + " twice");
       }

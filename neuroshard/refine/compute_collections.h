@@ -25,6 +25,10 @@ struct CollectionRequest {
   /// A computation model of several networks, by name or file: of `sampling.candidates` sets, that
   /// one is measured about which they disagree most. Empty: none; then there is one candidate.
   std::string least_sure{};
+  /// A computation model by name or file: the sets of the devices of its plans are measured
+  /// (PlannedSets), of tables that are not held out. Empty: what `sampling` says.
+  std::string planned_by{};
+  int num_threads = 0;  ///< of planning
 };
 
 /// Batch size by batch size, optimizer by optimizer. Throws InputError, which names options of the

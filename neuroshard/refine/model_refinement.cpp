@@ -17,6 +17,7 @@
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
@@ -228,11 +229,9 @@ class Refinement {
 
   /// The devices' sets of pieces, added to those to be measured.
   void add_sets(ProposedPlan& proposed, MeasuredSets& sets) const {
-    std::vector<std::vector<Piece>> devices(proposed.task.topology.world_size);
-    for (const Shard& shard : proposed.plan.shards) {
-      Piece piece = piece_of(proposed.task, shard);
-      piece.table = table_number(proposed, shard.table);
-      devices[shard.device].push_back(piece);
+    std::vector<std::vector<Piece>> devices = sets_of_devices(proposed.task, proposed.plan);
+    for (std::vector<Piece>& pieces : devices) {
+      for (Piece& piece : pieces) piece.table = table_number(proposed, piece.table);
     }
     sets.known.clear();  // a plan's own alone, as they were before other plans'
     for (std::vector<Piece>& pieces : devices) {

@@ -13,6 +13,7 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/cost/communication/communication_cost_model.h"
+#include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/train/compute/compute_trainer.h"
 #include "neuroshard/workload/generate/task_generator.h"
@@ -33,13 +34,7 @@ struct RefinementOptions {
   double tolerance = 0.05;  ///< ends when the mean gap of a round's plans is at most this
   int controls = 48;        ///< samples of `costs` that are measured again in each round
   std::string folder;  ///< of the measured costs and trained models: a run that was stopped goes on
-  /// The budget is `steps`, which must be above 0, under a time limit that no plan reaches: plans
-  /// must not depend on the clock. The brief schedule suffices, as there are many plans that nobody
-  /// runs. Any gain counts, however small: the model must learn the plans that mislead the search.
-  PlannerOptions planner{.time_limit_seconds = 86'400.0,
-                         .steps = 30'000,
-                         .improvement = ImprovementSchedule::brief,
-                         .least_gain = 0.0};
+  PlannerOptions planner = options_of_measured_plans();  ///< `steps` must be above 0
   ComputeBenchmarkOptions benchmark;
   /// The backend that measures; by default this machine's CPU with the options of `benchmark`.
   std::optional<ComputeBackendFactory> backend;

@@ -22,6 +22,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/memory_limit.h"
 #include "neuroshard/io/task_io.h"
+#include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard::python {
@@ -156,6 +157,11 @@ class Collection {
     sampling_.usual_max_pass_bytes = 0.1 * sampling_.max_pass_bytes;
   }
 
+  /// From now on, sets are those of the devices of plans by this model, a name or a file.
+  void plan(const std::string& model) {
+    use_planned_sets(sampling_, find_planning_model(model), 0);
+  }
+
   [[nodiscard]] Triples pieces(std::int64_t id) const {
     return to_triples(sample_pieces(sampling_, id));
   }
@@ -192,7 +198,7 @@ std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>
   for (const auto& [collection, path] : collections) {
     files.push_back({collection->sampling(), num_samples, path});
     files.back().sampling.in_flight = in_flight;
-    if (files.back().sampling.sampling == SetSampling::coverage) {
+    if (files.back().sampling.sampling != SetSampling::uniform) {
       repetitions = coverage_repetitions(quantile);
     }
   }
@@ -211,6 +217,7 @@ void bind_collecting(nb::module_& module) {
       .def(nb::init<const std::string&, std::string, std::vector<std::int64_t>, int, int,
                     std::int64_t, double, std::uint64_t>())
       .def("cover", &Collection::cover)
+      .def("plan", &Collection::plan)
       .def("pieces", &Collection::pieces)
       .def("draw", &Collection::draw);
   module.def("collect", &collect);

@@ -108,11 +108,13 @@ def parser() -> argparse.ArgumentParser:
     add("--data-type", choices=["fp32", "fp16"], default="fp32", help="of the tables")
     add(
         "--sets",
-        choices=["uniform", "coverage"],
+        choices=["uniform", "coverage", "plans"],
         default="uniform",
         help="coverage: sets that cover every order of magnitude of bytes moved, with slices of "
-        "rows; pieces beyond their part of --memory wrap around it",
+        "rows; plans: those of the devices of plans of random tasks; of both, pieces beyond their "
+        "part of --memory wrap around it",
     )
+    add("--planned-by", help="with plans: computation model, by name or file, that makes them")
     add("--max-pass", type=parse_bytes, default=4 << 30, help="with coverage: bytes of a pass")
     add("--slices", type=float, default=0.2, help="with coverage: share of slices of rows")
     add("--tables", type=parse_range, default=(1, 15), help="pieces in a sample, MIN:MAX")
@@ -160,7 +162,7 @@ class Device:
 
         from .fbgemm import Arena
 
-        self._wraps = options.sets == "coverage"
+        self._wraps = options.sets != "uniform"
         device = torch.device(options.device)
         self._arena = Arena(options.memory, options.data_type, device)
         on_cpu = device.type == "cpu"
@@ -287,6 +289,8 @@ def collection_of(
     )
     if options.sets == "coverage":
         collection.cover(options.slices, options.max_pass)
+    if options.sets == "plans":
+        collection.plan(options.planned_by)
     return collection
 
 
@@ -296,6 +300,8 @@ def collect(options: argparse.Namespace) -> int:
     import torch
 
     check_numbers(options)
+    if (options.sets == "plans") != bool(options.planned_by):
+        raise InputError("--sets plans and --planned-by go together")
     if options.threads:
         torch.set_num_threads(options.threads)
     workloads = [workload.name for workload in list_workloads()]

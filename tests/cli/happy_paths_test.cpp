@@ -366,6 +366,31 @@ TEST(Cli, CollectsWhereAModelIsLeastSure) {
               HasSubstr("--least-sure: expected a computation model of several networks"));
 }
 
+TEST(Cli, CollectsSetsOfPlans) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  const Arguments collect{
+      "collect", "compute",      "--workload", "criteo-kaggle", "--samples", "4",  "--dims",
+      "4",       "--batch-size", "16",         "--arena",       "1MiB",      "-o", costs};
+  const Arguments planned =
+      collect + Arguments{"--sets", "plans", "--planned-by", "cpu-xeon-2core"};
+  (void)expect_success(planned);
+  const ComputeCosts measured = read_compute_costs(costs);
+  EXPECT_EQ(measured.samples.size(), 4u);
+  ASSERT_TRUE(measured.header.sampling);
+  EXPECT_EQ(*measured.header.sampling->find("kind"), Json("plans"));
+  EXPECT_EQ(measured.header.sampling->find("made_by")->text()->size(), 64u);
+  EXPECT_THAT(expect_success(planned), testing::IsEmpty());  // nothing is left to measure
+  // Plans of another model are other sets.
+  EXPECT_THAT(run_cli(collect + Arguments{"--sets", "plans", "--planned-by", "cpu-epyc-2core"}).err,
+              HasSubstr("sampling"));
+  for (const Arguments& alone :
+       {Arguments{"--sets", "plans"}, Arguments{"--planned-by", "cpu-xeon-2core"}}) {
+    EXPECT_THAT(run_cli(collect + alone).err,
+                HasSubstr("--sets plans and --planned-by go together"));
+  }
+}
+
 TEST(Cli, WarnsOfExtrapolationOnStderrOnly) {
   const CliFolder folder;
   ComputeModelInfo info = testing_networks::wide_info("narrow");

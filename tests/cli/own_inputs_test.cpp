@@ -95,6 +95,10 @@ TEST(CliOwnInputs, ModelsThatAreReadWithoutTheirPathAreInputsToo) {
                  kRefusal);
   expect_refusal(folder, {"collect", "compute", "--least-sure", "cpu-xeon-2core", "-o", compute},
                  kRefusal);
+  expect_refusal(
+      folder,
+      {"collect", "compute", "--sets", "plans", "--planned-by", "cpu-xeon-2core", "-o", compute},
+      kRefusal);
   expect_refusal(folder, {"model", "test", "cpu-xeon-2core", task, "--samples", compute}, kRefusal);
 }
 

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -118,6 +119,7 @@ TEST_F(CalibrationTest, MeasuresAFewPassesAsLargeAsThoseOfWholeModels) {
   EXPECT_EQ(calibrate(options_, {}).samples, 400);
   std::map<bool, std::vector<double>> moved;  // by whether the file is one of large passes
   for (const std::string& file : calibration_files(options_)) {
+    if (file.find("-plans") != std::string::npos) continue;
     const ComputeCosts costs = read_compute_costs(file);
     const bool is_large = file.find("-large") != std::string::npos;
     for (const ComputeCostSample& sample : costs.samples) {
@@ -136,6 +138,30 @@ TEST_F(CalibrationTest, MeasuresAFewPassesAsLargeAsThoseOfWholeModels) {
   EXPECT_THAT(moved[true], testing::SizeIs(4));
   EXPECT_THAT(moved[true], testing::Each(testing::AllOf(testing::Gt(0.5e9), testing::Lt(4.5e9))));
   EXPECT_THAT(moved[false], testing::Each(testing::Lt(1.1e9)));
+}
+
+TEST_F(CalibrationTest, ThreeOfTenSamplesAreSetsOfTheModelsPlans) {
+  options_.samples = 200;
+  EXPECT_EQ(calibrate(options_, {}).samples, 200);
+  std::size_t planned = 0;
+  bool has_slices = false;
+  std::set<DataType> data_types;
+  for (const std::string& file : calibration_files(options_)) {
+    if (file.find("-plans") == std::string::npos) continue;
+    const ComputeCosts costs = read_compute_costs(file);
+    ASSERT_TRUE(costs.header.sampling);
+    EXPECT_EQ(*costs.header.sampling->find("kind"), Json("plans"));
+    planned += costs.samples.size();
+    for (const ComputeCostSample& sample : costs.samples) {
+      for (const Piece& piece : sample.pieces) {
+        has_slices |= piece.row_share < 1.0;
+        data_types.insert(costs.header.tables[piece.table].data_type);
+      }
+    }
+  }
+  EXPECT_EQ(planned, 60u);
+  EXPECT_TRUE(has_slices);
+  EXPECT_THAT(data_types, testing::ElementsAre(DataType::fp32, DataType::fp16));
 }
 
 TEST_F(CalibrationTest, ReportsEverySampleOnce) {

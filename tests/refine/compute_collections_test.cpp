@@ -61,6 +61,26 @@ TEST(ComputeCollections, OneFileNeedsNothingInItsName) {
   for (const Table& table : files[0].sampling.tables) EXPECT_EQ(table.data_type, DataType::fp16);
 }
 
+TEST(ComputeCollections, SetsOfPlansSayWhoMadeThem) {
+  CollectionRequest request = make_request();
+  request.planned_by = "analytic-cpu";
+  request.num_threads = 1;
+  const std::vector<ComputeCollection> files = compute_collections(request);
+  ASSERT_EQ(files.size(), 4u);
+  for (const ComputeCollection& file : files) {
+    EXPECT_EQ(file.sampling.sampling, SetSampling::given);
+    EXPECT_EQ(file.sampling.given_kind, "plans");
+    EXPECT_EQ(file.sampling.given_by, "analytic-cpu");
+  }
+  EXPECT_NE(files[0].sampling.given(3), files[1].sampling.given(3));
+  request.planned_by = "ethernet-25g";
+  EXPECT_EQ(refusal_of(request), "--planned-by: expected a computation model, got ethernet-25g");
+  request.planned_by = "analytic-cpu";
+  request.least_sure = "cpu-xeon-2core";
+  EXPECT_EQ(refusal_of(request),
+            "--least-sure: expected none with --sets plans, got cpu-xeon-2core");
+}
+
 TEST(ComputeCollections, RefusesFilesThatCannotBeToldApart) {
   CollectionRequest request = make_request();
   request.path = "costs-{batch_size}.jsonl";

@@ -99,6 +99,34 @@ def test_the_native_collectors_samples_and_format(tmp_path):
     assert "optimizer" in run.stderr
 
 
+def test_sets_of_plans_are_those_of_the_native_collector(tmp_path):
+    plans = ["--sets", "plans", "--planned-by", "analytic-cpu", "--workload", "criteo-kaggle"]
+    path = str(tmp_path / "costs.jsonl")
+    run = collect_command(path, "5", *plans)
+    assert run.returncode == 0, run.stderr
+    native = tmp_path / "native.jsonl"
+    subprocess.run(
+        [
+            *(EXECUTABLE, "collect", "compute", "--samples", "5", "--batch-size", "64", *plans),
+            *("--arena", "64MiB", "--seed", "3", "--threads", "1", "--in-flight", "4"),
+            *("-o", native),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    header, *samples = [json.loads(line) for line in open(path)]
+    native_header, *native_samples = [json.loads(line) for line in open(native)]
+    assert header["sampling"] == native_header["sampling"]
+    assert header["sampling"]["kind"] == "plans"
+    assert {each["index"]: each["shards"] for each in samples} == {
+        each["index"]: each["shards"] for each in native_samples
+    }
+    for alone in (plans[:2], plans[2:]):
+        run = collect_command(path, "5", *alone)
+        assert run.returncode == 2
+        assert "--sets plans and --planned-by go together" in run.stderr
+
+
 def test_several_batch_sizes_and_optimizers_alternate_into_a_file_each(tmp_path):
     path = str(tmp_path / "b{batch_size}-{optimizer}.jsonl")
     run = collect_command(

@@ -57,6 +57,13 @@ ReuseHistogram rounded(const ReuseHistogram& histogram) {
 }
 
 Json sampling_json(const ComputeSamplingOptions& options) {
+  if (options.sampling == SetSampling::given) {
+    return Json::Object{{"workload", options.workload},
+                        {"seed", options.seed},
+                        {"held_out_share", options.held_out_share},
+                        {"kind", options.given_kind},
+                        {"made_by", options.given_by}};
+  }
   Json::Array dims(options.dims.begin(), options.dims.end());
   Json json = Json::Object{{"workload", options.workload},
                            {"seed", options.seed},

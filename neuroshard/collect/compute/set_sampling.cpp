@@ -156,7 +156,9 @@ void validate(const ComputeSamplingOptions& options) {
   require(options.candidates >= 1, "candidates", "at least 1", options.candidates);
   require(options.candidates == 1 || options.interest, "candidates", "1 where no interest is given",
           options.candidates);
-  if (options.sampling == SetSampling::uniform) return;
+  require(options.sampling != SetSampling::given || options.candidates == 1, "candidates",
+          "1 where sets are given", options.candidates);
+  if (options.sampling != SetSampling::coverage) return;
   require_share(options.slice_share, "slices");
   if (!(options.large_share >= 0.0 && options.large_share <= 1.0)) {
     throw InputError("large_share", "a share from 0 to 1", fmt::format("{}", options.large_share));
@@ -197,6 +199,7 @@ std::vector<Piece> drawn_pieces(const ComputeSamplingOptions& options, std::int6
 }  // namespace
 
 std::vector<Piece> sample_pieces(const ComputeSamplingOptions& options, std::int64_t id) {
+  if (options.sampling == SetSampling::given) return options.given(id);
   if (options.candidates == 1) return drawn_pieces(options, id);
   std::vector<Piece> best;
   double most = -std::numeric_limits<double>::infinity();

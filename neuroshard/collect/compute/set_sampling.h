@@ -1,5 +1,5 @@
-// Which sets of table pieces are measured: drawn at random as the paper does, or so that they cover
-// the whole space of sets.
+// Which sets of table pieces are measured: drawn at random as the paper does, so that they cover
+// the whole space of sets, or given by somebody else.
 #pragma once
 
 #include <chrono>
@@ -30,6 +30,8 @@ enum class SetSampling {
   /// by a low-discrepancy sequence, and pieces are chosen to move that many bytes; some pieces are
   /// slices of rows.
   coverage,
+  /// Those of a sequence that is given, for example the devices' sets of plans.
+  given,
 };
 
 /// One of twenty sets is large.
@@ -71,6 +73,11 @@ struct ComputeSamplingOptions {
   double max_pass_bytes = 1e10;       ///< that a forward pass of a set moves (pass_bytes), at most
   double usual_max_pass_bytes = 1e9;  ///< sets that are not large stay below this
   double large_share = kUsualLargeShare;  ///< of the sets whose passes move more, 0 to 1
+
+  // With given sampling only, which uses none of the options from `dims` to `memory_bytes`:
+  std::function<std::vector<Piece>(std::int64_t id)> given{};  ///< set `id`, always the same
+  std::string given_kind{};  ///< what sets these are, recorded with the data
+  std::string given_by{};    ///< who made them, likewise
 };
 
 /// Throws InputError for options out of range.

@@ -1,0 +1,161 @@
+// Random tasks, their plans and the devices' sets.
+#include "neuroshard/refine/planned_sets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/cost/simulator.h"
+#include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/workload/generate/task_generator.h"
+
+namespace neuroshard {
+
+namespace {
+
+/// Tasks without a plan in a row before their memory is called too tight.
+constexpr int kMostWithoutPlan = 100;
+constexpr double kLeastMemory = 0x1p36;
+constexpr double kMostMemory = 0x1p60;  // of a device, in a task
+constexpr std::array<int, 5> kDevices{1, 2, 4, 8, 16};
+constexpr int kFewestTablesOfADevice = 3;
+constexpr int kMostTablesOfADevice = 15;
+
+/// What decides a task's plan: computation, memory, or communication.
+struct TaskKind {
+  const char* interconnect;
+  bool has_tight_memory;
+  int local_devices;  ///< 0: all on one host
+};
+constexpr std::array<TaskKind, 3> kKinds{{
+    {"pcie4", false, 0},
+    {"pcie4", true, 0},
+    {"ethernet-25g", false, 1},
+}};
+
+/// Bytes of each device that suffice for any of the pool's tables.
+std::int64_t ample_memory(const PlannedSetsOptions& options) {
+  double all = 0.0;
+  for (const Table& table : options.pool.tables) {
+    all += static_cast<double>(shard_bytes(table, options.max_dim, options.optimizer));
+  }
+  return static_cast<std::int64_t>(std::clamp(all, kLeastMemory, kMostMemory));
+}
+
+}  // namespace
+
+PlannerOptions options_of_measured_plans() {
+  return {.time_limit_seconds = 86'400.0,
+          .steps = 30'000,
+          .improvement = ImprovementSchedule::brief,
+          .least_gain = 0.0};
+}
+
+std::vector<std::vector<Piece>> sets_of_devices(const Task& task, const ShardingPlan& plan) {
+  std::vector<std::vector<Piece>> sets(task.topology.world_size);
+  for (const Shard& shard : plan.shards) sets[shard.device].push_back(piece_of(task, shard));
+  return sets;
+}
+
+PlannedSets::PlannedSets(PlannedSetsOptions options, std::shared_ptr<const ComputeCostModel> model)
+    : options_(std::move(options)), model_(std::move(model)) {
+  for (const TaskKind& kind : kKinds) {
+    Topology topology;
+    topology.interconnect = kind.interconnect;
+    communication_.push_back(load_named_models({kind.interconnect}, topology).communication);
+  }
+}
+
+std::vector<Piece> PlannedSets::set(std::int64_t id) {
+  const auto place = static_cast<std::size_t>(id);
+  for (int draws = 0; place >= sets_.size(); ++draws) {
+    const std::size_t before = sets_.size();
+    plan_next();
+    if (sets_.size() > before) draws = 0;
+    if (draws == kMostWithoutPlan) {
+      throw InfeasibleError(
+          fmt::format("none of {} tasks drawn in a row has a plan", kMostWithoutPlan));
+    }
+  }
+  return sets_[place];
+}
+
+void PlannedSets::plan_next() {
+  const std::uint64_t number = next_task_++;
+  const TaskKind& kind = kKinds[number / kDevices.size() % kKinds.size()];
+  TaskGeneratorOptions generator{.max_dim = options_.max_dim,
+                                 .num_devices = kDevices[number % kDevices.size()],
+                                 .local_devices = kind.local_devices,
+                                 .interconnect = kind.interconnect,
+                                 .memory_bytes = ample_memory(options_),
+                                 .batch_size = options_.batch_size,
+                                 .optimizer = options_.optimizer,
+                                 .seed = options_.seed};
+  const auto available = static_cast<int>(options_.pool.tables.size());
+  generator.min_tables = std::min(available, kFewestTablesOfADevice * generator.num_devices);
+  generator.max_tables = std::min(available, kMostTablesOfADevice * generator.num_devices);
+  if (kind.has_tight_memory) {
+    generator.min_fill = 0.9;
+    generator.max_fill = 0.98;
+  }
+  const Simulator simulator(generate_task(options_.pool, generator, number), model_,
+                            communication_[number / kDevices.size() % kKinds.size()]);
+  PlannerOptions planner = options_of_measured_plans();
+  planner.seed = options_.seed;
+  planner.num_threads = options_.num_threads;
+  if (number / (kDevices.size() * kKinds.size()) % 3 == 2) {
+    planner.cuts = {.columns = true, .rows = false, .replicas = false};
+  }
+  ShardingPlan plan;
+  try {
+    plan = NeuroShardPlanner().plan(simulator, planner).plan;
+  } catch (const InfeasibleError&) {
+    return;
+  }
+  std::map<std::string, int> places;
+  for (int i = 0; i < available; ++i) places[options_.pool.tables[i].name] = i;
+  for (std::vector<Piece>& pieces : sets_of_devices(simulator.task(), plan)) {
+    if (pieces.empty()) continue;
+    for (Piece& piece : pieces) piece.table = places.at(simulator.task().tables[piece.table].name);
+    std::sort(pieces.begin(), pieces.end());
+    sets_.push_back(std::move(pieces));
+  }
+}
+
+PlanningModel find_planning_model(const std::string& name) {
+  CostModels models = load_named_models({name}, {});
+  if (!models.compute) throw InputError("--planned-by", "a computation model", name);
+  // An analytic model has no file, and its name says all.
+  return {std::move(models.compute),
+          models.compute_sha256.empty() ? name : std::move(models.compute_sha256)};
+}
+
+void use_planned_sets(ComputeSamplingOptions& sampling, const PlanningModel& model,
+                      int num_threads) {
+  std::erase_if(sampling.tables, [&](const Table& table) {
+    return is_held_out(table.name, sampling.held_out_share);
+  });
+  const std::int64_t widest = *std::max_element(sampling.dims.begin(), sampling.dims.end());
+  PlannedSetsOptions options{
+      .pool = {.name = sampling.workload, .tables = sampling.tables},
+      .max_dim = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(widest))),
+      .batch_size = sampling.batch_size,
+      .optimizer = sampling.optimizer,
+      .seed = sampling.seed,
+      .num_threads = num_threads};
+  const auto sets = std::make_shared<PlannedSets>(std::move(options), model.compute);
+  sampling.sampling = SetSampling::given;
+  sampling.given = [sets](std::int64_t id) { return sets->set(id); };
+  sampling.given_kind = "plans";
+  sampling.given_by = model.identity;
+  sampling.candidates = 1;
+}
+
+}  // namespace neuroshard

@@ -1,0 +1,75 @@
+// Sets of pieces as plans have them: those of the devices of plans that the search makes for random
+// tasks. A search finds the sets that its model is too low about, and they are not the sets that
+// are drawn at random: a model should be trained on some of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/set_sampling.h"
+#include "neuroshard/core/piece.h"
+#include "neuroshard/core/task.h"
+#include "neuroshard/cost/communication/communication_cost_model.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
+#include "neuroshard/search/planner.h"
+#include "neuroshard/workload/workload.h"
+
+namespace neuroshard {
+
+/// How plans are made whose costs are of interest, not they themselves: by a number of steps, as
+/// they must not depend on the clock, of the brief schedule, as there are many of them. Any gain
+/// counts, however small: a model must learn the plans that mislead the search.
+[[nodiscard]] PlannerOptions options_of_measured_plans();
+
+/// The pieces of each device of a plan; `table` is the task's. Devices without any have an
+/// empty set. Replicated tables are not among them.
+[[nodiscard]] std::vector<std::vector<Piece>> sets_of_devices(const Task& task,
+                                                              const ShardingPlan& plan);
+
+struct PlannedSetsOptions {
+  Workload pool;               ///< tables of the tasks, at any dimension from 4 to `max_dim`
+  std::int64_t max_dim = 128;  ///< a power of two
+  std::int64_t batch_size = 4096;
+  Optimizer optimizer = Optimizer::sgd;
+  std::uint64_t seed = 0;
+  int num_threads = 0;  ///< of planning; the sets do not depend on it
+};
+
+/// An endless sequence of such sets. Tasks have 1, 2, 4, 8 or 16 devices; ample memory or such that
+/// the tables fill nine tenths of it; a fast bus or a slow network; and every third plan cuts
+/// columns alone. Plans are made when their sets are asked for. Not for several threads at once.
+class PlannedSets {
+ public:
+  PlannedSets(PlannedSetsOptions options, std::shared_ptr<const ComputeCostModel> model);
+
+  /// Set `id` >= 0, whose pieces are of the pool's tables. Throws InfeasibleError where a hundred
+  /// tasks in a row have no plan, and InputError where the pool's tables fit no task.
+  [[nodiscard]] std::vector<Piece> set(std::int64_t id);
+
+ private:
+  void plan_next();
+
+  PlannedSetsOptions options_;
+  std::shared_ptr<const ComputeCostModel> model_;
+  std::vector<std::shared_ptr<const CommunicationCostModel>> communication_;  ///< of each kind
+  std::vector<std::vector<Piece>> sets_;
+  std::uint64_t next_task_ = 0;
+};
+
+/// Who makes the plans.
+struct PlanningModel {
+  std::shared_ptr<const ComputeCostModel> compute;
+  std::string identity;  ///< tells the model from all others: the SHA-256 of its file, or its name
+};
+
+/// By name or file. Throws InputError, which names --planned-by, if it is no computation model.
+[[nodiscard]] PlanningModel find_planning_model(const std::string& name);
+
+/// Has such sets measured: of plans of the tables of `sampling` that are not held out, at most as
+/// wide as the widest of its `dims`.
+void use_planned_sets(ComputeSamplingOptions& sampling, const PlanningModel& model,
+                      int num_threads);
+
+}  // namespace neuroshard

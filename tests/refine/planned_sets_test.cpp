@@ -1,0 +1,101 @@
+// Sets of pieces as plans have them.
+#include "neuroshard/refine/planned_sets.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "neuroshard/core/error.h"
+#include "neuroshard/cost/model_catalog.h"
+#include "tests/io/io_test_util.h"
+
+namespace neuroshard {
+namespace {
+
+std::shared_ptr<const ComputeCostModel> model() {
+  return load_named_models({"analytic-cpu"}, {}).compute;
+}
+
+PlannedSetsOptions options_of(const std::string& workload, std::uint64_t seed) {
+  return {.pool = find_workload(workload, 0), .seed = seed, .num_threads = 1};
+}
+
+TEST(PlannedSets, DependOnTheSeedAndTheNumberAlone) {
+  PlannedSets first(options_of("dlrm-2021", 3), model());
+  PlannedSets second(options_of("dlrm-2021", 3), model());
+  PlannedSetsOptions on_two_threads = options_of("dlrm-2021", 3);
+  on_two_threads.num_threads = 2;
+  PlannedSets third(on_two_threads, model());
+  PlannedSets other(options_of("dlrm-2021", 4), model());
+  const std::vector<Piece> set = first.set(9);
+  EXPECT_EQ(second.set(0), first.set(0));
+  EXPECT_EQ(second.set(9), set);
+  EXPECT_EQ(third.set(9), set);
+  EXPECT_NE(other.set(9), set);
+}
+
+TEST(PlannedSets, ArePiecesOfThePoolsTables) {
+  const PlannedSetsOptions options = options_of("dlrm-2021", 1);
+  PlannedSets sets(options, model());
+  std::set<std::int64_t> widths;
+  bool has_slices = false;
+  for (int id = 0; id < 62; ++id) {
+    const std::vector<Piece> set = sets.set(id);
+    EXPECT_THAT(set, testing::Not(testing::IsEmpty()));
+    EXPECT_TRUE(std::is_sorted(set.begin(), set.end()));
+    for (const Piece& piece : set) {
+      ASSERT_GE(piece.table, 0);
+      ASSERT_LT(piece.table, static_cast<int>(options.pool.tables.size()));
+      EXPECT_LE(piece.num_columns, options.max_dim);
+      widths.insert(piece.num_columns);
+      has_slices |= piece.row_share < 1.0;
+    }
+  }
+  EXPECT_TRUE(has_slices);
+  EXPECT_THAT(widths, testing::Contains(options.max_dim));
+}
+
+TEST(PlannedSets, TheFirstPlanHasOneDeviceWithWholeTables) {
+  PlannedSets sets(options_of("dlrm-2021", 1), model());
+  const std::vector<Piece> set = sets.set(0);
+  std::set<int> tables;
+  for (const Piece& piece : set) {
+    EXPECT_EQ(piece.row_share, 1.0);
+    tables.insert(piece.table);
+  }
+  EXPECT_EQ(tables.size(), set.size());
+  EXPECT_GE(set.size(), 3u);
+}
+
+TEST(PlannedSets, AreOfFewAndHugeTablesToo) {
+  PlannedSets sets(options_of("hugectr-7table-470b-hotness20", 1), model());
+  EXPECT_THAT(sets.set(20), testing::Not(testing::IsEmpty()));
+  PlannedSetsOptions one = options_of("dlrm-2021", 1);
+  one.pool.tables.resize(1);
+  one.max_dim = 4;
+  EXPECT_THAT(PlannedSets(one, model()).set(3), testing::SizeIs(1));
+}
+
+TEST(PlannedSets, TablesThatAreHeldOutAreNotPlanned) {
+  ComputeSamplingOptions sampling;
+  sampling.workload = "dlrm-2021";
+  sampling.tables = find_workload("dlrm-2021", 0).tables;
+  sampling.held_out_share = 0.25;
+  sampling.dims = {4, 8, 100};
+  const std::size_t all = sampling.tables.size();
+  use_planned_sets(sampling, find_planning_model("analytic-cpu"), 1);
+  EXPECT_LT(sampling.tables.size(), 0.9 * static_cast<double>(all));
+  for (const Table& table : sampling.tables) EXPECT_FALSE(is_held_out(table.name, 0.25));
+  validate(sampling);
+  for (const Piece& piece : sample_pieces(sampling, 5)) EXPECT_LE(piece.num_columns, 64);
+  sampling.candidates = 2;
+  EXPECT_THAT(input_error([&] { validate(sampling); }), testing::HasSubstr("candidates"));
+}
+
+}  // namespace
+}  // namespace neuroshard
