@@ -133,8 +133,7 @@ PlanningModel find_planning_model(const std::string& name) {
   CostModels models = load_named_models({name}, {});
   if (!models.compute) throw InputError("--planned-by", "a computation model", name);
   // An analytic model has no file, and its name says all.
-  return {std::move(models.compute),
-          models.compute_sha256.empty() ? name : models.compute_sha256};
+  return {std::move(models.compute), models.compute_sha256.empty() ? name : models.compute_sha256};
 }
 
 void use_planned_sets(ComputeSamplingOptions& sampling, const PlanningModel& model,
