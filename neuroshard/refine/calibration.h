@@ -49,10 +49,11 @@ struct CalibrationResult {
   PredictionMetrics after;       ///< the calibrated model
 };
 
-/// Measures sets of tables that cover the whole space (coverage_workload) at batch sizes across the
-/// model's trained range, then trains the model on with small steps, beginning with its costs
-/// multiplied by the change of speed. Throws InputError if fewer than 20 samples could be measured,
-/// and as the collector and the trainer.
+/// Measures sets of tables that cover the whole space (coverage_workload), and sets of the devices
+/// of the model's plans (PlannedSets), at batch sizes across the model's trained range, then trains
+/// the model on with small steps, beginning with its costs multiplied by the change of speed. A
+/// folder that another model's plans were measured in is refused. Throws InputError if fewer than
+/// 20 samples could be measured, and as the collector and the trainer.
 [[nodiscard]] CalibrationResult calibrate(
     const CalibrationOptions& options,
     const std::function<void(const CollectionProgress&)>& on_sample);

@@ -89,7 +89,8 @@ std::vector<Piece> PlannedSets::set(std::int64_t id) {
 
 void PlannedSets::plan_next() {
   const std::uint64_t number = next_task_++;
-  const TaskKind& kind = kKinds[number / kDevices.size() % kKinds.size()];
+  const std::uint64_t kind_number = number / kDevices.size() % kKinds.size();
+  const TaskKind& kind = kKinds[kind_number];
   TaskGeneratorOptions generator{.max_dim = options_.max_dim,
                                  .num_devices = kDevices[number % kDevices.size()],
                                  .local_devices = kind.local_devices,
@@ -106,7 +107,7 @@ void PlannedSets::plan_next() {
     generator.max_fill = 0.98;
   }
   const Simulator simulator(generate_task(options_.pool, generator, number), model_,
-                            communication_[number / kDevices.size() % kKinds.size()]);
+                            communication_[kind_number]);
   PlannerOptions planner = options_of_measured_plans();
   planner.seed = options_.seed;
   planner.num_threads = options_.num_threads;

@@ -187,6 +187,17 @@ TEST_F(CalibrationTest, ARunThatWasStoppedGoesOn) {
   EXPECT_EQ(again.speed, whole.speed);
 }
 
+TEST_F(CalibrationTest, RefusesAFolderOfAnotherModelsPlans) {
+  options_.samples = 30;
+  (void)calibrate(options_, {});
+  ComputeModelInfo other = options_.model->info();
+  other.model_sha256 = "another's";
+  options_.model = std::make_shared<NeuralComputeModel>(
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 5), other);
+  EXPECT_THAT(input_error([&] { (void)calibrate(options_, {}); }),
+              testing::AllOf(testing::HasSubstr("-plans.jsonl"), testing::HasSubstr("sampling")));
+}
+
 TEST_F(CalibrationTest, ATimeBeyondTheClockIsAsGoodAsNone) {
   options_.time_limit_seconds = 1e300;
   EXPECT_EQ(calibrate(options_, {}).samples, 60);

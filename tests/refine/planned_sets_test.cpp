@@ -93,6 +93,10 @@ TEST(PlannedSets, TablesThatAreHeldOutAreNotPlanned) {
   for (const Table& table : sampling.tables) EXPECT_FALSE(is_held_out(table.name, 0.25));
   validate(sampling);
   for (const Piece& piece : sample_pieces(sampling, 5)) EXPECT_LE(piece.num_columns, 64);
+  sampling.given = nullptr;
+  EXPECT_THAT(input_error([&] { validate(sampling); }),
+              testing::HasSubstr("expected a sequence of sets"));
+  sampling.given = [](std::int64_t) { return std::vector<Piece>{}; };
   sampling.candidates = 2;
   EXPECT_THAT(input_error([&] { validate(sampling); }), testing::HasSubstr("candidates"));
 }

@@ -156,8 +156,10 @@ void validate(const ComputeSamplingOptions& options) {
   require(options.candidates >= 1, "candidates", "at least 1", options.candidates);
   require(options.candidates == 1 || options.interest, "candidates", "1 where no interest is given",
           options.candidates);
-  require(options.sampling != SetSampling::given || options.candidates == 1, "candidates",
-          "1 where sets are given", options.candidates);
+  if (options.sampling == SetSampling::given) {
+    require(options.given != nullptr, "given", "a sequence of sets", 0);
+    require(options.candidates == 1, "candidates", "1 where sets are given", options.candidates);
+  }
   if (options.sampling != SetSampling::coverage) return;
   require_share(options.slice_share, "slices");
   if (!(options.large_share >= 0.0 && options.large_share <= 1.0)) {
