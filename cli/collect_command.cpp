@@ -148,8 +148,13 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command
       ->add_option("--max-pass", options->max_pass,
-                   "With --sets coverage: bytes that a forward pass moves at most; one set of "
-                   "twenty moves more than a tenth of it")
+                   "With --sets coverage: bytes that a forward pass moves at most")
+      ->capture_default_str();
+  command
+      ->add_option("--large", options->sampling.large_share,
+                   "With --sets coverage: share of the sets that move more than a tenth of "
+                   "--max-pass")
+      ->check(number_between(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--slices", options->sampling.slice_share,

@@ -3,6 +3,7 @@
 // reached.
 //
 //   cuda_throughput                 measures, prints the table
+//   cuda_throughput --cases TEXT    only the cases whose names contain TEXT
 //   cuda_throughput --dump FOLDER   writes the cases and a batch of each for embedding_bag.py
 #include <fmt/format.h>
 
@@ -139,7 +140,7 @@ double copy_bandwidth() {
   return 2.0 * static_cast<double>(kBytes) / (best_ms * 1e-3);
 }
 
-void measure() {
+void measure(const std::string& cases) {
   const cuda::DeviceInfo info = cuda::device_info(0);
   const double bandwidth = copy_bandwidth();
   fmt::print("{}, {} multiprocessors, L2 {} MiB: copies {:.2f} TB/s (read and written)\n",
@@ -166,6 +167,7 @@ void measure() {
     table.add_column(title);
   }
   for (const Case& measured : all_cases()) {
+    if (measured.name.find(cases) == std::string::npos) continue;
     std::optional<PieceSet> set =
         PieceSet{0, measured.tables, {}, Random(1), kBatch, measured.optimizer};
     double lookups = 0.0;
@@ -245,8 +247,10 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && std::string(argv[1]) == "--dump") {
       neuroshard::dump(argv[2]);
+    } else if (argc == 3 && std::string(argv[1]) == "--cases") {
+      neuroshard::measure(argv[2]);
     } else {
-      neuroshard::measure();
+      neuroshard::measure("");
     }
     return 0;
   } catch (const neuroshard::Error& error) {

@@ -129,6 +129,7 @@ TEST(DeviceOperator, TablesBeyond32BitsOfElements) {
   }
   const Stream stream;
   launch_fill(weights.as<>(), weights.size(), true, stream.get());
+  stream.synchronize();  // reading rows does not wait for this stream
   // Rows up to the very last one; what they hold is read back.
   std::vector<std::int64_t> indices;
   std::vector<std::int64_t> offsets{0};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "neuroshard/collect/compute/cuda/launch_plan.h"
@@ -42,14 +43,18 @@ class EmulatedOperator {
   void forward(std::span<float> output) const {
     std::vector<float> partials(plan_.pooling_partials, NAN);
     const PoolingBuffers buffers{output.data(), plan_.total_columns, partials.data()};
-    for (int stage = 1; stage <= (plan_.pooling_partials > 0 ? 2 : 1); ++stage) {
-      for_each_group(plan_.pooling, plan_.pooling_blocks,
-                     [&](std::size_t t, const PoolingPlan& pooling, std::int64_t task) {
-                       HostGroup group(pooling.lanes);
-                       pool_task(group, plan_.tables[t], pooling, plan_.batch_size, task, stage,
-                                 buffers);
-                     });
-    }
+    for_each_group(plan_.pooling, plan_.pooling_blocks, [&](std::size_t t, std::int64_t task) {
+      const PoolingPlan& pooling = plan_.pooling[t];
+      HostGroup group(pooling.lanes);
+      with_kind(plan_.tables[t], [&](auto kind) {
+        pool_task<kind()>(group, plan_.tables[t], pooling, plan_.batch_size, task, buffers);
+      });
+    });
+    if (plan_.pooling_partials == 0) return;
+    for_each_group(plan_.pooling, plan_.pooling_blocks, [&](std::size_t t, std::int64_t task) {
+      HostGroup group(plan_.pooling[t].lanes);
+      join_task(group, plan_.tables[t], plan_.pooling[t], plan_.batch_size, task, buffers);
+    });
   }
 
   void backward(std::span<const float> gradient, const UpdateRule& rule) const {
@@ -64,25 +69,27 @@ class EmulatedOperator {
                                    plan_.total_columns};
     for (std::size_t l = 0; l < plan_.levels.size(); ++l) {
       const bool last = l + 1 == plan_.levels.size();
-      for_each_group(plan_.levels[l].tables, plan_.levels[l].num_blocks,
-                     [&](std::size_t t, const ReductionPlan& reduction, std::int64_t number) {
-                       HostGroup group(reduction.lanes);
-                       const TableLayout& table = plan_.tables[t];
-                       PartialSums next;
-                       if (!last) {
-                         next = partial_sums({level_keys[l + 1].data(), level_values[l + 1].data()},
-                                             plan_.levels[l + 1].tables[t]);
-                       }
-                       if (l == 0) {
-                         reduce_task(group, table, reduction, lookup_items(buffers, table), rule,
-                                     next, number);
-                       } else {
-                         reduce_task(group, table, reduction,
-                                     partial_items({level_keys[l].data(), level_values[l].data()},
-                                                   table, reduction),
-                                     rule, next, number);
-                       }
-                     });
+      const std::vector<ReductionPlan>& plans = plan_.levels[l].tables;
+      for_each_group(plans, plan_.levels[l].num_blocks, [&](std::size_t t, std::int64_t number) {
+        HostGroup group(plans[t].lanes);
+        const TableLayout& table = plan_.tables[t];
+        const auto next = [&] {
+          if (last) return PartialSums{};
+          return partial_sums({level_keys[l + 1].data(), level_values[l + 1].data()},
+                              plan_.levels[l + 1].tables[t]);
+        };
+        if (l == 0) {
+          with_kind(table, [&](auto kind) {
+            reduce_task<kind()>(group, table, plans[t], lookup_items(buffers, table), rule, next,
+                                number);
+          });
+        } else {
+          reduce_task_of_any(
+              group, table, plans[t],
+              partial_items({level_keys[l].data(), level_values[l].data()}, table, plans[t]), rule,
+              next, number);
+        }
+      });
     }
   }
 
@@ -103,14 +110,31 @@ class EmulatedOperator {
   }
 
  private:
+  /// Kind by kind, as the launches are.
   template <class Plan, class Body>
-  static void for_each_group(const std::vector<Plan>& plans, std::int64_t blocks,
-                             const Body& body) {
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      const int t = table_of_block(plans.data(), static_cast<int>(plans.size()), block);
-      for (int group = 0; group < kThreadsPerBlock / plans[t].lanes; ++group) {
-        body(static_cast<std::size_t>(t), plans[t], task_of_group(plans[t], block, group));
+  void for_each_group(const std::vector<Plan>& plans, std::int64_t num_blocks,
+                      const Body& body) const {
+    for (const KindTables& tables : plan_.kinds) {
+      const BlockRange blocks = blocks_of_kind(plans, num_blocks, tables);
+      for (std::int64_t block = blocks.first; block < blocks.first + blocks.count; ++block) {
+        const int t =
+            tables.first + table_of_block(plans.data() + tables.first, tables.count, block);
+        for (int group = 0; group < kThreadsPerBlock / plans[t].lanes; ++group) {
+          body(static_cast<std::size_t>(t), task_of_group(plans[t], block, group));
+        }
       }
+    }
+  }
+
+  template <class Body>
+  static void with_kind(const TableLayout& table, const Body& body) {
+    switch (table.kind()) {
+      case VectorKind::fp32:
+        return body(std::integral_constant<VectorKind, VectorKind::fp32>{});
+      case VectorKind::fp16:
+        return body(std::integral_constant<VectorKind, VectorKind::fp16>{});
+      case VectorKind::other:
+        return body(std::integral_constant<VectorKind, VectorKind::other>{});
     }
   }
 

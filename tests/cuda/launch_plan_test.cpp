@@ -6,6 +6,7 @@
 #include "neuroshard/collect/compute/cuda/lookup_keys.h"
 #include "neuroshard/collect/compute/cuda/pooling.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
 
 namespace neuroshard::cuda {
 namespace {
@@ -117,11 +118,37 @@ TEST(LaunchPlan, PathsThroughBagsMeetEveryLookupAndEveryEndOnce) {
   EXPECT_EQ(before.bag, 8);
 }
 
-TEST(LookupKeys, EveryLookupFindsItsBag) {
+TEST(LookupKeys, EveryLookupFindsItsBagFromAnyGuess) {
   const std::vector<std::int64_t> offsets{0, 0, 3, 3, 4, 4, 4, 10, 10};
   const std::vector<std::int64_t> expected{1, 1, 1, 3, 6, 6, 6, 6, 6, 6};
   for (std::int64_t lookup = 0; lookup < 10; ++lookup) {
-    EXPECT_EQ(bag_of_lookup(offsets.data(), 0, 7, lookup), expected[lookup]);
+    for (std::int64_t guess = 0; guess <= 7; ++guess) {
+      EXPECT_EQ(bag_of_lookup(offsets.data(), 0, 7, guess, lookup), expected[lookup]) << guess;
+      const std::int64_t bag = expected[lookup];
+      EXPECT_EQ(bag_of_lookup(offsets.data(), bag, 7, std::max(guess, bag), lookup), bag) << guess;
+      EXPECT_EQ(bag_of_lookup(offsets.data(), 0, bag, std::min(guess, bag), lookup), bag) << guess;
+    }
+  }
+}
+
+TEST(LookupKeys, EveryLookupOfManyBagsFindsItsBag) {
+  Random random(11);
+  for (int round = 0; round < 200; ++round) {
+    const std::int64_t bags = random.integer(1, 300);
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::int64_t> expected;
+    for (std::int64_t bag = 0; bag < bags; ++bag) {
+      const std::int64_t length = random.uniform() < 0.3 ? 0 : random.integer(0, 1 + round % 40);
+      expected.insert(expected.end(), static_cast<std::size_t>(length), bag);
+      offsets.push_back(offsets.back() + length);
+    }
+    for (std::size_t lookup = 0; lookup < expected.size(); ++lookup) {
+      const std::int64_t guess = random.integer(0, bags - 1);
+      ASSERT_EQ(
+          bag_of_lookup(offsets.data(), 0, bags - 1, guess, static_cast<std::int64_t>(lookup)),
+          expected[lookup])
+          << guess << " of " << bags;
+    }
   }
 }
 

@@ -1,32 +1,11 @@
 // Memory and order of the operator's launches.
 #include "neuroshard/collect/compute/cuda/cuda_operator.h"
 
-#include <string>
+#include <vector>
+
+#include "neuroshard/collect/compute/cuda/packing.h"
 
 namespace neuroshard::cuda {
-
-namespace {
-
-constexpr std::size_t kAlignment = 256;
-
-/// Arrays one after the other, on the host as they will lie on the device.
-class Packing {
- public:
-  /// Returns where it begins, in bytes.
-  template <class T>
-  std::size_t add(const std::vector<T>& values) {
-    const std::size_t first = bytes_.size();
-    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-    bytes_.append((kAlignment - bytes_.size() % kAlignment) % kAlignment, '\0');
-    return first;
-  }
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-}  // namespace
 
 CudaEmbeddingOperator::CudaEmbeddingOperator(std::span<const OperatorTable> tables,
                                              std::span<const DeviceLookups> lookups,
@@ -38,14 +17,15 @@ CudaEmbeddingOperator::CudaEmbeddingOperator(std::span<const OperatorTable> tabl
       workspace_(workspace),
       stream_(stream) {
   Packing packing;
-  const std::size_t table_place = packing.add(plan_.tables);
-  const std::size_t pooling_place = packing.add(plan_.pooling);
-  const std::size_t keys_place = packing.add(plan_.keys);
+  const auto pack = [&](const auto& values) { return packing.add(values.data(), values.size()); };
+  const std::size_t table_place = pack(plan_.tables);
+  const std::size_t pooling_place = pack(plan_.pooling);
+  const std::size_t keys_place = pack(plan_.keys);
   std::vector<std::size_t> level_places;
   std::int64_t items = 0;
   std::int64_t values = 0;
   for (std::size_t level = 0; level < plan_.levels.size(); ++level) {
-    level_places.push_back(packing.add(plan_.levels[level].tables));
+    level_places.push_back(pack(plan_.levels[level].tables));
     first_item_.push_back(items);
     first_value_.push_back(values);
     if (level == 0) continue;  // its items are the keys

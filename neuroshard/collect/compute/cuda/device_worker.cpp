@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/cuda/measuring_kernels.h"
-#include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard::cuda {
 
@@ -79,23 +78,6 @@ DeviceWorker::DeviceWorker(int device, const CudaBackendOptions& options)
   stream_.synchronize();
 }
 
-const RowDistribution& DeviceWorker::distribution_of(const Table& table, std::int64_t batch_size) {
-  const auto found = distributions_.find(&table);
-  if (found != distributions_.end()) return found->second.rows;
-  const IndexSampler sampler(table, batch_size);
-  DeviceDistribution on_device{{}, {}, {}, sampler.rows()};
-  RowDistribution& rows = on_device.rows;
-  upload(rows.pieces, rows.num_pieces, on_device.pieces, stream_);
-  upload(rows.slots, rows.num_pieces, on_device.slots, stream_);
-  if (rows.num_segments > 0) {
-    upload(rows.segments, rows.num_segments, on_device.segments, stream_);
-  }
-  rows.pieces = on_device.pieces.as<RankPiece>();
-  rows.slots = on_device.slots.as<AliasTable::Slot>();
-  rows.segments = on_device.segments.as<RowSegment>();
-  return distributions_.emplace(&table, std::move(on_device)).first->second.rows;
-}
-
 std::vector<OperatorTable> DeviceWorker::place(const PieceSet& set, Random& random) const {
   const std::int64_t room = options_.arena_bytes / kAlignment * kAlignment;
   std::int64_t next = random.integer(0, room / kAlignment - 1) * kAlignment;
@@ -125,6 +107,9 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
                                               const std::vector<OperatorTable>& tables,
                                               Random& random) {
   const std::int64_t batch_size = set.batch_size;
+  std::vector<const Table*> drawn;
+  for (const Piece& piece : set.pieces) drawn.push_back(&set.table_of(piece));
+  distributions_.add(drawn, batch_size, stream_);
   std::vector<DrawPlan> plans;
   std::int64_t blocks = 0;
   std::int64_t words = 0;
@@ -132,8 +117,8 @@ std::vector<DeviceLookups> DeviceWorker::draw(const PieceSet& set,
     const Table& table = set.table_of(set.pieces[i]);
     const BagLengths lengths = bag_lengths(table.pooling_factor, random());
     const std::int64_t lookups = lengths.offset(batch_size);
-    plans.push_back({distribution_of(table, batch_size), lengths, random(),
-                     tables[i].num_embeddings, lookups, blocks, nullptr, nullptr});
+    plans.push_back({distributions_.of(table), lengths, random(), tables[i].num_embeddings, lookups,
+                     blocks, nullptr, nullptr});
     blocks += (lookups + kDrawsPerBlock - 1) / kDrawsPerBlock;
     words += lookups + batch_size + 1;
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "neuroshard/collect/compute/cuda/cuda_backend.h"
 #include "neuroshard/collect/compute/cuda/cuda_operator.h"
 #include "neuroshard/collect/compute/cuda/device.h"
+#include "neuroshard/collect/compute/cuda/distribution_store.h"
 
 namespace neuroshard::cuda {
 
@@ -22,7 +22,7 @@ class DeviceWorker final : public MeasuringDevice {
   DeviceWorker(int device, const CudaBackendOptions& options);
 
   /// Access distributions stay on the device until then, known by the address of their table.
-  void forget_tables() override { distributions_.clear(); }
+  void forget_tables() override { distributions_.forget(); }
   /// The operator, and what it works in, are those of the latest set.
   [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override;
   [[nodiscard]] std::int64_t bytes_between_passes() const override {
@@ -33,17 +33,8 @@ class DeviceWorker final : public MeasuringDevice {
 
  private:
   class Prepared;
-  /// A table's access distribution in device memory.
-  struct DeviceDistribution {
-    DeviceBuffer pieces;
-    DeviceBuffer slots;
-    DeviceBuffer segments;
-    RowDistribution rows;
-  };
-
   void try_to_prepare(const PieceSet& set);
   void free_working_memory();
-  const RowDistribution& distribution_of(const Table& table, std::int64_t batch_size);
   std::vector<OperatorTable> place(const PieceSet& set, Random& random) const;
   std::vector<DeviceLookups> draw(const PieceSet& set, const std::vector<OperatorTable>& tables,
                                   Random& random);
@@ -59,7 +50,7 @@ class DeviceWorker final : public MeasuringDevice {
   DeviceBuffer draw_plans_;
   DeviceBuffer activations_;  ///< pooled output, and in the backward pass the gradients
   CudaWorkspace workspace_;
-  std::map<const Table*, DeviceDistribution> distributions_;
+  DistributionStore distributions_;
   std::unique_ptr<CudaEmbeddingOperator> operator_;
 };
 

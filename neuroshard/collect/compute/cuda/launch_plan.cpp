@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <numeric>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 
@@ -14,7 +16,7 @@ namespace neuroshard::cuda {
 namespace {
 
 /// Tasks per resident thread: late blocks fill the gaps that early ones leave.
-constexpr std::int64_t kWaves = 4;
+constexpr std::int64_t kWaves = 8;
 /// Rows that a group reads in one task, at least (so that its start is a small part of it) and at
 /// the most.
 constexpr std::int64_t kFewestRows = 8;
@@ -123,6 +125,26 @@ void plan_levels(std::int64_t items_per_segment, LaunchPlan& plan) {
   }
 }
 
+/// Puts the tables into the order of their kinds; returns which of those given each of them is.
+std::vector<std::size_t> order_by_kind(LaunchPlan& plan) {
+  std::vector<std::size_t> order(plan.tables.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return plan.tables[a].kind() < plan.tables[b].kind();
+  });
+  std::vector<TableLayout> tables;
+  for (const std::size_t given : order) {
+    const TableLayout& table = plan.tables[given];
+    if (tables.empty() || plan.kinds.back().kind != table.kind()) {
+      plan.kinds.push_back({table.kind(), static_cast<int>(tables.size()), 0});
+    }
+    ++plan.kinds.back().count;
+    tables.push_back(table);
+  }
+  plan.tables = std::move(tables);
+  return order;
+}
+
 }  // namespace
 
 LaunchPlan plan_launches(std::span<const OperatorTable> tables,
@@ -133,18 +155,24 @@ LaunchPlan plan_launches(std::span<const OperatorTable> tables,
   plan.batch_size = batch_size;
   for (const OperatorTable& table : tables) plan.total_columns += table.num_columns;
   std::int64_t column_start = 0;
-  std::int64_t first_row = 0;
   for (std::size_t t = 0; t < tables.size(); ++t) {
     const OperatorTable& table = tables[t];
-    plan.keys.push_back({plan.key_blocks});
-    plan.key_blocks += divide_up(lookups[t].num_lookups, kKeysPerBlock);
     plan.tables.push_back({table.weights, table.optimizer_state, lookups[t].indices,
                            lookups[t].offsets, table.num_columns, column_start,
-                           lookups[t].num_lookups, plan.total_lookups, first_row, table.data_type,
+                           lookups[t].num_lookups, 0, 0, table.data_type,
                            vector_elements(table, column_start, plan.total_columns)});
     column_start += table.num_columns;
-    first_row += table.num_embeddings;
-    plan.total_lookups += lookups[t].num_lookups;
+  }
+  const std::vector<std::size_t> order = order_by_kind(plan);
+  std::int64_t first_row = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    TableLayout& table = plan.tables[i];
+    plan.keys.push_back({plan.key_blocks});
+    plan.key_blocks += divide_up(table.num_lookups, kKeysPerBlock);
+    table.first_row = first_row;
+    table.first_lookup = plan.total_lookups;
+    first_row += tables[order[i]].num_embeddings;
+    plan.total_lookups += table.num_lookups;
   }
   plan.key_bits = {bits_for(first_row), bits_for(batch_size)};
   if (plan.key_bits.row_bits + plan.key_bits.bag_bits > 64) {
@@ -152,8 +180,8 @@ LaunchPlan plan_launches(std::span<const OperatorTable> tables,
                      fmt::format("{} * {}", first_row, batch_size));
   }
   const std::int64_t rows = rows_per_task(plan, resident_threads, kMostRows);
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    plan.pooling.push_back(plan_pooling(plan.tables[t], lookups[t].longest_bag, rows, plan));
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    plan.pooling.push_back(plan_pooling(plan.tables[i], lookups[order[i]].longest_bag, rows, plan));
   }
   plan_levels(rows_per_task(plan, resident_threads, kMostItems), plan);
   return plan;

@@ -26,6 +26,15 @@ struct DeviceLookups {
   std::int64_t longest_bag = 0;
 };
 
+/// Rows by the vectors in which threads load them. The kernels that do most of the work exist once
+/// for each kind: with all of them in one, a thread would hold registers for the neediest, and too
+/// few threads would be at work to keep the memory busy.
+enum class VectorKind {
+  fp32,   ///< four columns of fp32
+  fp16,   ///< eight of fp16
+  other,  ///< four of fp16, or one of either
+};
+
 /// The fields of a table piece that every kernel needs.
 struct TableLayout {
   void* weights = nullptr;
@@ -43,6 +52,18 @@ struct TableLayout {
   [[nodiscard]] NEUROSHARD_HOST_DEVICE std::int64_t num_vectors() const {
     return num_columns / vector_elements;
   }
+  [[nodiscard]] NEUROSHARD_HOST_DEVICE VectorKind kind() const {
+    if (data_type == DataType::fp32 && vector_elements == 4) return VectorKind::fp32;
+    if (data_type == DataType::fp16 && vector_elements == 8) return VectorKind::fp16;
+    return VectorKind::other;
+  }
+};
+
+/// Tables of one kind, which follow each other in a plan.
+struct KindTables {
+  VectorKind kind = VectorKind::other;
+  int first = 0;
+  int count = 0;
 };
 
 /// The writing of one table's keys, kKeysPerBlock to a block.
@@ -93,7 +114,9 @@ struct KeyBits {
 };
 
 struct LaunchPlan {
+  /// By kind, and in the order given within one; `column_start` is by the order given.
   std::vector<TableLayout> tables;
+  std::vector<KindTables> kinds;  ///< those that the tables have
   std::vector<PoolingPlan> pooling;
   std::int64_t pooling_blocks = 0;
   std::int64_t pooling_partials = 0;  ///< floats; 0: no bag is cut, and one launch is all
@@ -112,6 +135,21 @@ struct LaunchPlan {
 [[nodiscard]] LaunchPlan plan_launches(std::span<const OperatorTable> tables,
                                        std::span<const DeviceLookups> lookups,
                                        std::int64_t batch_size, std::int64_t resident_threads);
+
+/// The blocks of a launch that belong to tables of one kind.
+struct BlockRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+/// `plans` of all tables, `num_blocks` of all of them.
+template <class Plan>
+[[nodiscard]] BlockRange blocks_of_kind(const std::vector<Plan>& plans, std::int64_t num_blocks,
+                                        const KindTables& tables) {
+  const auto end = static_cast<std::size_t>(tables.first + tables.count);
+  const std::int64_t first = plans[static_cast<std::size_t>(tables.first)].first_block;
+  return {first, (end < plans.size() ? plans[end].first_block : num_blocks) - first};
+}
 
 /// The table that a block belongs to: the last whose first block is not above it.
 template <class Plan>

@@ -1,6 +1,8 @@
 // The kernels of the fused embedding operator: the mapping of threads to the work of pooling.h and
 // row_updates.h, and the sort between them.
 #include <cub/device/device_radix_sort.cuh>
+#include <type_traits>
+#include <vector>
 
 #include "neuroshard/collect/compute/cuda/device.h"
 #include "neuroshard/collect/compute/cuda/device_group.cuh"
@@ -10,21 +12,50 @@ namespace neuroshard::cuda {
 
 namespace {
 
-/// Two blocks to a multiprocessor leave a thread 128 registers, which hold eight vectors under way
-/// without spilling; 16 warps with eight vectors of 16 bytes per thread are 64 KiB, twice what the
-/// memory of an H200 needs on the way to be busy (4.8 TB/s * 0.8 us / 132 multiprocessors).
-constexpr int kBlocksPerMultiprocessor = 2;
+/// What is at work is limited by the registers of a multiprocessor, 65,536: four blocks leave a
+/// thread 64. A thread has several vectors of 16 bytes under way; many threads with few vectors
+/// keep memory and cache busier than few threads with many, as a thread waits for all of its
+/// vectors before it asks for the next (docs/experiments/gpu_operator.md).
+constexpr int kBlocksPerMultiprocessor = 4;
+/// Of the kernels for tables of any kind, which do little of the work.
+constexpr int kBlocksForAnyKind = 2;
 
+/// The tables of a launch and where their blocks begin.
+struct LaunchTables {
+  int first = 0;
+  int count = 0;
+  std::int64_t first_block = 0;
+};
+
+template <class Plan>
+__device__ int table_of_this_block(const Plan* plans, const LaunchTables& tables,
+                                   std::int64_t block) {
+  return tables.first + table_of_block(plans + tables.first, tables.count, block);
+}
+
+template <VectorKind kind>
 __global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerMultiprocessor)
-    pooling_kernel(DevicePlan plan, std::int64_t batch_size, int stage, PoolingBuffers buffers) {
-  const std::int64_t block = blockIdx.x;
-  const int t = table_of_block(plan.pooling, plan.num_tables, block);
-  const PoolingPlan pooling = plan.pooling[t];
+    pooling_kernel(DevicePlan plan, LaunchTables tables, std::int64_t batch_size,
+                   PoolingBuffers buffers) {
+  const std::int64_t block = tables.first_block + blockIdx.x;
+  const int t = table_of_this_block(plan.pooling, tables, block);
+  const PoolingPlan& pooling = plan.pooling[t];
   const int number = static_cast<int>(threadIdx.x) / pooling.lanes;
   if (number >= kThreadsPerBlock / pooling.lanes) return;  // threads that make no whole group
-  const TableLayout table = plan.tables[t];
   DeviceGroup group(pooling.lanes);
-  pool_task(group, table, pooling, batch_size, task_of_group(pooling, block, number), stage,
+  pool_task<kind>(group, plan.tables[t], pooling, batch_size, task_of_group(pooling, block, number),
+                  buffers);
+}
+
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksForAnyKind)
+    joining_kernel(DevicePlan plan, std::int64_t batch_size, PoolingBuffers buffers) {
+  const std::int64_t block = blockIdx.x;
+  const int t = table_of_block(plan.pooling, plan.num_tables, block);
+  const PoolingPlan& pooling = plan.pooling[t];
+  const int number = static_cast<int>(threadIdx.x) / pooling.lanes;
+  if (number >= kThreadsPerBlock / pooling.lanes) return;
+  DeviceGroup group(pooling.lanes);
+  join_task(group, plan.tables[t], pooling, batch_size, task_of_group(pooling, block, number),
             buffers);
 }
 
@@ -36,33 +67,69 @@ __global__ void __launch_bounds__(kThreadsPerBlock)
              static_cast<int>(threadIdx.x), kThreadsPerBlock, keys);
 }
 
-struct LookupLevel {
-  ReductionBuffers buffers;
-  __device__ LookupItems items(const TableLayout& table, const ReductionPlan&) const {
-    return lookup_items(buffers, table);
+struct NextLevel {
+  const LevelBuffers& buffers;
+  const ReductionPlan* plans;  ///< null after the last level
+  int table;
+  __device__ PartialSums operator()() const {
+    return plans == nullptr ? PartialSums{} : partial_sums(buffers, plans[table]);
   }
 };
 
-struct PartialLevel {
-  LevelBuffers buffers;
-  __device__ PartialItems items(const TableLayout& table, const ReductionPlan& plan) const {
-    return partial_items(buffers, table, plan);
-  }
-};
+__device__ std::int64_t segment_of_thread(const ReductionPlan& reduction, std::int64_t block) {
+  return task_of_group(reduction, block, static_cast<int>(threadIdx.x) / reduction.lanes);
+}
 
-template <class Level>
+/// The first level, of sorted lookups.
+template <VectorKind kind>
 __global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerMultiprocessor)
-    reduction_kernel(DevicePlan plan, const ReductionPlan* level, const ReductionPlan* next_level,
-                     Level source, LevelBuffers next, UpdateRule rule) {
+    reduction_kernel(DevicePlan plan, LaunchTables tables, const ReductionPlan* level,
+                     const ReductionPlan* next_level, ReductionBuffers lookups, LevelBuffers next,
+                     UpdateRule rule) {
+  const std::int64_t block = tables.first_block + blockIdx.x;
+  const int t = table_of_this_block(level, tables, block);
+  const ReductionPlan& reduction = level[t];
+  const TableLayout& table = plan.tables[t];
+  DeviceGroup group(reduction.lanes);
+  reduce_task<kind>(group, table, reduction, lookup_items(lookups, table), rule,
+                    NextLevel{next, next_level, t}, segment_of_thread(reduction, block));
+}
+
+/// The others, of partial sums.
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksForAnyKind)
+    partials_kernel(DevicePlan plan, const ReductionPlan* level, const ReductionPlan* next_level,
+                    LevelBuffers partials, LevelBuffers next, UpdateRule rule) {
   const std::int64_t block = blockIdx.x;
   const int t = table_of_block(level, plan.num_tables, block);
-  const ReductionPlan reduction = level[t];
-  const TableLayout table = plan.tables[t];
+  const ReductionPlan& reduction = level[t];
+  const TableLayout& table = plan.tables[t];
   DeviceGroup group(reduction.lanes);
-  const PartialSums left =
-      next_level == nullptr ? PartialSums{} : partial_sums(next, next_level[t]);
-  reduce_task(group, table, reduction, source.items(table, reduction), rule, left,
-              task_of_group(reduction, block, static_cast<int>(threadIdx.x) / reduction.lanes));
+  reduce_task_of_any(group, table, reduction, partial_items(partials, table, reduction), rule,
+                     NextLevel{next, next_level, t}, segment_of_thread(reduction, block));
+}
+
+/// Calls `launch` with the kind of each group of tables that has blocks, their number, and which
+/// tables they are.
+template <class Plan, class Launch>
+void for_each_kind(const LaunchPlan& plan, const std::vector<Plan>& plans, std::int64_t num_blocks,
+                   const Launch& launch) {
+  for (const KindTables& tables : plan.kinds) {
+    const BlockRange blocks = blocks_of_kind(plans, num_blocks, tables);
+    if (blocks.count == 0) continue;
+    const LaunchTables of_launch{tables.first, tables.count, blocks.first};
+    const auto count = static_cast<unsigned>(blocks.count);
+    switch (tables.kind) {
+      case VectorKind::fp32:
+        launch(std::integral_constant<VectorKind, VectorKind::fp32>{}, count, of_launch);
+        break;
+      case VectorKind::fp16:
+        launch(std::integral_constant<VectorKind, VectorKind::fp16>{}, count, of_launch);
+        break;
+      case VectorKind::other:
+        launch(std::integral_constant<VectorKind, VectorKind::other>{}, count, of_launch);
+        break;
+    }
+  }
 }
 
 unsigned grid(std::int64_t blocks) { return static_cast<unsigned>(blocks); }
@@ -71,11 +138,16 @@ unsigned grid(std::int64_t blocks) { return static_cast<unsigned>(blocks); }
 
 void launch_pooling(const LaunchPlan& plan, const DevicePlan& device, const PoolingBuffers& buffers,
                     cudaStream_t stream) {
-  for (int stage = 1; stage <= (plan.pooling_partials > 0 ? 2 : 1); ++stage) {
-    pooling_kernel<<<grid(plan.pooling_blocks), kThreadsPerBlock, 0, stream>>>(
-        device, plan.batch_size, stage, buffers);
-    check(cudaGetLastError(), "pooling");
-  }
+  for_each_kind(plan, plan.pooling, plan.pooling_blocks,
+                [&](auto kind, unsigned blocks, const LaunchTables& tables) {
+                  pooling_kernel<kind()><<<blocks, kThreadsPerBlock, 0, stream>>>(
+                      device, tables, plan.batch_size, buffers);
+                  check(cudaGetLastError(), "pooling");
+                });
+  if (plan.pooling_partials == 0) return;
+  joining_kernel<<<grid(plan.pooling_blocks), kThreadsPerBlock, 0, stream>>>(
+      device, plan.batch_size, buffers);
+  check(cudaGetLastError(), "pooling");
 }
 
 void launch_keys(const LaunchPlan& plan, const DevicePlan& device, LookupKey* keys,
@@ -108,15 +180,19 @@ void launch_reduction(const LaunchPlan& plan, std::size_t level_number, const De
                       const ReductionPlan* level, const ReductionPlan* next_level,
                       const ReductionBuffers& lookups, const LevelBuffers& partials,
                       const LevelBuffers& next, const UpdateRule& rule, cudaStream_t stream) {
-  const std::int64_t blocks = plan.levels[level_number].num_blocks;
-  if (blocks == 0) return;
+  const ReductionLevel& of_level = plan.levels[level_number];
   if (level_number == 0) {
-    reduction_kernel<<<grid(blocks), kThreadsPerBlock, 0, stream>>>(
-        device, level, next_level, LookupLevel{lookups}, next, rule);
-  } else {
-    reduction_kernel<<<grid(blocks), kThreadsPerBlock, 0, stream>>>(
-        device, level, next_level, PartialLevel{partials}, next, rule);
+    for_each_kind(plan, of_level.tables, of_level.num_blocks,
+                  [&](auto kind, unsigned blocks, const LaunchTables& tables) {
+                    reduction_kernel<kind()><<<blocks, kThreadsPerBlock, 0, stream>>>(
+                        device, tables, level, next_level, lookups, next, rule);
+                    check(cudaGetLastError(), "reduction");
+                  });
+    return;
   }
+  if (of_level.num_blocks == 0) return;
+  partials_kernel<<<grid(of_level.num_blocks), kThreadsPerBlock, 0, stream>>>(
+      device, level, next_level, partials, next, rule);
   check(cudaGetLastError(), "reduction");
 }
 

@@ -20,7 +20,7 @@ struct DevicePlan {
   int num_tables = 0;
 };
 
-/// One launch for all tables; a second one if bags are cut.
+/// One launch for each kind of tables; one more if bags are cut.
 void launch_pooling(const LaunchPlan& plan, const DevicePlan& device, const PoolingBuffers& buffers,
                     cudaStream_t stream);
 

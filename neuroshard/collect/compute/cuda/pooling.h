@@ -9,7 +9,9 @@ namespace neuroshard::cuda {
 
 /// Rows that a group loads from memory at the same time. Bags do not interrupt it: the rows of many
 /// short bags are as many independent loads as those of one long bag.
-inline constexpr int kPoolingUnroll = 8;
+inline constexpr int kPoolingUnroll = 4;
+/// Bags whose ends are brought ahead of their use.
+inline constexpr int kBagsAhead = 16;
 /// Ends of bags that one prefetch brings: caches are filled by 32 bytes.
 inline constexpr int kOffsetsPerSector = 4;
 
@@ -85,55 +87,58 @@ NEUROSHARD_GROUP_CODE void pool_bags(Group& group, const TableLayout& table,
   const T* weights = static_cast<const T*>(table.weights) + columns.first_column;
   float* bag_output =
       output + bags.first.bag * output_stride + table.column_start + columns.first_column;
-  std::int64_t bag = bags.first.bag;
-  std::int64_t bag_end = bag < batch_size ? table.offsets[bag + 1] : bags.last.lookup;
-  typename Group::template Tile<E> sum;
-  group.zero(sum);
-  std::int64_t rows[kPoolingUnroll];
-  NEUROSHARD_UNROLL
-  for (int u = 0; u < kPoolingUnroll; ++u) {
-    const std::int64_t lookup = bags.first.lookup + u;
-    rows[u] = lookup < bags.last.lookup ? table.indices[lookup] : 0;
-  }
+  // Within the range, counts are of 32 bits: registers are what limits the threads at work.
+  const std::int64_t* indices = table.indices + bags.first.lookup;
+  const std::int64_t* ends = table.offsets + bags.first.bag + 1;
+  const auto num_lookups = static_cast<int>(bags.last.lookup - bags.first.lookup);
+  const auto num_bags = static_cast<int>(bags.last.bag - bags.first.bag);  // that end here
+  const auto num_columns = static_cast<unsigned>(table.num_columns);
+  const auto end_of = [&](int bag) {
+    return bag < num_bags ? static_cast<int>(ends[bag] - bags.first.lookup) : num_lookups;
+  };
   // Where every bag is short, each step needs as many ends of bags as it has rows: they should be
   // in the first-level cache by then.
-  const auto prefetch_bag_end = [&](std::int64_t bags_ahead) {
-    if (bag + bags_ahead < bags.last.bag) group.prefetch(table.offsets + bag + bags_ahead + 1);
+  const auto prefetch_bag_end = [&](int bag) {
+    if (bag < num_bags) group.prefetch(ends + bag);
   };
+  std::int64_t rows[kPoolingUnroll];
   NEUROSHARD_UNROLL
-  for (int ahead = 0; ahead < 2 * kPoolingUnroll; ahead += kOffsetsPerSector) {
-    prefetch_bag_end(ahead);
-  }
-  for (std::int64_t first = bags.first.lookup; first < bags.last.lookup; first += kPoolingUnroll) {
+  for (int u = 0; u < kPoolingUnroll; ++u) rows[u] = u < num_lookups ? indices[u] : 0;
+  NEUROSHARD_UNROLL
+  for (int ahead = 0; ahead < kBagsAhead; ahead += kOffsetsPerSector) prefetch_bag_end(ahead);
+  typename Group::template Tile<E> sum;
+  group.zero(sum);
+  int bag = 0;
+  int bag_end = end_of(0);
+  for (int first = 0; first < num_lookups; first += kPoolingUnroll) {
     typename Group::template Weights<T, E> loaded[kPoolingUnroll];
     NEUROSHARD_UNROLL
     for (int u = 0; u < kPoolingUnroll; ++u) {
-      if (first + u < bags.last.lookup) {
-        group.load_shared(loaded[u], weights + rows[u] * table.num_columns);
-      }
+      if (first + u < num_lookups) group.load_shared(loaded[u], weights + rows[u] * num_columns);
     }
-    prefetch_bag_end(2 * kPoolingUnroll);
-    prefetch_bag_end(2 * kPoolingUnroll + kOffsetsPerSector);
+    NEUROSHARD_UNROLL
+    for (int ahead = 0; ahead < kPoolingUnroll; ahead += kOffsetsPerSector) {
+      prefetch_bag_end(bag + kBagsAhead + ahead);
+    }
     NEUROSHARD_UNROLL
     for (int u = 0; u < kPoolingUnroll; ++u) {  // the next rows' numbers arrive meanwhile
-      const std::int64_t lookup = first + kPoolingUnroll + u;
-      rows[u] = lookup < bags.last.lookup ? table.indices[lookup] : 0;
+      const int lookup = first + kPoolingUnroll + u;
+      rows[u] = lookup < num_lookups ? indices[lookup] : 0;
     }
     NEUROSHARD_UNROLL
     for (int u = 0; u < kPoolingUnroll; ++u) {
-      if (first + u < bags.last.lookup) {
+      if (first + u < num_lookups) {
         while (first + u >= bag_end) {
           group.store(bag_output, sum);
           group.zero(sum);
           bag_output += output_stride;
-          ++bag;
-          bag_end = bag < batch_size ? table.offsets[bag + 1] : bags.last.lookup;
+          bag_end = end_of(++bag);
         }
         group.add(sum, loaded[u]);
       }
     }
   }
-  for (; bag < bags.last.bag; ++bag) {
+  for (; bag < num_bags; ++bag) {
     group.store(bag_output, sum);
     group.zero(sum);
     bag_output += output_stride;
@@ -189,38 +194,40 @@ struct PoolingBuffers {
   float* partials = nullptr;  ///< LaunchPlan::pooling_partials floats
 };
 
-/// Does the work of `stage` (1, or 2 after all of 1) for a group of a block.
-template <class Group>
+/// Pools the bags of `task`, if there is one of that number, of a table of this kind.
+template <VectorKind kind, class Group>
 NEUROSHARD_GROUP_CODE void pool_task(Group& group, const TableLayout& table,
                                      const PoolingPlan& plan, std::int64_t batch_size,
-                                     std::int64_t task, int stage, const PoolingBuffers& buffers) {
+                                     std::int64_t task, const PoolingBuffers& buffers) {
   if (task >= plan.num_ranges * plan.num_tiles) return;
   const auto [output, stride, partials] = buffers;
-  const bool half = table.data_type == DataType::fp16;
-  if (stage == 2) {
-    if (!plan.splits_bags) return;
-    switch (table.vector_elements) {
-      case 8:
-        return join_cut_bag<8>(group, table, plan, batch_size, task, output, stride, partials);
-      case 4:
-        return join_cut_bag<4>(group, table, plan, batch_size, task, output, stride, partials);
-      default:
-        return join_cut_bag<1>(group, table, plan, batch_size, task, output, stride, partials);
-    }
+  if constexpr (kind == VectorKind::fp32) {
+    pool_bags<float, 4>(group, table, plan, batch_size, task, output, stride, partials);
+  } else if constexpr (kind == VectorKind::fp16) {
+    pool_bags<Half, 8>(group, table, plan, batch_size, task, output, stride, partials);
+  } else if (table.vector_elements == 4) {
+    pool_bags<Half, 4>(group, table, plan, batch_size, task, output, stride, partials);
+  } else if (table.data_type == DataType::fp16) {
+    pool_bags<Half, 1>(group, table, plan, batch_size, task, output, stride, partials);
+  } else {
+    pool_bags<float, 1>(group, table, plan, batch_size, task, output, stride, partials);
   }
+}
+
+/// The second stage of `task`, after the first of all tasks; of any table, where bags are cut.
+template <class Group>
+NEUROSHARD_GROUP_CODE void join_task(Group& group, const TableLayout& table,
+                                     const PoolingPlan& plan, std::int64_t batch_size,
+                                     std::int64_t task, const PoolingBuffers& buffers) {
+  if (!plan.splits_bags || task >= plan.num_ranges * plan.num_tiles) return;
+  const auto [output, stride, partials] = buffers;
   switch (table.vector_elements) {
     case 8:
-      return pool_bags<Half, 8>(group, table, plan, batch_size, task, output, stride, partials);
+      return join_cut_bag<8>(group, table, plan, batch_size, task, output, stride, partials);
     case 4:
-      return half ? pool_bags<Half, 4>(group, table, plan, batch_size, task, output, stride,
-                                       partials)
-                  : pool_bags<float, 4>(group, table, plan, batch_size, task, output, stride,
-                                        partials);
+      return join_cut_bag<4>(group, table, plan, batch_size, task, output, stride, partials);
     default:
-      return half ? pool_bags<Half, 1>(group, table, plan, batch_size, task, output, stride,
-                                       partials)
-                  : pool_bags<float, 1>(group, table, plan, batch_size, task, output, stride,
-                                        partials);
+      return join_cut_bag<1>(group, table, plan, batch_size, task, output, stride, partials);
   }
 }
 

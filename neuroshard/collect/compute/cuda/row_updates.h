@@ -11,6 +11,8 @@
 namespace neuroshard::cuda {
 
 inline constexpr std::int64_t kNoRow = -1;
+/// Items whose gradients, and rows, a group loads from memory at the same time.
+inline constexpr int kReductionUnroll = 2;
 
 /// The update of one row from its gradient g, the sum over the batch:
 ///   SGD:              w -= learning_rate * g
@@ -80,33 +82,21 @@ NEUROSHARD_HOST_DEVICE Segment segment_of(const ReductionPlan& plan, const Items
   return segment;
 }
 
-/// Writes the segment's partial sums for the next level; none if it is the only segment.
-template <class Group>
+/// Writes the keys of the segment's partial sums; none if it is the only segment. `next_level()`
+/// gives the table's PartialSums: asked for where sums are left, which is seldom, so that no thread
+/// holds them meanwhile.
+template <class Group, class Next>
 NEUROSHARD_GROUP_CODE void write_keys_of_partials(Group& group, const ReductionPlan& plan,
-                                                  const PartialSums& next, std::int64_t number,
+                                                  const Next& next_level, std::int64_t number,
                                                   std::int64_t came_in, std::int64_t goes_on) {
   if (plan.num_segments == 1 || !group.leads()) return;
+  const PartialSums next = next_level();
   next.keys[2 * number] = came_in == kNoRow ? kNoRow : 2 * came_in;
   next.keys[2 * number + 1] =
       goes_on == kNoRow ? kNoRow : 2 * goes_on + (goes_on == came_in ? 1 : 0);
 }
 
-/// The factor of a row's gradient; updates the optimizer's state. `state` is the value that the
-/// leading thread has read.
-template <class Group>
-NEUROSHARD_GROUP_CODE float update_rate(Group& group, const TableLayout& table,
-                                        const UpdateRule& rule, std::int64_t row, float state,
-                                        float squares) {
-  if (rule.optimizer == Optimizer::sgd) return rule.learning_rate;
-  float rate = 0.0F;
-  if (group.leads()) {
-    state += squares / static_cast<float>(table.num_columns);
-    table.optimizer_state[row] = state;
-    rate = rule.learning_rate / (sqrtf(state) + rule.epsilon);
-  }
-  return group.broadcast(rate);
-}
-
+/// The optimizer's state of a row; the leading thread alone reads and writes it.
 template <class Group>
 NEUROSHARD_GROUP_CODE float read_state(Group& group, const TableLayout& table,
                                        const UpdateRule& rule, std::int64_t row) {
@@ -114,85 +104,132 @@ NEUROSHARD_GROUP_CODE float read_state(Group& group, const TableLayout& table,
                                                                        : 0.0F;
 }
 
+template <class Group>
+NEUROSHARD_GROUP_CODE void write_state(Group& group, const TableLayout& table,
+                                       const UpdateRule& rule, std::int64_t row, float state) {
+  if (rule.optimizer == Optimizer::rowwise_adagrad && group.leads()) {
+    table.optimizer_state[row] = state;
+  }
+}
+
+/// The factor of a row's gradient, whose squares add up to `squares`; the leading thread's `state`
+/// becomes the new one.
+template <class Group>
+NEUROSHARD_GROUP_CODE float update_rate(Group& group, const TableLayout& table,
+                                        const UpdateRule& rule, float squares, float& state) {
+  if (rule.optimizer == Optimizer::sgd) return rule.learning_rate;
+  state += squares / static_cast<float>(table.num_columns);
+  return group.broadcast(rule.learning_rate / (sqrtf(state) + rule.epsilon));
+}
+
+/// Those of several rows of one tile.
+template <int count, class Group, class Tile>
+NEUROSHARD_GROUP_CODE void update_rates(Group& group, const TableLayout& table,
+                                        const UpdateRule& rule, const Tile (&gradients)[count],
+                                        float (&states)[count], float (&rates)[count]) {
+  float squares[count];
+  NEUROSHARD_UNROLL
+  for (int u = 0; u < count; ++u) {
+    squares[u] =
+        rule.optimizer == Optimizer::rowwise_adagrad ? group.sum_of_squares(gradients[u]) : 0.0F;
+  }
+  NEUROSHARD_UNROLL
+  for (int u = 0; u < count; ++u) {
+    rates[u] = update_rate(group, table, rule, squares[u], states[u]);
+  }
+}
+
 /// For rows of one tile. Gradients of several items, and the weights of the rows that they
 /// complete, are on their way at once.
-template <class T, int E, class Group, class Items>
+template <class T, int E, class Group, class Items, class Next>
 NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
                                          const ReductionPlan& plan, const Items& items,
-                                         const UpdateRule& rule, const PartialSums& next,
+                                         const UpdateRule& rule, const Next& next_level,
                                          std::int64_t number) {
-  constexpr int kUnroll = E == 8 ? 2 : 4;
+  constexpr int kUnroll = E == 8 ? (kReductionUnroll + 1) / 2 : kReductionUnroll;
   const Segment segment = segment_of(plan, items, number);
   group.set_vectors(static_cast<int>(table.num_vectors()));
-  const auto place_of = [&](std::int64_t row) {
-    return static_cast<T*>(table.weights) + (row - table.first_row) * table.num_columns;
-  };
+  // Counts within the segment are of 32 bits: registers are what limits the threads at work.
+  const auto num_items = static_cast<int>(segment.end - segment.begin);
+  const auto num_columns = static_cast<unsigned>(table.num_columns);
   const auto leave = [&](std::int64_t item, const auto& sum) {
-    group.store(next.values + item * table.num_columns, sum);
+    group.store(next_level().values + item * table.num_columns, sum);
   };
   typename Group::template Tile<E> sum;
   group.zero(sum);
-  std::int64_t current = segment.row_before;
+  std::int64_t row_before = segment.row_before;
+  std::int64_t row = num_items > 0 ? items.row(segment.begin) : kNoRow;
   bool began_here = false;
-  std::int64_t came_in = kNoRow;
+  bool came_in = false;
   // The load of an item must be waited for; that of its key should not be, and no register is left
   // for it.
-  const auto prefetch_keys = [&](std::int64_t item) {
-    if (item < segment.end) group.prefetch(items.keys + item);
+  const auto prefetch_keys = [&](int item) {
+    if (item < num_items) group.prefetch(items.keys + segment.begin + item);
   };
-  prefetch_keys(segment.begin + kUnroll);
-  for (std::int64_t first = segment.begin; first < segment.end; first += kUnroll) {
+  prefetch_keys(kUnroll);
+  for (int first = 0; first < num_items; first += kUnroll) {
     prefetch_keys(first + 2 * kUnroll);
-    std::int64_t rows[kUnroll + 1];
-    NEUROSHARD_UNROLL
-    for (int u = 0; u <= kUnroll; ++u) {
-      rows[u] = first + u < segment.end ? items.row(first + u)
-                                        : (first + u == segment.end ? segment.row_after : kNoRow);
-    }
     typename Group::template Tile<E> gradients[kUnroll];
     typename Group::template Weights<T, E> old[kUnroll];
+    std::int64_t rows[kUnroll];  // of the table
     float states[kUnroll];
-    bool last[kUnroll];
+    bool starts[kUnroll];
+    bool completes[kUnroll];
     NEUROSHARD_UNROLL
     for (int u = 0; u < kUnroll; ++u) {
-      const bool has_row = first + u < segment.end && rows[u] != kNoRow;
-      const float* vector = has_row ? items.vector(first + u) : nullptr;
+      const int item = first + u;
+      const std::int64_t row_after =
+          item + 1 < num_items ? items.row(segment.begin + item + 1) : segment.row_after;
+      const bool has_row = item < num_items && row != kNoRow;
+      const float* vector = has_row ? items.vector(segment.begin + item) : nullptr;
       group.zero(gradients[u]);
       if (vector != nullptr) group.load(gradients[u], vector);
-      last[u] = has_row && rows[u] != rows[u + 1];
+      starts[u] = item < num_items && row != row_before;
+      completes[u] = has_row && row != row_after;
+      rows[u] = row - table.first_row;
       group.clear(old[u]);
       states[u] = 0.0F;
-      if (last[u]) {
-        group.load(old[u], place_of(rows[u]));
-        states[u] = read_state(group, table, rule, rows[u] - table.first_row);
+      if (completes[u]) {
+        group.load(old[u], static_cast<const T*>(table.weights) + rows[u] * num_columns);
+        states[u] = read_state(group, table, rule, rows[u]);
+      }
+      if (item < num_items) {
+        row_before = row;
+        row = row_after;
       }
     }
+    // Each gradient becomes the sum of its row's up to it.
+    bool began[kUnroll];
     NEUROSHARD_UNROLL
     for (int u = 0; u < kUnroll; ++u) {
-      if (first + u >= segment.end) break;
-      if (rows[u] != current) {
-        group.zero(sum);
-        current = rows[u];
-        began_here = true;
-      }
-      group.add(sum, gradients[u]);
-      if (!last[u]) continue;
-      if (began_here) {
-        const float squares =
-            rule.optimizer == Optimizer::rowwise_adagrad ? group.sum_of_squares(sum) : 0.0F;
-        const float rate =
-            update_rate(group, table, rule, rows[u] - table.first_row, states[u], squares);
-        group.descend(place_of(rows[u]), old[u], sum, rate);
+      if (starts[u]) began_here = true;
+      began[u] = began_here;
+      if (!starts[u]) group.add(gradients[u], u == 0 ? sum : gradients[u - 1]);
+    }
+    sum = gradients[kUnroll - 1];
+    // The rates of all rows together: each takes many steps that wait for the one before.
+    float rates[kUnroll];
+    update_rates<kUnroll>(group, table, rule, gradients, states, rates);
+    NEUROSHARD_UNROLL
+    for (int u = 0; u < kUnroll; ++u) {
+      if (!completes[u]) continue;
+      if (began[u]) {
+        write_state(group, table, rule, rows[u], states[u]);
+        group.descend(static_cast<T*>(table.weights) + rows[u] * num_columns, old[u], gradients[u],
+                      rates[u]);
       } else {
-        came_in = current;
-        leave(2 * number, sum);
+        came_in = true;
+        leave(2 * number, gradients[u]);
       }
     }
   }
-  const bool goes_on = current != kNoRow && segment.row_after == current;
-  if (goes_on && !began_here) came_in = current;
+  // The last item's row.
+  const bool goes_on = row_before != kNoRow && segment.row_after == row_before;
+  if (goes_on && !began_here) came_in = true;
   if (goes_on) leave(began_here ? 2 * number + 1 : 2 * number, sum);
-  write_keys_of_partials(group, plan, next, number, came_in, goes_on ? current : kNoRow);
+  write_keys_of_partials(group, plan, next_level, number,
+                         came_in ? items.row(segment.begin - 1) : kNoRow,
+                         goes_on ? row_before : kNoRow);
 }
 
 /// The sum of one tile over items [begin, end), which are all of one row.
@@ -217,10 +254,10 @@ NEUROSHARD_GROUP_CODE void sum_tile(Group& group, const Items& items, std::int64
 
 /// For rows of several tiles, one after the other. Row-wise Adagrad needs the squares of all of
 /// them before it changes the first, so it sums the gradients twice.
-template <class T, int E, class Group, class Items>
+template <class T, int E, class Group, class Items, class Next>
 NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
                                        const ReductionPlan& plan, const Items& items,
-                                       const UpdateRule& rule, const PartialSums& next,
+                                       const UpdateRule& rule, const Next& next_level,
                                        std::int64_t number) {
   const Segment segment = segment_of(plan, items, number);
   const auto place_of = [&](std::int64_t row) {
@@ -250,7 +287,8 @@ NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
     if (!ends_here) goes_on = row;
     if (!began_here) came_in = row;
     if (!ends_here || !began_here) {
-      float* left = next.values + (began_here ? 2 * number + 1 : 2 * number) * table.num_columns;
+      float* left =
+          next_level().values + (began_here ? 2 * number + 1 : 2 * number) * table.num_columns;
       for_each_tile([&](std::int64_t column) {
         sum_tile<E>(group, items, begin, end, column, sum);
         group.store(left + column, sum);
@@ -265,8 +303,9 @@ NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
         squares += group.sum_of_squares(sum);
       });
     }
-    const float state = read_state(group, table, rule, row - table.first_row);
-    const float rate = update_rate(group, table, rule, row - table.first_row, state, squares);
+    float state = read_state(group, table, rule, row - table.first_row);
+    const float rate = update_rate(group, table, rule, squares, state);
+    write_state(group, table, rule, row - table.first_row, state);
     for_each_tile([&](std::int64_t column) {
       T* place = place_of(row) + column;
       typename Group::template Weights<T, E> old;
@@ -277,38 +316,54 @@ NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
     });
     begin = end;
   }
-  write_keys_of_partials(group, plan, next, number, came_in, goes_on);
+  write_keys_of_partials(group, plan, next_level, number, came_in, goes_on);
 }
 
-template <class T, int E, class Group, class Items>
+template <class T, int E, class Group, class Items, class Next>
 NEUROSHARD_GROUP_CODE void reduce_segment(Group& group, const TableLayout& table,
                                           const ReductionPlan& plan, const Items& items,
-                                          const UpdateRule& rule, const PartialSums& next,
+                                          const UpdateRule& rule, const Next& next_level,
                                           std::int64_t number) {
   if (table.num_vectors() <= plan.lanes) {
-    reduce_narrow<T, E>(group, table, plan, items, rule, next, number);
+    reduce_narrow<T, E>(group, table, plan, items, rule, next_level, number);
   } else {
-    reduce_wide<T, E>(group, table, plan, items, rule, next, number);
+    reduce_wide<T, E>(group, table, plan, items, rule, next_level, number);
   }
 }
 
-/// Reduces a segment of a table at one level, if there is one of that number.
-template <class Group, class Items>
+/// Reduces a segment at one level, if there is one of that number, of a table of this kind.
+template <VectorKind kind, class Group, class Items, class Next>
 NEUROSHARD_GROUP_CODE void reduce_task(Group& group, const TableLayout& table,
                                        const ReductionPlan& plan, const Items& items,
-                                       const UpdateRule& rule, const PartialSums& next,
+                                       const UpdateRule& rule, const Next& next_level,
                                        std::int64_t number) {
   if (number >= plan.num_segments) return;
-  const bool half = table.data_type == DataType::fp16;
-  switch (table.vector_elements) {
-    case 8:
-      return reduce_segment<Half, 8>(group, table, plan, items, rule, next, number);
-    case 4:
-      return half ? reduce_segment<Half, 4>(group, table, plan, items, rule, next, number)
-                  : reduce_segment<float, 4>(group, table, plan, items, rule, next, number);
-    default:
-      return half ? reduce_segment<Half, 1>(group, table, plan, items, rule, next, number)
-                  : reduce_segment<float, 1>(group, table, plan, items, rule, next, number);
+  if constexpr (kind == VectorKind::fp32) {
+    reduce_segment<float, 4>(group, table, plan, items, rule, next_level, number);
+  } else if constexpr (kind == VectorKind::fp16) {
+    reduce_segment<Half, 8>(group, table, plan, items, rule, next_level, number);
+  } else if (table.vector_elements == 4) {
+    reduce_segment<Half, 4>(group, table, plan, items, rule, next_level, number);
+  } else if (table.data_type == DataType::fp16) {
+    reduce_segment<Half, 1>(group, table, plan, items, rule, next_level, number);
+  } else {
+    reduce_segment<float, 1>(group, table, plan, items, rule, next_level, number);
+  }
+}
+
+/// The same of any table.
+template <class Group, class Items, class Next>
+NEUROSHARD_GROUP_CODE void reduce_task_of_any(Group& group, const TableLayout& table,
+                                              const ReductionPlan& plan, const Items& items,
+                                              const UpdateRule& rule, const Next& next_level,
+                                              std::int64_t number) {
+  switch (table.kind()) {
+    case VectorKind::fp32:
+      return reduce_task<VectorKind::fp32>(group, table, plan, items, rule, next_level, number);
+    case VectorKind::fp16:
+      return reduce_task<VectorKind::fp16>(group, table, plan, items, rule, next_level, number);
+    case VectorKind::other:
+      return reduce_task<VectorKind::other>(group, table, plan, items, rule, next_level, number);
   }
 }
 
