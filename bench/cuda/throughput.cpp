@@ -2,9 +2,9 @@
 // and backward, the lower bound from the bytes moved, and the share of the device's copy bandwidth
 // reached.
 //
-//   cuda_throughput                 measures, prints the table
-//   cuda_throughput --cases TEXT    only the cases whose names contain TEXT
-//   cuda_throughput --dump FOLDER   writes the cases and a batch of each for embedding_bag.py
+//   cuda_throughput                  measures, prints the table
+//   cuda_throughput --dump FOLDER    writes the cases and a batch of each for embedding_bag.py
+//   ... --cases TEXT                 only the cases whose names contain TEXT
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,8 @@ std::vector<Table> some_tables(const std::string& workload, std::size_t count) {
   return chosen;
 }
 
-std::vector<Case> all_cases() {
+/// Those whose names contain `text`.
+std::vector<Case> cases_with(const std::string& text) {
   const std::vector<Table> dcnv2 = some_tables("mlperf-dlrm-dcnv2", 26);
   const std::vector<Table> dlrm = some_tables("dlrm-2021", 40);
   std::vector<Case> cases;
@@ -80,6 +81,8 @@ std::vector<Case> all_cases() {
   Table hot{"hot", 1'000'000, 128, 20.0, DataType::fp32, std::nullopt, std::nullopt};
   hot.index_distribution = IndexDistribution{0.0, {{1, 0.9}, {999'999, 0.1}}};
   cases.push_back({"one-hot-row-128-fp32", {hot}, Optimizer::sgd});
+  std::erase_if(cases,
+                [&](const Case& each) { return each.name.find(text) == std::string::npos; });
   return cases;
 }
 
@@ -166,8 +169,7 @@ void measure(const std::string& cases) {
                             "floor ms", "share", "moved"}) {
     table.add_column(title);
   }
-  for (const Case& measured : all_cases()) {
-    if (measured.name.find(cases) == std::string::npos) continue;
+  for (const Case& measured : cases_with(cases)) {
     std::optional<PieceSet> set =
         PieceSet{0, measured.tables, {}, Random(1), kBatch, measured.optimizer};
     double lookups = 0.0;
@@ -205,9 +207,9 @@ void measure(const std::string& cases) {
 
 /// NAME.json, NAME.indices and NAME.offsets: int64, of all tables one after the other; bag b of
 /// table t holds indices[offsets[t * batch + b] .. offsets[t * batch + b + 1]).
-void dump(const std::string& folder) {
+void dump(const std::string& folder, const std::string& cases) {
   std::filesystem::create_directories(folder);
-  for (const Case& each : all_cases()) {
+  for (const Case& each : cases_with(cases)) {
     std::vector<std::int64_t> indices;
     std::vector<std::int64_t> offsets{0};
     Json::Array tables;
@@ -245,12 +247,21 @@ void dump(const std::string& folder) {
 
 int main(int argc, char** argv) {
   try {
-    if (argc == 3 && std::string(argv[1]) == "--dump") {
-      neuroshard::dump(argv[2]);
-    } else if (argc == 3 && std::string(argv[1]) == "--cases") {
-      neuroshard::measure(argv[2]);
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::string folder;
+    std::string cases;
+    for (std::size_t i = 0; i < arguments.size(); i += 2) {
+      const bool is_folder = arguments[i] == "--dump";
+      if ((!is_folder && arguments[i] != "--cases") || i + 1 == arguments.size()) {
+        throw neuroshard::InputError("cuda_throughput", "--dump FOLDER or --cases TEXT",
+                                     arguments[i]);
+      }
+      (is_folder ? folder : cases) = arguments[i + 1];
+    }
+    if (folder.empty()) {
+      neuroshard::measure(cases);
     } else {
-      neuroshard::measure("");
+      neuroshard::dump(folder, cases);
     }
     return 0;
   } catch (const neuroshard::Error& error) {

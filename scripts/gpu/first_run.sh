@@ -3,8 +3,8 @@
 # teaches most at the beginning, so the steps come in that order, each keeps its result whatever
 # becomes of the others, and a call goes on where the one before it ended.
 #
-#   scripts/gpu/first_run.sh --state DIR [--build BUILD] [--minutes 9] [--name h200] [--backend cpu]
-#                            [--percent 100] [--fail STEP]
+#   scripts/gpu/first_run.sh --state DIR [--build BUILD] [--minutes 9] [--name h200]
+#                            [--skip STEP,STEP] [--backend cpu] [--percent 100] [--fail STEP]
 #
 # BUILD (build/portable) has cli/neuroshard, tests/test_cuda and bench/cuda_throughput, as `make
 # portable CUDA=ON` links them for a host on which nothing can be installed. DIR gets STEP.log and
@@ -12,6 +12,9 @@
 # measured costs, the models and the comparisons; DIR/results.tar.gz is all of it, so that another
 # machine can go on from it. A step that is done is not run again; one that has failed is tried again
 # by the next call, after all that have not been tried.
+#
+# --skip leaves steps out: training, say, where another machine trains meanwhile and puts NAME.safetensors
+# into DIR before the next call.
 #
 # For rehearsing without a GPU: --backend cpu, which checks the kernels block by block on the host,
 # --percent of the samples and tasks, and --fail, a step that is to fail. Exit status: 0 all steps
@@ -23,7 +26,7 @@ usage() {
   exit 2
 }
 
-minutes=9 state='' build=build/portable name=h200 backend=cuda percent=100 fail=''
+minutes=9 state='' build=build/portable name=h200 backend=cuda percent=100 fail='' skip=''
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || usage "$1: expected a value, got none"
   case $1 in
@@ -34,7 +37,8 @@ while [ $# -gt 0 ]; do
     --backend) backend=$2 ;;
     --percent) percent=$2 ;;
     --fail) fail=$2 ;;
-    *) usage "expected --state, --build, --minutes, --name, --backend, --percent or --fail, got \"$1\"" ;;
+    --skip) skip=$2 ;;
+    *) usage "expected --state, --build, --minutes, --name, --skip, --backend, --percent or --fail, got \"$1\"" ;;
   esac
   shift 2
 done
@@ -60,13 +64,17 @@ if [ "$backend" = cuda ]; then
   self_check='Device*'
   batches=256,1024,4096,16384,65536,131072
   frontier_batches=700,3000,10000,50000
+  plans_batches=16384,65536
   batch=65536
+  passes=(--max-pass 40GB --large 0.2)  # a device's share of a large model moves gigabytes a pass
 else
   where=(--backend cpu --arena 1GiB)
   self_check='Emulated*:LaunchPlan*:BatchDraw*'
   batches=128,512
   frontier_batches=300
+  plans_batches=512
   batch=512
+  passes=()
 fi
 dims=($(seq 4 4 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
 share() { echo $((($1 * percent + 99) / 100)); }
@@ -84,10 +92,12 @@ self_check() {  # the kernels against the reference
   "$build/tests/test_cuda" --gtest_filter="$self_check" --gtest_brief=1
 }
 
-sanitizer() {  # of the kernels' accesses and races, on a short list
+# Of the kernels' accesses and of reads of what nothing wrote, on a short list. They use no memory that
+# a block's threads share, so there is nothing for racecheck.
+sanitizer() {
   local short='DeviceOperator.AdversarialBatchesMatchTheReference'
-  for tool in memcheck racecheck; do
-    timeout 100 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+  for tool in memcheck initcheck; do
+    timeout 60 compute-sanitizer --tool "$tool" --error-exitcode 9 \
       "$build/tests/test_cuda" --gtest_filter="$short" --gtest_brief=1 || return
   done
 }
@@ -96,27 +106,55 @@ throughput() {  # next to the copy bandwidth
   "$build/bench/cuda_throughput"
 }
 
-embedding_bag() {  # PyTorch's operator on the same cases
-  local cases=$state/cases
+embedding_bag() {  # PyTorch's operator on some of the same cases
+  local cases=$state/cases status=0 some
   mkdir -p "$cases"
-  "$build/bench/cuda_throughput" --dump "$cases" && python3 bench/cuda/embedding_bag.py "$cases"
-  local status=$?
+  for some in dcnv2-26x128-fp32 dlrm-2021-40x64-fp32; do
+    "$build/bench/cuda_throughput" --dump "$cases" --cases "$some" || status=$?
+  done
+  [ "$status" -ne 0 ] || python3 bench/cuda/embedding_bag.py "$cases" || status=$?
   rm -rf "$cases"
   return "$status"
 }
 
 # collect SEED NAME SETS WORKLOAD WORKLOAD_SEED BATCHES SAMPLES HELD_OUT: of each file.
 collect() {
+  local of_sets=()
+  case $3 in
+    coverage) of_sets=("${passes[@]}") ;;
+    plans) of_sets=(--planned-by "$(planning_model)") ;;
+  esac
   "$neuroshard" collect compute "${where[@]}" --seed "$1" --sets "$3" --workload "$4" \
     --workload-seed "$5" --batch-size "$6" --optimizer rowwise_adagrad,sgd --samples "$(share "$7")" \
-    --held-out "$8" --tables 1:40 --in-flight 64 --dims "${dims[@]}" -o "$costs/$2-b{batch_size}-{optimizer}.jsonl"
+    --held-out "$8" --tables 1:40 --in-flight 64 --dims "${dims[@]}" "${of_sets[@]}" \
+    -o "$costs/$2-b{batch_size}-{optimizer}.jsonl"
 }
-# Sets of the whole space of tables, with slices of rows: a tenth first, so that there is a model.
+# Sets of the whole space of tables, with slices of rows: an eighth first, so that there is a model.
 short_collection() { collect 1000 coverage coverage coverage 1000 "$batches" 150 0.1; }
 collection() { collect 1000 coverage coverage coverage 1000 "$batches" 1200 0.1; }
 frontier() { collect 3000 frontier coverage coverage 53000 "$frontier_batches" 100 0; }
-# And sets of the tables that plans are compared on.
+# And sets of the tables that plans are compared on, drawn at random and as plans have them.
 usual_collection() { collect 1 dlrm-2021 uniform dlrm-2021 0 "$batch" 2500 0.1; }
+plans_collection() {
+  collect 9000 plans-dlrm-2021 plans dlrm-2021 0 "$plans_batches" 300 0.1 &&
+    collect 9100 plans-mlperf-dlrm-dcnv2 plans mlperf-dlrm-dcnv2 0 "$batch" 100 0
+}
+# The first model, where there is one: what it is too low about is what plans consist of. A file goes
+# on with the model that it began with, also on another machine.
+planning_model() {
+  local chosen=$state/planning_model
+  if [ ! -e "$chosen" ]; then
+    if [ -e "$state/$name-short.safetensors" ]; then
+      echo "$name-short.safetensors"
+    else
+      echo analytic-h100-sxm
+    fi >"$chosen"
+  fi
+  case $(cat "$chosen") in
+    *.safetensors) echo "$state/$(cat "$chosen")" ;;
+    *) cat "$chosen" ;;
+  esac
+}
 
 # train NAME PREFIX...: on the files that have samples, whether or not they are complete.
 train() {
@@ -131,7 +169,7 @@ train() {
     mv "$state/$model.safetensors.new" "$state/$model.safetensors"
 }
 short_training() { train "$name-short" coverage; }
-training() { train "$name" coverage dlrm-2021; }
+training() { train "$name" coverage dlrm-2021 plans; }
 best_model() {
   if [ -e "$state/$name.safetensors" ]; then
     echo "$state/$name.safetensors"
@@ -145,7 +183,7 @@ frontier_test() { "$neuroshard" model test "$(best_model)" "$costs"/frontier-*.j
 compare() {
   local tasks=$state/tasks-$1
   [ -d "$tasks" ] || "$neuroshard" workload tasks dlrm-2021 --count "$(share 30)" --tables "$2" \
-    --devices "$1" --memory 4GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
+    --devices "$1" --memory 16GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
     -o "$tasks" || return
   "$neuroshard" compare "$tasks" --measure "${where[@]}" --model "$(best_model)" \
     --model models/all-to-all.safetensors \
@@ -156,10 +194,11 @@ compare_4() { compare 4 10:60 1; }
 compare_8() { compare 8 20:120 2; }
 
 steps=(machine self_check sanitizer throughput embedding_bag short_collection short_training frontier
-  usual_collection collection training frontier_test compare_4 compare_8)
+  usual_collection plans_collection collection training frontier_test compare_4 compare_8)
 
 # What a step cannot do without; printed where it is missing.
 why_not() {
+  [[ ,$skip, != *,$1,* ]] || echo "as --skip asks"
   case $1 in
     sanitizer)
       [ "$backend" = cuda ] || echo "no device"
@@ -241,7 +280,10 @@ run_step() {
 # Whether costs were measured after the model was trained, or the model trained after its test.
 is_stale() {
   case $1 in
-    training) is_newer_than "$state/$name.safetensors" "$costs"/coverage-* "$costs"/dlrm-2021-* ;;
+    training)
+      is_newer_than "$state/$name.safetensors" "$costs"/coverage-* "$costs"/dlrm-2021-* \
+        "$costs"/plans-*
+      ;;
     frontier_test) is_newer_than "$state/frontier_test.log" "$(best_model)" "$costs"/frontier-* ;;
   esac
 }

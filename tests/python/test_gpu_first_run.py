@@ -25,7 +25,7 @@ esac
 """
 STEPS = (
     "machine self_check sanitizer throughput embedding_bag short_collection short_training frontier "
-    "usual_collection collection training frontier_test compare_4 compare_8"
+    "usual_collection plans_collection collection training frontier_test compare_4 compare_8"
 ).split()
 SKIPPED = {"sanitizer", "throughput", "embedding_bag"}
 

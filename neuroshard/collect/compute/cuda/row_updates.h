@@ -11,8 +11,6 @@
 namespace neuroshard::cuda {
 
 inline constexpr std::int64_t kNoRow = -1;
-/// Items whose gradients, and rows, a group loads from memory at the same time.
-inline constexpr int kReductionUnroll = 2;
 
 /// The update of one row from its gradient g, the sum over the batch:
 ///   SGD:              w -= learning_rate * g
@@ -33,6 +31,10 @@ struct PartialSums {
 
 /// Items of the first level: sorted lookups, whose vectors are the gradients of their bags.
 struct LookupItems {
+  /// Items whose gradients, and rows, a group loads from memory at the same time: few, as many
+  /// groups are at work.
+  static constexpr int kUnroll = 2;
+
   const LookupKey* keys = nullptr;  ///< of the table
   const float* gradient = nullptr;  ///< of the table: bag b's begins at [b * gradient_stride]
   std::int64_t gradient_stride = 0;
@@ -49,6 +51,9 @@ struct LookupItems {
 
 /// Items of the other levels.
 struct PartialItems {
+  /// Many, as few groups are at work and all wait for the last of them.
+  static constexpr int kUnroll = 8;
+
   const std::int64_t* keys = nullptr;
   const float* values = nullptr;
   std::int64_t num_columns = 0;
@@ -146,7 +151,7 @@ NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
                                          const ReductionPlan& plan, const Items& items,
                                          const UpdateRule& rule, const Next& next_level,
                                          std::int64_t number) {
-  constexpr int kUnroll = E == 8 ? (kReductionUnroll + 1) / 2 : kReductionUnroll;
+  constexpr int kUnroll = E == 8 ? Items::kUnroll / 2 : Items::kUnroll;
   const Segment segment = segment_of(plan, items, number);
   group.set_vectors(static_cast<int>(table.num_vectors()));
   // Counts within the segment are of 32 bits: registers are what limits the threads at work.
