@@ -100,7 +100,7 @@ TEST(EmulatedOperator, CutsLongBagsAndReducesHotRowsInLevels) {
   const LaunchPlan& plan = embedding.plan();
   EXPECT_FALSE(plan.pooling[0].splits_bags) << "all bags empty";
   EXPECT_TRUE(plan.pooling[3].splits_bags) << "one bag of 2,500";
-  EXPECT_GT(plan.pooling[3].num_ranges, 40) << "as many as each is long";
+  EXPECT_GT(plan.pooling[3].num_ranges, 100);
   EXPECT_GE(plan.levels.size(), 3U);
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
-#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -22,12 +21,8 @@ constexpr std::int64_t kWaves = 8;
 /// the most.
 constexpr std::int64_t kFewestRows = 8;
 constexpr std::int64_t kMostRows = 128;
-/// A bag is cut that is longer than what a group reads in all by this factor: all others would wait
-/// for the group that pools it.
-constexpr std::int64_t kLongBag = 4;
-/// Shorter ones are not worth the second launch, and longer ones are always cut.
-constexpr std::int64_t kShortestCutBag = 4 * kFewestRows;
-constexpr std::int64_t kLongestWholeBag = 16 * kMostRows;
+/// A bag that is longer than a range by this factor is cut.
+constexpr std::int64_t kLongBag = 16;
 /// Ranges of a table whose bags are cut: bounds the partial sums of one bag, which are added up one
 /// after the other.
 constexpr std::int64_t kMostCutRanges = 16 * 1024;
@@ -59,37 +54,29 @@ int tile_lanes(const TableLayout& table) {
   return static_cast<int>(std::min<std::int64_t>(table.num_vectors(), kMostLanes));
 }
 
-/// The rows that each resident group reads if all have the same share.
-std::int64_t rows_per_group(const LaunchPlan& plan, std::int64_t resident_threads) {
+/// How many rows a group should read in one task so that there are kWaves tasks per resident group.
+std::int64_t rows_per_task(const LaunchPlan& plan, std::int64_t resident_threads,
+                           std::int64_t most) {
   std::int64_t vectors = 0;
   for (const TableLayout& table : plan.tables) {
     vectors += (table.num_lookups + plan.batch_size) * table.num_vectors();
   }
-  return vectors / resident_threads;
+  return std::clamp(vectors / (resident_threads * kWaves), kFewestRows, most);
 }
 
-/// How many rows a group should read in one task.
-std::int64_t rows_per_task(std::int64_t rows_per_group, std::int64_t most) {
-  return std::clamp(rows_per_group / kWaves, kFewestRows, most);
-}
-
-PoolingPlan plan_pooling(const TableLayout& table, std::int64_t longest_bag,
-                         std::int64_t rows_of_group, LaunchPlan& plan) {
-  const std::int64_t rows = rows_per_task(rows_of_group, kMostRows);
+PoolingPlan plan_pooling(const TableLayout& table, std::int64_t longest_bag, std::int64_t rows,
+                         LaunchPlan& plan) {
   PoolingPlan result;
   result.first_block = plan.pooling_blocks;
   result.lanes = tile_lanes(table);
   result.num_tiles = static_cast<int>(divide_up(table.num_vectors(), result.lanes));
   const std::int64_t work = table.num_lookups + plan.batch_size;
   result.range_length = std::max<std::int64_t>(1, rows * plan.batch_size / work);
+  const std::int64_t lookups_of_range = divide_up(table.num_lookups, plan.batch_size);
   result.splits_bags =
-      longest_bag > std::clamp(kLongBag * rows_of_group, kShortestCutBag, kLongestWholeBag);
+      longest_bag > kLongBag * std::max(rows, std::min(lookups_of_range, kMostRows));
   if (result.splits_bags) {
-    // The longest bag's ranges, and then their sums, are added up one after the other: as many
-    // steps for either where a range is as long as there are ranges.
-    const auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(longest_bag)));
-    result.range_length =
-        std::max({rows, std::min(root, kMostRows), divide_up(work, kMostCutRanges)});
+    result.range_length = std::max(rows, divide_up(work, kMostCutRanges));
     result.num_ranges = divide_up(work, result.range_length);
     result.first_partial = plan.pooling_partials;
     plan.pooling_partials += divide_up(result.num_ranges * table.num_columns, 8) * 8;
@@ -192,11 +179,11 @@ LaunchPlan plan_launches(std::span<const OperatorTable> tables,
     throw InputError("num_embeddings", "rows of all tables * batch_size of at most 2^64",
                      fmt::format("{} * {}", first_row, batch_size));
   }
-  const std::int64_t rows = rows_per_group(plan, resident_threads);
+  const std::int64_t rows = rows_per_task(plan, resident_threads, kMostRows);
   for (std::size_t i = 0; i < order.size(); ++i) {
     plan.pooling.push_back(plan_pooling(plan.tables[i], lookups[order[i]].longest_bag, rows, plan));
   }
-  plan_levels(rows_per_task(rows, kMostItems), plan);
+  plan_levels(rows_per_task(plan, resident_threads, kMostItems), plan);
   return plan;
 }
 

@@ -17,6 +17,8 @@ namespace {
 /// keep memory and cache busier than few threads with many, as a thread waits for all of its
 /// vectors before it asks for the next (docs/experiments/gpu_operator.md).
 constexpr int kBlocksPerMultiprocessor = 4;
+/// Of the kernels for tables of any kind, which do little of the work.
+constexpr int kBlocksForAnyKind = 2;
 
 /// The tables of a launch and where their blocks begin.
 struct LaunchTables {
@@ -45,7 +47,7 @@ __global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerMultiprocessor)
                   buffers);
 }
 
-__global__ void __launch_bounds__(kThreadsPerBlock, 2)
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksForAnyKind)
     joining_kernel(DevicePlan plan, std::int64_t batch_size, PoolingBuffers buffers) {
   const std::int64_t block = blockIdx.x;
   const int t = table_of_block(plan.pooling, plan.num_tables, block);
@@ -94,7 +96,7 @@ __global__ void __launch_bounds__(kThreadsPerBlock, kBlocksPerMultiprocessor)
 }
 
 /// The others, of partial sums.
-__global__ void __launch_bounds__(kThreadsPerBlock, 1)
+__global__ void __launch_bounds__(kThreadsPerBlock, kBlocksForAnyKind)
     partials_kernel(DevicePlan plan, const ReductionPlan* level, const ReductionPlan* next_level,
                     LevelBuffers partials, LevelBuffers next, UpdateRule rule) {
   const std::int64_t block = blockIdx.x;

@@ -10,8 +10,6 @@ namespace neuroshard::cuda {
 /// Rows that a group loads from memory at the same time. Bags do not interrupt it: the rows of many
 /// short bags are as many independent loads as those of one long bag.
 inline constexpr int kPoolingUnroll = 4;
-/// Partial sums that a group loads at the same time.
-inline constexpr int kJoiningUnroll = 8;
 /// Bags whose ends are brought ahead of their use.
 inline constexpr int kBagsAhead = 16;
 /// Ends of bags that one prefetch brings: caches are filled by 32 bytes.
@@ -170,16 +168,16 @@ NEUROSHARD_GROUP_CODE void join_cut_bag(Group& group, const TableLayout& table,
   group.zero(sum);
   std::int64_t from = (bag_start + bags.first.bag) / plan.range_length;
   while (from < range) {
-    typename Group::template Tile<E> loaded[kJoiningUnroll];
+    typename Group::template Tile<E> loaded[kPoolingUnroll];
     NEUROSHARD_UNROLL
-    for (int u = 0; u < kJoiningUnroll; ++u) {
+    for (int u = 0; u < kPoolingUnroll; ++u) {
       if (from + u < range) group.load(loaded[u], sums + (from + u) * table.num_columns);
     }
     NEUROSHARD_UNROLL
-    for (int u = 0; u < kJoiningUnroll; ++u) {
+    for (int u = 0; u < kPoolingUnroll; ++u) {
       if (from + u < range) group.add(sum, loaded[u]);
     }
-    from += kJoiningUnroll;
+    from += kPoolingUnroll;
   }
   float* bag_output =
       output + bags.first.bag * output_stride + table.column_start + columns.first_column;

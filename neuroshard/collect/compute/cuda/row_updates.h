@@ -11,6 +11,8 @@
 namespace neuroshard::cuda {
 
 inline constexpr std::int64_t kNoRow = -1;
+/// Items whose gradients, and rows, a group loads from memory at the same time.
+inline constexpr int kReductionUnroll = 2;
 
 /// The update of one row from its gradient g, the sum over the batch:
 ///   SGD:              w -= learning_rate * g
@@ -31,10 +33,6 @@ struct PartialSums {
 
 /// Items of the first level: sorted lookups, whose vectors are the gradients of their bags.
 struct LookupItems {
-  /// Items whose gradients, and rows, a group loads from memory at the same time: few, as many
-  /// groups are at work.
-  static constexpr int kUnroll = 2;
-
   const LookupKey* keys = nullptr;  ///< of the table
   const float* gradient = nullptr;  ///< of the table: bag b's begins at [b * gradient_stride]
   std::int64_t gradient_stride = 0;
@@ -51,9 +49,6 @@ struct LookupItems {
 
 /// Items of the other levels.
 struct PartialItems {
-  /// Many, as few groups are at work and all wait for the last of them.
-  static constexpr int kUnroll = 8;
-
   const std::int64_t* keys = nullptr;
   const float* values = nullptr;
   std::int64_t num_columns = 0;
@@ -101,47 +96,27 @@ NEUROSHARD_GROUP_CODE void write_keys_of_partials(Group& group, const ReductionP
       goes_on == kNoRow ? kNoRow : 2 * goes_on + (goes_on == came_in ? 1 : 0);
 }
 
-/// The optimizer's state of a row; the leading thread alone reads and writes it.
+/// The factor of a row's gradient; updates the optimizer's state. `state` is the value that the
+/// leading thread has read.
+template <class Group>
+NEUROSHARD_GROUP_CODE float update_rate(Group& group, const TableLayout& table,
+                                        const UpdateRule& rule, std::int64_t row, float state,
+                                        float squares) {
+  if (rule.optimizer == Optimizer::sgd) return rule.learning_rate;
+  float rate = 0.0F;
+  if (group.leads()) {
+    state += squares / static_cast<float>(table.num_columns);
+    table.optimizer_state[row] = state;
+    rate = rule.learning_rate / (sqrtf(state) + rule.epsilon);
+  }
+  return group.broadcast(rate);
+}
+
 template <class Group>
 NEUROSHARD_GROUP_CODE float read_state(Group& group, const TableLayout& table,
                                        const UpdateRule& rule, std::int64_t row) {
   return rule.optimizer == Optimizer::rowwise_adagrad && group.leads() ? table.optimizer_state[row]
                                                                        : 0.0F;
-}
-
-template <class Group>
-NEUROSHARD_GROUP_CODE void write_state(Group& group, const TableLayout& table,
-                                       const UpdateRule& rule, std::int64_t row, float state) {
-  if (rule.optimizer == Optimizer::rowwise_adagrad && group.leads()) {
-    table.optimizer_state[row] = state;
-  }
-}
-
-/// The factor of a row's gradient, whose squares add up to `squares`; the leading thread's `state`
-/// becomes the new one.
-template <class Group>
-NEUROSHARD_GROUP_CODE float update_rate(Group& group, const TableLayout& table,
-                                        const UpdateRule& rule, float squares, float& state) {
-  if (rule.optimizer == Optimizer::sgd) return rule.learning_rate;
-  state += squares / static_cast<float>(table.num_columns);
-  return group.broadcast(rule.learning_rate / (sqrtf(state) + rule.epsilon));
-}
-
-/// Those of several rows of one tile.
-template <int count, class Group, class Tile>
-NEUROSHARD_GROUP_CODE void update_rates(Group& group, const TableLayout& table,
-                                        const UpdateRule& rule, const Tile (&gradients)[count],
-                                        float (&states)[count], float (&rates)[count]) {
-  float squares[count];
-  NEUROSHARD_UNROLL
-  for (int u = 0; u < count; ++u) {
-    squares[u] =
-        rule.optimizer == Optimizer::rowwise_adagrad ? group.sum_of_squares(gradients[u]) : 0.0F;
-  }
-  NEUROSHARD_UNROLL
-  for (int u = 0; u < count; ++u) {
-    rates[u] = update_rate(group, table, rule, squares[u], states[u]);
-  }
 }
 
 /// For rows of one tile. Gradients of several items, and the weights of the rows that they
@@ -151,7 +126,7 @@ NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
                                          const ReductionPlan& plan, const Items& items,
                                          const UpdateRule& rule, const Next& next_level,
                                          std::int64_t number) {
-  constexpr int kUnroll = E == 8 ? Items::kUnroll / 2 : Items::kUnroll;
+  constexpr int kUnroll = E == 8 ? (kReductionUnroll + 1) / 2 : kReductionUnroll;
   const Segment segment = segment_of(plan, items, number);
   group.set_vectors(static_cast<int>(table.num_vectors()));
   // Counts within the segment are of 32 bits: registers are what limits the threads at work.
@@ -189,7 +164,7 @@ NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
       const float* vector = has_row ? items.vector(segment.begin + item) : nullptr;
       group.zero(gradients[u]);
       if (vector != nullptr) group.load(gradients[u], vector);
-      starts[u] = item < num_items && row != row_before;
+      starts[u] = row != row_before;
       completes[u] = has_row && row != row_after;
       rows[u] = row - table.first_row;
       group.clear(old[u]);
@@ -203,28 +178,23 @@ NEUROSHARD_GROUP_CODE void reduce_narrow(Group& group, const TableLayout& table,
         row = row_after;
       }
     }
-    // Each gradient becomes the sum of its row's up to it.
-    bool began[kUnroll];
     NEUROSHARD_UNROLL
     for (int u = 0; u < kUnroll; ++u) {
-      if (starts[u]) began_here = true;
-      began[u] = began_here;
-      if (!starts[u]) group.add(gradients[u], u == 0 ? sum : gradients[u - 1]);
-    }
-    sum = gradients[kUnroll - 1];
-    // The rates of all rows together: each takes many steps that wait for the one before.
-    float rates[kUnroll];
-    update_rates<kUnroll>(group, table, rule, gradients, states, rates);
-    NEUROSHARD_UNROLL
-    for (int u = 0; u < kUnroll; ++u) {
+      if (first + u >= num_items) break;
+      if (starts[u]) {
+        group.zero(sum);
+        began_here = true;
+      }
+      group.add(sum, gradients[u]);
       if (!completes[u]) continue;
-      if (began[u]) {
-        write_state(group, table, rule, rows[u], states[u]);
-        group.descend(static_cast<T*>(table.weights) + rows[u] * num_columns, old[u], gradients[u],
-                      rates[u]);
+      if (began_here) {
+        const float squares =
+            rule.optimizer == Optimizer::rowwise_adagrad ? group.sum_of_squares(sum) : 0.0F;
+        const float rate = update_rate(group, table, rule, rows[u], states[u], squares);
+        group.descend(static_cast<T*>(table.weights) + rows[u] * num_columns, old[u], sum, rate);
       } else {
         came_in = true;
-        leave(2 * number, gradients[u]);
+        leave(2 * number, sum);
       }
     }
   }
@@ -308,9 +278,8 @@ NEUROSHARD_GROUP_CODE void reduce_wide(Group& group, const TableLayout& table,
         squares += group.sum_of_squares(sum);
       });
     }
-    float state = read_state(group, table, rule, row - table.first_row);
-    const float rate = update_rate(group, table, rule, squares, state);
-    write_state(group, table, rule, row - table.first_row, state);
+    const float state = read_state(group, table, rule, row - table.first_row);
+    const float rate = update_rate(group, table, rule, row - table.first_row, state, squares);
     for_each_tile([&](std::int64_t column) {
       T* place = place_of(row) + column;
       typename Group::template Weights<T, E> old;
