@@ -47,6 +47,7 @@ struct TrainComputeOptions {
   std::string from;
   double learning_rate = 0.0;
   int batch_size = 0;
+  double granularity_ms = 0.0;
   bool speed_per_folder = false;
   bool json = false;
   bool force = false;
@@ -137,6 +138,10 @@ void run(const TrainComputeOptions& options) {
   if (training.initial && own_loop) {
     training.adaptation = {adaptations()[1].prior_strength, training.loop};
   }
+  if (options.granularity_ms > 0.0 && architecture == ComputeArchitecture::published) {
+    throw InputError("--granularity-ms needs --architecture bounded-loads, got published");
+  }
+  training.granularity_ms = options.granularity_ms;
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);
@@ -190,6 +195,11 @@ void add_compute(CLI::App& train) {
       ->add_option("--batch-size", options->batch_size,
                    "Samples of a step of training; 0: the architecture's default")
       ->check(integer_between(0, 1'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--granularity-ms", options->granularity_ms,
+                   "Errors of less than this count little: for GPUs, whose launches take that long")
+      ->check(number_between(0.0, 1e6))
       ->capture_default_str();
   command->add_flag("--speed-per-folder", options->speed_per_folder,
                     "The files of each folder are of a host with a speed of its own: costs are "

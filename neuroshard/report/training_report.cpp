@@ -39,10 +39,19 @@ std::string metrics_table(const std::string& counted, std::span<const MetricsRow
 }
 
 std::string training_text(const ComputeTrainingResult& result, const std::string& model) {
-  const std::vector<MetricsRow> rows{{"training", result.training},
-                                     {"validation", result.validation},
-                                     {"unseen combinations", result.unseen_combinations},
-                                     {"unseen tables", result.unseen_tables}};
+  std::vector<MetricsRow> rows{{"training", result.training},
+                               {"validation", result.validation},
+                               {"unseen combinations", result.unseen_combinations},
+                               {"unseen tables", result.unseen_tables}};
+  if (result.large_samples) {
+    const auto& [from_ms, validation, unseen_combinations, unseen_tables] = *result.large_samples;
+    const auto add = [&, from = from_ms](const char* set, const PredictionMetrics& metrics) {
+      rows.push_back({fmt::format("{}, from {:g} ms", set, from), metrics});
+    };
+    add("validation", validation);
+    add("unseen combinations", unseen_combinations);
+    add("unseen tables", unseen_tables);
+  }
   const auto networks = static_cast<std::int64_t>(result.best_epochs.size());
   std::string speeds;
   for (std::size_t i = 1; i < result.speeds.size(); ++i) {

@@ -55,6 +55,14 @@ Json training_json(const ComputeTrainingResult& result, const std::string& model
       {"validation", to_json(result.validation)},
       {"unseen_combinations", to_json(result.unseen_combinations)},
       {"unseen_tables", to_json(result.unseen_tables)}};
+  if (result.large_samples) {
+    const LargeSampleMetrics& large = *result.large_samples;
+    json.set("large_samples",
+             Json::Object{{"from_ms", large.from_ms},
+                          {"validation", to_json(large.validation)},
+                          {"unseen_combinations", to_json(large.unseen_combinations)},
+                          {"unseen_tables", to_json(large.unseen_tables)}});
+  }
   if (!result.speeds.empty()) {
     Json::Array speeds;
     for (const auto& [folder, speed] : result.speeds) {

@@ -387,6 +387,33 @@ def test_estimates_are_said(sharders, caplog):
     assert planner.neuroshard_plan is None
 
 
+@pytest.mark.parametrize(
+    ("interconnect", "gpu", "model"),
+    [
+        ("h100-nvswitch", None, "h100"),
+        ("", "NVIDIA H100 80GB HBM3", "h100"),
+        ("", "NVIDIA H200", "h100"),
+        ("", "NVIDIA A100-SXM4-80GB", "analytic-a100-80gb"),
+        ("a100-nvswitch", "NVIDIA H100 80GB HBM3", "analytic-a100-80gb"),
+        ("", None, "analytic-a100-80gb"),
+    ],
+)
+def test_gpus_are_priced_by_what_was_measured_on_their_like(
+    sharders, caplog, monkeypatch, interconnect, gpu, model
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu is not None)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: gpu)
+    planner = make_planner(make_topology(2, 8 << 30, "cuda"), interconnect=interconnect)
+    planner.plan(make_collection(SIZES), sharders)
+    expected = {
+        "h100": "costs (h100) are those of NeuroShard's CUDA operator on one H100, not of FBGEMM's",
+        "analytic-a100-80gb": "costs are an estimate from data sheets (analytic-a100-80gb)",
+    }
+    for name, text in expected.items():
+        assert (text in caplog.text) == (name == model)
+    assert planner.neuroshard_plan.models["compute"]["name"] == model
+
+
 def test_an_enumerator_of_ones_own(sharders):
     collection = make_collection(SIZES)
     topology = make_topology(2, 1 << 30)

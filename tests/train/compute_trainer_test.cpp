@@ -85,6 +85,30 @@ TEST_P(ComputeTrainerTest, LearnsTheCostsAndReportsWhatItDid) {
   EXPECT_EQ(result.unseen_tables.count, 80u);
 }
 
+TEST(ComputeTrainer, AGranularityIsToldApartAndTestsLargeSamplesAlone) {
+  const ComputeDataset dataset = synthetic_dataset(ComputeArchitecture::bounded_loads, 400);
+  ComputeTrainingOptions options = options_for(ComputeArchitecture::bounded_loads, 10);
+  const ComputeTrainingResult usual = train_compute_model(dataset, options);
+  EXPECT_FALSE(usual.large_samples.has_value());
+  EXPECT_FALSE(usual.model->info().metrics.contains("granularity_ms"));
+  std::vector<double> costs = dataset.cost_ms;
+  std::nth_element(costs.begin(), costs.begin() + 200, costs.end());
+  options.granularity_ms = costs[200];
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  EXPECT_NE(weights(result), weights(usual));
+  ASSERT_TRUE(result.large_samples.has_value());
+  const LargeSampleMetrics& large = *result.large_samples;
+  EXPECT_EQ(large.from_ms, options.granularity_ms);
+  for (const auto& [of_large, of_all] : {std::pair{large.validation, result.validation},
+                                         {large.unseen_combinations, result.unseen_combinations},
+                                         {large.unseen_tables, result.unseen_tables}}) {
+    EXPECT_GT(of_large.count, 0u);
+    EXPECT_LT(of_large.count, of_all.count);
+  }
+  EXPECT_EQ(result.model->info().metrics.at("granularity_ms"), options.granularity_ms);
+  EXPECT_EQ(result.model->info().metrics.at("unseen_tables.large.mape"), large.unseen_tables.mape);
+}
+
 TEST_P(ComputeTrainerTest, TheModelCarriesWhereItIsFrom) {
   const ComputeDataset dataset = synthetic_dataset(GetParam(), 50);
   const ComputeTrainingResult result = train_compute_model(dataset, options_for(GetParam(), 1));

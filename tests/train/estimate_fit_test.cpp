@@ -63,6 +63,27 @@ TEST(EstimateFit, IsNearCostsThatScatter) {
   EXPECT_NEAR((fitted.array() / truly.array()).log().mean(), 0.0, 0.05);
 }
 
+TEST(EstimateFit, AGranularityLeavesSmallCostsToThemselves) {
+  // What no weight can tell: every cost below 1 ms is three times what it should be.
+  Random random(8);
+  PhysicalEstimate truth{.offset_ms = 0.001, .weights_ms = {}};
+  truth.weights_ms = {0.002, 3e-6, 5e-6};
+  const MatrixXd terms = random_terms(3, 500, random);
+  const VectorXd wanted = costs_of(truth, terms);
+  const VectorXd costs = (wanted.array() < 1.0).select(3.0 * wanted.array(), wanted.array());
+  const auto error_of_large = [&](double granularity_ms) {
+    const VectorXd fitted = costs_of(fit_physical_estimate(terms, costs, granularity_ms), terms);
+    double sum = 0.0;
+    for (Eigen::Index i = 0; i < costs.size(); ++i) {
+      if (wanted[i] >= 1.0) sum += std::abs(std::log(fitted[i] / wanted[i]));
+    }
+    return sum;
+  };
+  EXPECT_GT((wanted.array() < 1.0).count(), 50);
+  EXPECT_GT((wanted.array() >= 1.0).count(), 50);
+  EXPECT_LT(error_of_large(10.0), 0.5 * error_of_large(0.0));
+}
+
 /// Largest |ln(weight / wanted weight)| of those above 0.
 double largest_change(const PhysicalEstimate& estimate, const PhysicalEstimate& wanted) {
   double largest = 0.0;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <mutex>
 #include <numbers>
@@ -121,6 +122,13 @@ class Trainer {
     result.validation = metrics(members, split_.validation, pool_);
     result.unseen_combinations = metrics(members, split_.unseen_combinations, pool_);
     result.unseen_tables = metrics(members, split_.unseen_tables, pool_);
+    if (options_.granularity_ms > 0.0) {
+      const auto of_large = [&](const std::vector<int>& samples) {
+        return metrics(members, large_samples(samples), pool_);
+      };
+      result.large_samples = {options_.granularity_ms, of_large(split_.validation),
+                              of_large(split_.unseen_combinations), of_large(split_.unseen_tables)};
+    }
     result.model = make_model(members, result);
     result.adaptation = options_.adaptation;
     result.speeds = dataset_.speeds;
@@ -137,7 +145,8 @@ class Trainer {
         predictions(train_members(result, report), samples, pool_);
     double sum = 0.0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      sum += std::abs(std::log(predicted[i] / dataset_.cost_ms[samples[i]]));
+      sum += std::abs(std::log((predicted[i] + options_.granularity_ms) /
+                               (dataset_.cost_ms[samples[i]] + options_.granularity_ms)));
     }
     return sum / static_cast<double>(samples.size());
   }
@@ -165,14 +174,15 @@ class Trainer {
     for (double& weight : estimate_.weights_ms) weight *= speed_;
     estimate_.offset_ms *= speed_;
     const auto [terms, cost_ms] = training_work();
-    estimate_ = adapted_estimate(terms, cost_ms, estimate_, adaptation.prior_strength);
+    estimate_ = adapted_estimate(terms, cost_ms, estimate_, adaptation.prior_strength,
+                                 options_.granularity_ms);
     set_estimate(estimate_, dataset_.work, features_);
     standard_.mean[0] += static_cast<float>(std::log2(speed_));
   }
 
   [[nodiscard]] PhysicalEstimate fitted_estimate() const {
     const auto [terms, cost_ms] = training_work();
-    return fit_physical_estimate(terms, cost_ms);
+    return fit_physical_estimate(terms, cost_ms, options_.granularity_ms);
   }
 
   /// Summed terms (terms x samples) and costs of the training samples.
@@ -272,11 +282,15 @@ class Trainer {
     subject.parameters = &network.parameters();
     subject.samples = split_.training;
     subject.loss_and_gradients = [&](std::span<const int> samples, Parameters& gradients) {
-      return network.loss_and_gradients(make_batch(dataset_, features_, samples, standard_, scale_),
-                                        loss(), gradients);
+      PieceBatch batch = make_batch(dataset_, features_, samples, standard_, scale_);
+      batch.granularity = static_cast<float>(options_.granularity_ms);
+      return network.loss_and_gradients(batch, loss(), gradients);
     };
     subject.project = [&] { network.project(); };
-    subject.validation_mape = [&] { return metrics({&network, 1}, split_.validation, pool).mape; };
+    subject.validation_mape = [&] {
+      return options_.granularity_ms > 0.0 ? coarse_error({&network, 1}, split_.validation, pool)
+                                           : metrics({&network, 1}, split_.validation, pool).mape;
+    };
     loop = run_training_loop(subject, options_.loop, random, pool, on_epoch);
     return network;
   }
@@ -310,6 +324,26 @@ class Trainer {
     return prediction_metrics(predictions(members, samples, pool), measured);
   }
 
+  /// As MAPE, where errors of less than the granularity count little.
+  [[nodiscard]] double coarse_error(std::span<const TrainableNetwork> members,
+                                    const std::vector<int>& samples, ThreadPool& pool) const {
+    const std::vector<double> predicted = predictions(members, samples, pool);
+    double sum = 0.0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const double cost_ms = dataset_.cost_ms[samples[i]];
+      sum += std::abs(predicted[i] - cost_ms) / (cost_ms + options_.granularity_ms);
+    }
+    return sum / static_cast<double>(samples.size());
+  }
+
+  /// Those that cost at least as much as the granularity.
+  [[nodiscard]] std::vector<int> large_samples(const std::vector<int>& samples) const {
+    std::vector<int> large;
+    std::copy_if(samples.begin(), samples.end(), std::back_inserter(large),
+                 [&](int sample) { return dataset_.cost_ms[sample] >= options_.granularity_ms; });
+    return large;
+  }
+
   [[nodiscard]] std::shared_ptr<const NeuralComputeModel> make_model(
       std::span<const TrainableNetwork> members, const ComputeTrainingResult& result) const {
     ComputeModelInfo info;
@@ -330,6 +364,12 @@ class Trainer {
     add("unseen_combinations", result.unseen_combinations);
     add("unseen_tables", result.unseen_tables);
     info.metrics["seed"] = static_cast<double>(options_.seed);
+    if (result.large_samples) {
+      info.metrics["granularity_ms"] = options_.granularity_ms;
+      add("validation.large", result.large_samples->validation);
+      add("unseen_combinations.large", result.large_samples->unseen_combinations);
+      add("unseen_tables.large", result.large_samples->unseen_tables);
+    }
     for (std::size_t folder = 0; folder < dataset_.speeds.size(); ++folder) {
       info.metrics[fmt::format("speed.{}", folder + 1)] = dataset_.speeds[folder].speed;
     }

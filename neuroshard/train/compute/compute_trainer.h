@@ -38,7 +38,11 @@ struct ComputeTrainingOptions {
   std::uint64_t seed = 0;  ///< of the split, the first weights and the order of samples
   int num_threads = 0;     ///< <= 0: one per core; the result does not depend on it
   std::string name;        ///< of the model
-  bool has_test = true;    ///< a tenth of the samples is kept for a test, not for training
+  /// Of bounded loads: errors of less than this [ms] count little, as if every cost were higher by
+  /// as much. Where a GPU spends more on launches than on tables its costs are far from convex in
+  /// the work, and a model that is held to them errs more where tables are what counts.
+  double granularity_ms = 0.0;
+  bool has_test = true;  ///< a tenth of the samples is kept for a test, not for training
   /// A bounded model of another machine or operator to go on from, or none. Its features'
   /// standardisation is kept, its members are trained on, `members` and `loop` are not used, and
   /// its estimate and costs begin multiplied by the median of measured over predicted cost; then
@@ -50,6 +54,14 @@ struct ComputeTrainingOptions {
 
   /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();
+};
+
+/// Metrics of the samples that cost at least as much as the granularity.
+struct LargeSampleMetrics {
+  double from_ms = 0.0;
+  PredictionMetrics validation;
+  PredictionMetrics unseen_combinations;
+  PredictionMetrics unseen_tables;
 };
 
 struct ComputeTrainingResult {
@@ -64,6 +76,7 @@ struct ComputeTrainingResult {
   PredictionMetrics validation;
   PredictionMetrics unseen_combinations;
   PredictionMetrics unseen_tables;
+  std::optional<LargeSampleMetrics> large_samples;  ///< of a training with a granularity
   double seconds = 0.0;
 };
 

@@ -66,8 +66,8 @@ Equations equations_of(const PhysicalEstimate& prior, const MatrixXd& terms,
 }
 
 /// Fits the samples and `equations` together.
-PhysicalEstimate fitted(const MatrixXd& terms, const VectorXd& cost_ms,
-                        const Equations& equations) {
+PhysicalEstimate fitted(const MatrixXd& terms, const VectorXd& cost_ms, const Equations& equations,
+                        double granularity_ms) {
   const Index samples = terms.cols();
   const Index more = equations.b.size();
   MatrixXd a(samples + more, terms.rows() + 1);  // the last column is the offset
@@ -80,7 +80,8 @@ PhysicalEstimate fitted(const MatrixXd& terms, const VectorXd& cost_ms,
   VectorXd estimate = cost_ms;
   VectorXd x;
   for (int i = 0; i < kReweightings; ++i) {
-    weight.head(samples) = cost_ms.cwiseProduct(estimate).cwiseSqrt().cwiseInverse();
+    weight.head(samples) =
+        ((cost_ms.array() + granularity_ms) * (estimate.array() + granularity_ms)).sqrt().inverse();
     x = weighted_fit(a, b, weight);
     estimate = (a.topRows(samples) * x).cwiseMax(1e-3 * cost_ms);
   }
@@ -96,13 +97,15 @@ PhysicalEstimate fitted(const MatrixXd& terms, const VectorXd& cost_ms,
 
 }  // namespace
 
-PhysicalEstimate fit_physical_estimate(const MatrixXd& terms, const VectorXd& cost_ms) {
-  return fitted(terms, cost_ms, {});
+PhysicalEstimate fit_physical_estimate(const MatrixXd& terms, const VectorXd& cost_ms,
+                                       double granularity_ms) {
+  return fitted(terms, cost_ms, {}, granularity_ms);
 }
 
 PhysicalEstimate adapted_estimate(const MatrixXd& terms, const VectorXd& cost_ms,
-                                  const PhysicalEstimate& prior, double strength) {
-  return fitted(terms, cost_ms, equations_of(prior, terms, cost_ms, strength));
+                                  const PhysicalEstimate& prior, double strength,
+                                  double granularity_ms) {
+  return fitted(terms, cost_ms, equations_of(prior, terms, cost_ms, strength), granularity_ms);
 }
 
 }  // namespace neuroshard

@@ -269,8 +269,9 @@ double TrainableNetwork::loss_and_gradients(const PieceBatch& batch, Loss loss,
     slope = VectorXf::Ones(cost.size());
   } else {
     const VectorXf lifted = cost.cwiseMax(kSmallestCost);
-    difference = lifted.array().log() - batch.target.array().log();
-    slope = (cost.array() > kSmallestCost).select(lifted.cwiseInverse(), 0.0F);
+    const VectorXf compared = lifted.array() + batch.granularity;
+    difference = compared.array().log() - (batch.target.array() + batch.granularity).log();
+    slope = (cost.array() > kSmallestCost).select(compared.cwiseInverse(), 0.0F);
   }
   backward(batch, activations, 2.0F * difference.cwiseProduct(slope), gradients);
   return static_cast<double>(difference.squaredNorm());

@@ -16,6 +16,8 @@ struct PieceBatch {
   std::vector<int> first_piece;  ///< samples + 1
   Eigen::VectorXf log_estimate;  ///< natural logarithm of each piece's estimate [ms]
   Eigen::VectorXf target;        ///< measured costs in units of the network's scale
+  /// Of squared_log_error: added to both costs, so that errors of less than this count little.
+  float granularity = 0.0F;
 
   [[nodiscard]] Eigen::Index size() const { return target.size(); }
 };

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import torch
 from torch import nn
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
@@ -38,11 +39,31 @@ from .tables import (
 
 logger = logging.getLogger(__name__)
 
-#: Cost models by compute device; those of GPUs are estimates from data sheets.
+#: Cost models by compute device; those of GPUs are estimates from data sheets, but for Hopper's.
 DEFAULT_MODELS = {
     "cpu": ("fbgemm-cpu-epyc",),
     "cuda": ("analytic-a100-80gb", "a100-nvswitch"),
 }
+
+#: Of H100s and H200s: learned from the times of our own CUDA operator on an H100.
+HOPPER_MODELS = ("h100", "h100-nvswitch")
+
+
+def is_hopper(interconnect: str) -> bool:
+    """Whether plans are for H100s or H200s: by the name of their interconnect or, without one, of
+    this process's first GPU."""
+    if interconnect:
+        return interconnect.startswith(("h100", "h200"))
+    if not torch.cuda.is_available():
+        return False
+    return any(name in torch.cuda.get_device_name(0) for name in ("H100", "H200"))
+
+
+def default_models(compute_device: str, interconnect: str) -> Sequence[str]:
+    """Of a task that names none."""
+    if compute_device == "cuda" and is_hopper(interconnect):
+        return HOPPER_MODELS
+    return DEFAULT_MODELS.get(compute_device, ())
 
 #: Neighbours that the improvement tries: a number, not a time, so that no clock can make plans
 #: of the same inputs differ.
@@ -75,7 +96,7 @@ class MeasuredSettings:
         computation, as the interconnect says which model is that of communication."""
         if self.models is not None:
             return self.models
-        names = DEFAULT_MODELS.get(compute_device, ())
+        names = default_models(compute_device, self.interconnect)
         return names[:1] if self.interconnect else names
 
     def required_models(self, compute_device: str) -> Sequence[str]:
@@ -175,8 +196,14 @@ def task_of(
 
 
 def say_what_is_estimated(models: Sequence[str]) -> None:
-    """Logs which of the models for computation are no measured ones."""
+    """Logs which of the models for computation are not measured ones of TorchRec's operator."""
     names = set(models)
+    if HOPPER_MODELS[0] in names:
+        logger.warning(
+            "costs (%s) are those of NeuroShard's CUDA operator on one H100, not of FBGEMM's: "
+            "python -m neuroshard.collect measures yours",
+            HOPPER_MODELS[0],
+        )
     for model in catalog.list_models():
         if model.name in names and model.kind == "compute" and model.is_estimate:
             logger.warning(

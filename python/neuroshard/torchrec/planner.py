@@ -86,8 +86,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             the objective "torchrec": "auto" (with up to 100 tables), "always" or "never". It is
             asked in any case where our search finds no plan.
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
-            model of FBGEMM's operator, on GPUs an estimate from data sheets; measure your own
-            (`python -m neuroshard.collect`).
+            model of FBGEMM's operator, on H100s and H200s (by `interconnect`, or this process's
+            GPU) that of our own CUDA operator on an H100, on other GPUs an estimate from data
+            sheets; measure your own (`python -m neuroshard.collect`).
         statistics: how tables are used, by table name (`neuroshard.statistics`), for our models;
             default: the constraints' pooling factors, and every row equally likely.
         optimizer: "sgd" or "rowwise_adagrad", for our models; default: what the sharders' fused
