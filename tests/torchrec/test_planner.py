@@ -411,7 +411,7 @@ def test_gpus_are_priced_by_what_was_measured_on_their_like(
     }
     for name, text in expected.items():
         assert (text in caplog.text) == (name == model)
-    assert planner.neuroshard_plan.models["compute"]["name"] == model
+    assert planner.neuroshard_plan.model["compute"]["name"] == model
 
 
 def test_an_enumerator_of_ones_own(sharders):
