@@ -81,8 +81,7 @@ std::vector<Case> cases_with(const std::string& text) {
   Table hot{"hot", 1'000'000, 128, 20.0, DataType::fp32, std::nullopt, std::nullopt};
   hot.index_distribution = IndexDistribution{0.0, {{1, 0.9}, {999'999, 0.1}}};
   cases.push_back({"one-hot-row-128-fp32", {hot}, Optimizer::sgd});
-  std::erase_if(cases,
-                [&](const Case& each) { return each.name.find(text) == std::string::npos; });
+  std::erase_if(cases, [&](const Case& each) { return each.name.find(text) == std::string::npos; });
   return cases;
 }
 
