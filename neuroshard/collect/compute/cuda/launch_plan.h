@@ -146,9 +146,10 @@ struct BlockRange {
 template <class Plan>
 [[nodiscard]] BlockRange blocks_of_kind(const std::vector<Plan>& plans, std::int64_t num_blocks,
                                         const KindTables& tables) {
-  const auto end = static_cast<std::size_t>(tables.first + tables.count);
-  const std::int64_t first = plans[static_cast<std::size_t>(tables.first)].first_block;
-  return {first, (end < plans.size() ? plans[end].first_block : num_blocks) - first};
+  const std::span<const Plan> later = std::span(plans).subspan(tables.first);
+  const std::int64_t first = later.front().first_block;
+  const bool is_last = later.size() == static_cast<std::size_t>(tables.count);
+  return {first, (is_last ? num_blocks : later[tables.count].first_block) - first};
 }
 
 /// The table that a block belongs to: the last whose first block is not above it.
