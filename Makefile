@@ -51,7 +51,7 @@ test-torchrec: build/release/CTestTestfile.cmake ## the tests with PyTorch, FBGE
 python: build/release/build.ninja ## build the Python package into a virtual environment, build/python
 	@scripts/python_env.sh release
 
-gpu: build/gpu/build.ninja ## the executable with the CUDA backend, its tests and its benchmark, in build/gpu
+gpu: build/gpu/build.ninja ## experimental: the executable with the CUDA backend, its tests and its benchmark, in build/gpu
 	@cmake --build build/gpu --target neuroshard_gpu
 
 python-asan: build/asan/build.ninja ## the Python package's tests, and CALLS (2000) of each of its functions, under AddressSanitizer and UBSan

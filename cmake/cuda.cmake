@@ -4,7 +4,7 @@
 set(NEUROSHARD_CUDA_FOUND OFF)
 set(NEUROSHARD_NCCL_FOUND OFF)
 if(NOT NEUROSHARD_CUDA)
-  message(STATUS "Left out: CUDA backend and NCCL (make gpu, or -DNEUROSHARD_CUDA=ON)")
+  message(STATUS "Left out: CUDA backend and NCCL, experimental (make gpu, or -DNEUROSHARD_CUDA=ON)")
   return()
 endif()
 include(CheckLanguage)

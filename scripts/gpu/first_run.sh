@@ -67,6 +67,7 @@ if [ "$backend" = cuda ]; then
   plans_batches=16384,65536
   batch=65536
   passes=(--max-pass 40GB --large 0.2)  # a device's share of a large model moves gigabytes a pass
+  of_training=(--granularity-ms 1)      # what launches take is spent once for all tables
 else
   where=(--backend cpu --arena 1GiB)
   self_check='Emulated*:LaunchPlan*:BatchDraw*'
@@ -74,7 +75,7 @@ else
   frontier_batches=300
   plans_batches=512
   batch=512
-  passes=()
+  passes=() of_training=()
 fi
 dims=($(seq 4 4 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
 share() { echo $((($1 * percent + 99) / 100)); }
@@ -165,7 +166,8 @@ train() {
       [ -e "$file" ] && grep -q '"forward_ms"' "$file" && files+=("$file")
     done
   done
-  "$neuroshard" train compute "${files[@]}" --name "$model" --seed 1 -o "$state/$model.safetensors.new" &&
+  "$neuroshard" train compute "${files[@]}" --name "$model" --seed 1 "${of_training[@]}" \
+    -o "$state/$model.safetensors.new" &&
     mv "$state/$model.safetensors.new" "$state/$model.safetensors"
 }
 short_training() { train "$name-short" coverage; }

@@ -96,6 +96,29 @@ def test_trains_again_on_what_was_collected_later(visit):
     assert began == ["collection", "training", "frontier_test"]
 
 
+def test_steps_that_are_left_out_are_done_by_a_later_call(visit):
+    done = visit("--skip", "training,compare_8")
+    assert done.returncode == 0
+    found = statuses(visit.state)
+    assert {step for step in STEPS if found[step] == "skipped"} == SKIPPED | {"training", "compare_8"}
+    began = [line.split()[1].rstrip(",") for line in done.stdout.splitlines() if "s left" in line]
+    assert "training" not in began and "compare_4" in began  # with the short model
+    again = visit()
+    assert again.returncode == 0
+    began = [line.split()[1].rstrip(",") for line in again.stdout.splitlines() if "s left" in line]
+    assert {"training", "compare_8"} <= set(began)
+    assert "collection" not in began
+
+
+def test_plans_are_made_by_the_model_that_a_collection_began_with(visit):
+    assert visit("--skip", "short_training,plans_collection").returncode == 0
+    (visit.state / "planning_model").write_text("analytic-h100-sxm\n")
+    assert visit().returncode == 0
+    calls = [line for line in visit.calls.read_text().splitlines() if "--sets plans" in line]
+    assert len(calls) == 2
+    assert all("--planned-by analytic-h100-sxm" in line for line in calls)
+
+
 def test_stops_in_time_and_goes_on(visit):
     done = visit("--minutes", 1, COLLECTING="314.159", SECONDS="52")
     assert done.returncode == 3
