@@ -13,8 +13,8 @@
 # machine can go on from it. A step that is done is not run again; one that has failed is tried again
 # by the next call, after all that have not been tried.
 #
-# --skip leaves steps out: training, say, where another machine trains meanwhile and puts NAME.safetensors
-# into DIR before the next call.
+# --skip leaves steps out: training, say, where another machine trains meanwhile and puts
+# NAME.safetensors into DIR before the next call.
 #
 # For rehearsing without a GPU: --backend cpu, which checks the kernels block by block on the host,
 # --percent of the samples and tasks, and --fail, a step that is to fail. Exit status: 0 all steps
@@ -197,6 +197,10 @@ compare_8() { compare 8 20:120 2; }
 
 steps=(machine self_check sanitizer throughput embedding_bag short_collection short_training frontier
   usual_collection plans_collection collection training frontier_test compare_4 compare_8)
+
+for step in ${skip//,/ }; do
+  [[ " ${steps[*]} " == *" $step "* ]] || usage "--skip: expected steps, of ${steps[*]}, got \"$step\""
+done
 
 # What a step cannot do without; printed where it is missing.
 why_not() {

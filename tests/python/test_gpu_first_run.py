@@ -152,6 +152,7 @@ def test_another_machine_goes_on_from_the_packed_results(visit, tmp_path):
         (["--backend", "tpu"], '--backend: expected cuda or cpu, got "tpu"'),
         (["--build", "nowhere"], '--build: expected a folder with cli/neuroshard, got "nowhere"'),
         (["--state"], "--state: expected a value, got none"),
+        (["--skip", "training,lunch"], 'compare_8, got "lunch"'),
         (["--often", "1"], "got \"--often\""),
     ],
 )
