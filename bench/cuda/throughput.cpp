@@ -7,6 +7,7 @@
 //   ... --cases TEXT                 only the cases whose names contain TEXT
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -245,18 +246,14 @@ void dump(const std::string& folder, const std::string& cases) {
 }  // namespace neuroshard
 
 int main(int argc, char** argv) {
+  CLI::App app("Throughput of the CUDA operator");
+  std::string folder;
+  std::string cases;
+  app.add_option("--dump", folder,
+                 "Folder for the cases and a batch of each, for embedding_bag.py");
+  app.add_option("--cases", cases, "Only the cases whose names contain this");
+  CLI11_PARSE(app, argc, argv);
   try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
-    std::string folder;
-    std::string cases;
-    for (std::size_t i = 0; i < arguments.size(); i += 2) {
-      const bool is_folder = arguments[i] == "--dump";
-      if ((!is_folder && arguments[i] != "--cases") || i + 1 == arguments.size()) {
-        throw neuroshard::InputError("cuda_throughput", "--dump FOLDER or --cases TEXT",
-                                     arguments[i]);
-      }
-      (is_folder ? folder : cases) = arguments[i + 1];
-    }
     if (folder.empty()) {
       neuroshard::measure(cases);
     } else {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 #include "neuroshard/collect/compute/cuda/launch_plan.h"
@@ -46,7 +45,7 @@ class EmulatedOperator {
     for_each_group(plan_.pooling, plan_.pooling_blocks, [&](std::size_t t, std::int64_t task) {
       const PoolingPlan& pooling = plan_.pooling[t];
       HostGroup group(pooling.lanes);
-      with_kind(plan_.tables[t], [&](auto kind) {
+      with_kind(plan_.tables[t].kind(), [&](auto kind) {
         pool_task<kind()>(group, plan_.tables[t], pooling, plan_.batch_size, task, buffers);
       });
     });
@@ -79,7 +78,7 @@ class EmulatedOperator {
                               plan_.levels[l + 1].tables[t]);
         };
         if (l == 0) {
-          with_kind(table, [&](auto kind) {
+          with_kind(table.kind(), [&](auto kind) {
             reduce_task<kind()>(group, table, plans[t], lookup_items(buffers, table), rule, next,
                                 number);
           });
@@ -123,18 +122,6 @@ class EmulatedOperator {
           body(static_cast<std::size_t>(t), task_of_group(plans[t], block, group));
         }
       }
-    }
-  }
-
-  template <class Body>
-  static void with_kind(const TableLayout& table, const Body& body) {
-    switch (table.kind()) {
-      case VectorKind::fp32:
-        return body(std::integral_constant<VectorKind, VectorKind::fp32>{});
-      case VectorKind::fp16:
-        return body(std::integral_constant<VectorKind, VectorKind::fp16>{});
-      case VectorKind::other:
-        return body(std::integral_constant<VectorKind, VectorKind::other>{});
     }
   }
 

@@ -57,6 +57,41 @@ TEST(LaunchPlan, BlocksFollowEachOtherAndKnowTheirTables) {
   EXPECT_EQ(table_of_block(plan.keys.data(), 3, 245), 2) << "the second has no lookups";
 }
 
+TEST(LaunchPlan, TablesOfAKindFollowEachOtherAndKeepTheirPlaceInTheOutput) {
+  const std::vector<OperatorTable> tables{table(10, 16, DataType::fp16), table(20, 8),
+                                          table(30, 12, DataType::fp16), table(40, 16),
+                                          table(50, 24, DataType::fp16)};
+  std::vector<DeviceLookups> batch;
+  for (std::int64_t count : {100, 200, 300, 400, 500}) batch.push_back(lookups(count, 5));
+  const LaunchPlan plan = plan_launches(tables, batch, 64, kResident);
+  // Rows of 24 bytes are of the last kind.
+  std::vector<std::int64_t> column_starts;
+  std::vector<std::int64_t> first_lookups;
+  std::vector<std::int64_t> first_rows;
+  for (const TableLayout& layout : plan.tables) {
+    column_starts.push_back(layout.column_start);
+    first_lookups.push_back(layout.first_lookup);
+    first_rows.push_back(layout.first_row);
+  }
+  EXPECT_EQ(column_starts, (std::vector<std::int64_t>{16, 36, 0, 52, 24}));
+  EXPECT_EQ(first_lookups, (std::vector<std::int64_t>{0, 200, 600, 700, 1200}));
+  EXPECT_EQ(first_rows, (std::vector<std::int64_t>{0, 20, 60, 70, 120}));
+  ASSERT_EQ(plan.kinds.size(), 3u);
+  std::int64_t next_block = 0;
+  int next_table = 0;
+  for (const KindTables& kind : plan.kinds) {
+    EXPECT_EQ(kind.first, next_table);
+    next_table += kind.count;
+    for (int t = kind.first; t < next_table; ++t) EXPECT_EQ(plan.tables[t].kind(), kind.kind);
+    const BlockRange blocks = blocks_of_kind(plan.pooling, plan.pooling_blocks, kind);
+    EXPECT_EQ(blocks.first, next_block);
+    EXPECT_GT(blocks.count, 0);
+    next_block += blocks.count;
+  }
+  EXPECT_EQ(next_table, 5);
+  EXPECT_EQ(next_block, plan.pooling_blocks);
+}
+
 TEST(LaunchPlan, UnevenTablesGetTasksOfOneSize) {
   // Pooling factors 1 and 100 at 128 columns: tasks read about as many rows.
   const std::vector<OperatorTable> tables{table(1'000'000, 128), table(1'000'000, 128)};

@@ -288,8 +288,7 @@ class Trainer {
     };
     subject.project = [&] { network.project(); };
     subject.validation_mape = [&] {
-      return options_.granularity_ms > 0.0 ? coarse_error({&network, 1}, split_.validation, pool)
-                                           : metrics({&network, 1}, split_.validation, pool).mape;
+      return relative_error({&network, 1}, split_.validation, pool);
     };
     loop = run_training_loop(subject, options_.loop, random, pool, on_epoch);
     return network;
@@ -324,9 +323,9 @@ class Trainer {
     return prediction_metrics(predictions(members, samples, pool), measured);
   }
 
-  /// As MAPE, where errors of less than the granularity count little.
-  [[nodiscard]] double coarse_error(std::span<const TrainableNetwork> members,
-                                    const std::vector<int>& samples, ThreadPool& pool) const {
+  /// MAPE; with a granularity, that of costs which are all higher by as much.
+  [[nodiscard]] double relative_error(std::span<const TrainableNetwork> members,
+                                      const std::vector<int>& samples, ThreadPool& pool) const {
     const std::vector<double> predicted = predictions(members, samples, pool);
     double sum = 0.0;
     for (std::size_t i = 0; i < samples.size(); ++i) {

@@ -65,6 +65,7 @@ def default_models(compute_device: str, interconnect: str) -> Sequence[str]:
         return HOPPER_MODELS
     return DEFAULT_MODELS.get(compute_device, ())
 
+
 #: Neighbours that the improvement tries: a number, not a time, so that no clock can make plans
 #: of the same inputs differ.
 _STEPS = 30_000

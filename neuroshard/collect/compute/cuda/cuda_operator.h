@@ -1,7 +1,7 @@
 // The fused embedding operator on a GPU: many table pieces of any widths and data types, a launch
 // for each kind of rows, sum pooling; backward exact, fused with the optimizer.
 //
-// Forward: every group of threads pools the bags of one range, with eight rows on their way at
+// Forward: every group of threads pools the bags of one range, with four rows on their way at
 // once. Backward: the lookups of all tables are sorted by row (radix sort, stably); groups sum the
 // gradients of segments of equal length, update the rows that lie within theirs, and leave the
 // others' sums to a next, far smaller level. So a hot row is the work of many groups, and every sum

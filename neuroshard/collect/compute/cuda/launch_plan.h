@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "neuroshard/collect/compute/cpu/embedding_operator.h"
@@ -58,6 +59,19 @@ struct TableLayout {
     return VectorKind::other;
   }
 };
+
+/// Calls `body` with the kind as a constant.
+template <class Body>
+void with_kind(VectorKind kind, const Body& body) {
+  switch (kind) {
+    case VectorKind::fp32:
+      return body(std::integral_constant<VectorKind, VectorKind::fp32>{});
+    case VectorKind::fp16:
+      return body(std::integral_constant<VectorKind, VectorKind::fp16>{});
+    case VectorKind::other:
+      return body(std::integral_constant<VectorKind, VectorKind::other>{});
+  }
+}
 
 /// Tables of one kind, which follow each other in a plan.
 struct KindTables {

@@ -1,7 +1,6 @@
 // The kernels of the fused embedding operator: the mapping of threads to the work of pooling.h and
 // row_updates.h, and the sort between them.
 #include <cub/device/device_radix_sort.cuh>
-#include <type_traits>
 #include <vector>
 
 #include "neuroshard/collect/compute/cuda/device.h"
@@ -118,17 +117,7 @@ void for_each_kind(const LaunchPlan& plan, const std::vector<Plan>& plans, std::
     if (blocks.count == 0) continue;
     const LaunchTables of_launch{tables.first, tables.count, blocks.first};
     const auto count = static_cast<unsigned>(blocks.count);
-    switch (tables.kind) {
-      case VectorKind::fp32:
-        launch(std::integral_constant<VectorKind, VectorKind::fp32>{}, count, of_launch);
-        break;
-      case VectorKind::fp16:
-        launch(std::integral_constant<VectorKind, VectorKind::fp16>{}, count, of_launch);
-        break;
-      case VectorKind::other:
-        launch(std::integral_constant<VectorKind, VectorKind::other>{}, count, of_launch);
-        break;
-    }
+    with_kind(tables.kind, [&](auto kind) { launch(kind, count, of_launch); });
   }
 }
 
