@@ -171,11 +171,13 @@ void add_compute(CLI::App& collect) {
   command->add_option("--candidates", options->candidates, "Sets to choose from with --least-sure")
       ->check(integer_between(1, 10'000))
       ->capture_default_str();
-  command->add_option("--tables", options->tables, "Pieces in a sample, as MIN:MAX")
+  command
+      ->add_option("--tables", options->tables,
+                   "Pieces in a sample, as MIN:MAX; plans have their own")
       ->capture_default_str();
   command
       ->add_option("--dims", options->sampling.dims,
-                   "Numbers of columns at which each table occurs")
+                   "Numbers of columns at which each table occurs; plans cut the workload's own")
       ->check(integer_between(1, kMaxEmbeddingDim))
       ->default_str("4 8 12 ... 128");
   command
@@ -183,7 +185,8 @@ void add_compute(CLI::App& collect) {
                    "Share of the tables kept from training, and of the samples made of them")
       ->check(number_between(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--memory", options->memory, "Memory of a sample's pieces")
+  command
+      ->add_option("--memory", options->memory, "Memory of a sample's pieces; plans have their own")
       ->capture_default_str();
   command->add_option("--arena", options->arena, "Memory to take for the tables")
       ->capture_default_str();

@@ -24,6 +24,8 @@ from process_group import process_group
 from torchrec_dlrm import CONTROL, WORKLOADS
 from torchrec_dlrm import run as run_both
 
+from neuroshard.documents import append_line, read_lines
+
 
 def task_options(number: int, options: argparse.Namespace) -> argparse.Namespace:
     """Task number `number`: the tables of a named workload, or 10 to 60 generated ones."""
@@ -85,6 +87,29 @@ def summarize(results: list[dict]) -> str:
     return "\n".join(lines)
 
 
+#: Options that do not change a task.
+FREE = ("tasks", "output")
+
+
+def asked(options: argparse.Namespace) -> dict:
+    """What a task depends on."""
+    return {name: value for name, value in vars(options).items() if name not in FREE}
+
+
+def begun(options: argparse.Namespace) -> list[dict]:
+    """The results of a file that was begun, if there is one, but for a line that was cut."""
+    if not os.path.exists(options.output):
+        return []
+    results = [json.loads(line) for line in read_lines(options.output)[0]]
+    for number, result in enumerate(results):
+        if result.get("asked") != asked(options):
+            raise SystemExit(
+                f"{options.output}: line {number + 1}: expected tasks with the options "
+                f"{asked(options)}, to go on with the file, got {result.get('asked')}"
+            )
+    return results
+
+
 PLANNERS = ("torchrec", "neuroshard")
 
 
@@ -110,17 +135,14 @@ def main() -> int:
     warnings.simplefilter("ignore", FutureWarning)
     logging.getLogger("torchrec").setLevel(logging.ERROR)
     with process_group():
-        results: list[dict] = []
-        if os.path.exists(options.output):
-            with open(options.output) as file:
-                results = [json.loads(line) for line in file]
+        results = begun(options)
         dist.barrier()  # every rank has read before the first one writes
         for number in range(len(results), options.tasks):
             result = run_both(task_options(number, options))
+            result["asked"] = asked(options)
             results.append(result)
             if dist.get_rank() == 0:
-                with open(options.output, "a") as file:
-                    file.write(json.dumps(result) + "\n")
+                append_line(options.output, json.dumps(result))
                 times = [f"{name} {result[name]['embedding_ms']:.2f} ms" for name in PLANNERS]
                 print(f"task {number}: {result['num_tables']} tables: {', '.join(times)}", flush=True)
         if dist.get_rank() == 0:

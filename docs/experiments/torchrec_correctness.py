@@ -35,6 +35,7 @@ import torch
 import torch.distributed as dist
 
 from neuroshard import InputError
+from neuroshard.documents import append_line, read_lines
 from neuroshard.torchrec.runtime.processes import gloo_processes
 from torchrec_correctness_modules import Reference, Sharded
 from torchrec_correctness_tasks import BATCH_SIZE, KINDS, Batch, Task
@@ -204,22 +205,13 @@ def results_in(path: str, processes: str) -> list[dict]:
     """Those of a file that was begun, if there is one, but for a line that was cut."""
     if not os.path.exists(path):
         return []
-    with open(path) as file:
-        results = [json.loads(text) for text in file if text.endswith("\n")]
+    results = [json.loads(text) for text in read_lines(path)[0]]
     for result in results:
         if result["processes"] != processes:
             raise InputError(
                 f"{path}: expected tasks on {processes} processes, got {result['processes']}"
             )
     return results
-
-
-def append(path: str, result: dict) -> None:
-    """Behind the last whole line."""
-    with open(path, "a+b") as file:
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
-        file.write(json.dumps(result).encode() + b"\n")
 
 
 def main() -> int:
@@ -244,7 +236,7 @@ def main() -> int:
             results.append(run(Task(number, options.seed, *layout)))
             gc.collect()  # sharded modules are held in cycles
             if is_first:
-                append(options.output, results[-1])
+                append_line(options.output, json.dumps(results[-1]))
                 print(line(results[-1]), flush=True)
         if is_first:
             print(summarize(results))

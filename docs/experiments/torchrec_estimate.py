@@ -34,6 +34,7 @@ from torchrec.distributed.planner.types import ParameterConstraints, PlannerErro
 from torchrec.modules.embedding_configs import EmbeddingBagConfig, EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
+from neuroshard.documents import append_line, read_lines
 from neuroshard.torchrec import NeuroShardPlanner
 
 #: Of sums in another order.
@@ -172,8 +173,7 @@ def run(task: Task, timeout: int, known: dict | None) -> dict:
 
 
 def read(path: str) -> list[dict]:
-    with open(path) as file:
-        return [json.loads(text) for text in file]
+    return [json.loads(text) for text in read_lines(path)[0]]
 
 
 def line(result: dict) -> str:
@@ -236,8 +236,7 @@ def main() -> int:
         if number in done:
             continue
         results.append(run(Task(number), options.timeout, known.get(number)))
-        with open(options.output, "a") as file:
-            file.write(json.dumps(results[-1]) + "\n")
+        append_line(options.output, json.dumps(results[-1]))
         print(line(results[-1]), flush=True)
     print(summarize(results))
     is_worse = any(

@@ -192,20 +192,28 @@ PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator,
   // TorchRec's types know nothing of tables that name their devices or stay with another.
   const TablePins pins(allowed.task());
   const bool is_pinned = pins.restricts_devices() || !pins.groups().empty();
-  return columns_alone || is_pinned ? plan_columns(allowed) : plan_types(allowed);
+  const StopClock clock = stop_clock_of(options);
+  try {
+    return columns_alone || is_pinned ? plan_columns(allowed, clock) : plan_types(allowed, clock);
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
+  }
 }
 
-PlanningResult TorchRecLikePlanner::plan_types(const Simulator& simulator) const {
+PlanningResult TorchRecLikePlanner::plan_types(const Simulator& simulator,
+                                               const StopClock& clock) const {
   const auto start = std::chrono::steady_clock::now();
   torchrec::ShardingTypesOptions options;
   options.min_partition = options_.min_shard_columns;
-  torchrec::ShardingTypesPlan found = torchrec::plan_sharding_types(simulator, options);
+  torchrec::ShardingTypesPlan found = torchrec::plan_sharding_types(simulator, options, clock);
   PlanningResult result = priced(simulator, std::move(found.plan), start);
   result.stats.states_expanded = found.num_proposals;
+  result.stats.stopped_by_clock = found.stopped_by_clock;
   return result;
 }
 
-PlanningResult TorchRecLikePlanner::plan_columns(const Simulator& simulator) const {
+PlanningResult TorchRecLikePlanner::plan_columns(const Simulator& simulator,
+                                                 const StopClock& clock) const {
   const auto start = std::chrono::steady_clock::now();
   const Task& task = simulator.task();
   const Rating rating(task, hardware_, interconnect_);
@@ -219,9 +227,12 @@ PlanningResult TorchRecLikePlanner::plan_columns(const Simulator& simulator) con
   Partition refused;
   int num_proposals = 0;
   int without_gain = 0;
+  bool stopped = false;
   while (num_proposals < options_.max_proposals && without_gain < options_.patience) {
     const std::vector<std::size_t>* proposal = proposer.next();
     if (!proposal) break;
+    stopped = clock.is_over();
+    if (stopped) break;
     ++num_proposals;
     Partition candidate = partition(task, options, *proposal);
     if (candidate.table_without_room >= 0) {
@@ -232,12 +243,14 @@ PlanningResult TorchRecLikePlanner::plan_columns(const Simulator& simulator) con
     }
     if (!best.plan.shards.empty()) ++without_gain;
   }
+  if (best.plan.shards.empty() && stopped) throw TimeIsOver();
   if (best.plan.shards.empty()) {
     throw no_room(fmt::format("torchrec-like ({} proposals)", num_proposals), task,
                   refused.table_without_room, refused.columns_without_room, refused.most_room);
   }
   PlanningResult result = priced(simulator, std::move(best.plan), start);
   result.stats.states_expanded = num_proposals;
+  result.stats.stopped_by_clock = stopped;
   return result;
 }
 

@@ -42,13 +42,15 @@ class TorchRecLikePlanner : public Planner {
   explicit TorchRecLikePlanner(const TorchRecLikeOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "torchrec-like"; }
-  /// Throws InfeasibleError if no proposal fits into memory.
+  /// Throws InfeasibleError if no proposal fits into memory, or none did before the clock of the
+  /// options stopped; a better one may come after it (SearchStats::stopped_by_clock).
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
 
  private:
-  [[nodiscard]] PlanningResult plan_columns(const Simulator& simulator) const;
-  [[nodiscard]] PlanningResult plan_types(const Simulator& simulator) const;
+  [[nodiscard]] PlanningResult plan_columns(const Simulator& simulator,
+                                            const StopClock& clock) const;
+  [[nodiscard]] PlanningResult plan_types(const Simulator& simulator, const StopClock& clock) const;
 
   TorchRecLikeOptions options_;
   ComputeHardware hardware_;

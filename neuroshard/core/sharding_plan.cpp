@@ -328,6 +328,8 @@ void coverage_violations(const Task& task, const ShardingPlan& plan,
 void replica_violations(const Rules& rules, const ShardingPlan& plan,
                         std::vector<std::string>& found) {
   const Task& task = rules.task;
+  const std::vector<std::int64_t>& memory = task.topology.memory_bytes;
+  const std::int64_t least_memory = *std::min_element(memory.begin(), memory.end());
   std::vector<bool> is_replicated(task.tables.size());
   for (std::size_t i = 0; i < plan.replicated_tables.size(); ++i) {
     const std::string place = fmt::format("replicated_tables[{}]", i);
@@ -343,6 +345,13 @@ void replica_violations(const Rules& rules, const ShardingPlan& plan,
     } else if (!rules.allowed[index].replicas) {
       found.push_back(fmt::format("{}: expected \"{}\" without copies, as {}", place, table.name,
                                   rules.reason(index, "replicas")));
+    } else if (const std::int64_t bytes = shard_bytes(table, table.embedding_dim, task.optimizer);
+               bytes > least_memory) {
+      found.push_back(
+          fmt::format("{}: expected at most {} bytes ({}), the memory of the smallest "
+                      "device, got a copy of \"{}\" of {} ({})",
+                      place, least_memory, format_bytes(static_cast<double>(least_memory)),
+                      table.name, bytes, format_bytes(static_cast<double>(bytes))));
     }
     is_replicated[index] = true;
   }

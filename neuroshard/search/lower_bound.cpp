@@ -34,8 +34,10 @@ std::vector<double> row_shares(const Task& task, const Table& table) {
     }
   };
   for (const int num_slices : {12, 16, 2, 3, 4, 6, 8}) add(num_slices);
-  for (int num_slices = 32; num_slices <= task.topology.world_size; num_slices *= 2) {
-    add(num_slices);
+  const int devices = task.topology.world_size;
+  for (int num_slices = 32; num_slices <= devices; num_slices *= 2) add(num_slices);
+  for (const int num_slices : {devices / 2, devices}) {
+    if (num_slices >= 2 && num_slices <= kMostEvenSlices) add(num_slices);
   }
   std::sort(shares.begin(), shares.end());
   shares.erase(std::unique(shares.begin(), shares.end()), shares.end());

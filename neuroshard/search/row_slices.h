@@ -1,4 +1,4 @@
-// Whether the rows of a table may be cut into slices.
+// Into how many slices the rows of a table may be cut.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,10 @@
 #include "neuroshard/core/task.h"
 
 namespace neuroshard {
+
+/// Devices for each of which a table may have a slice of as many rows: on more, there would be more
+/// slices to choose from than time.
+inline constexpr int kMostEvenSlices = 64;
 
 /// True if the rows of the table may be cut into `num_slices`: no more than there are devices, of
 /// no fewer rows than the table says.

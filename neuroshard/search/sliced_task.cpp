@@ -34,9 +34,6 @@ constexpr std::array<Cutting, 11> kCuttings{
 /// Of rows whose order says how they are used. By frequency, the last slice has the rows that are
 /// hardly used and most of the memory, which no device may have left.
 constexpr std::array<Cutting, 4> kCuttingsOfOrder{{{2, 1, 2}, {2, 1, 4}, {3, 1, 2}, {4, 1, 4}}};
-/// Devices for each of which a table may have a slice; on more, there would be more
-/// slices to choose from than time.
-constexpr int kMostEvenSlices = 64;
 
 /// In rising number of slices: those above, and as many as there are devices, or half as many.
 std::vector<Cutting> cuttings(int num_devices) {

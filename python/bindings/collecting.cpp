@@ -150,8 +150,9 @@ class Collection {
   }
 
   /// From now on, sets cover the whole space.
-  void cover(double slice_share, std::int64_t max_pass_bytes) {
+  void cover(double slice_share, std::int64_t max_pass_bytes, double large_share) {
     sampling_.sampling = SetSampling::coverage;
+    sampling_.large_share = large_share;
     sampling_.slice_share = slice_share;
     sampling_.max_pass_bytes = static_cast<double>(max_pass_bytes);
     sampling_.usual_max_pass_bytes = 0.1 * sampling_.max_pass_bytes;

@@ -116,8 +116,14 @@ def parser() -> argparse.ArgumentParser:
     )
     add("--planned-by", help="with plans: computation model, by name or file, that makes them")
     add("--max-pass", type=parse_bytes, default=4 << 30, help="with coverage: bytes of a pass")
+    add(
+        "--large",
+        type=float,
+        default=0.05,
+        help="with coverage: share of sets that move more than a tenth of --max-pass",
+    )
     add("--slices", type=float, default=0.2, help="with coverage: share of slices of rows")
-    add("--tables", type=parse_range, default=(1, 15), help="pieces in a sample, MIN:MAX")
+    add("--tables", type=parse_range, default=(1, 15), help="pieces in a sample, MIN:MAX; plans have their own")
     add("--dims", type=int, nargs="+", default=[], help="columns; all multiples of 4 to 128 if none")
     add("--held-out", type=float, default=0.1, help="share of tables and samples kept for testing")
     add("--memory", type=parse_bytes, default=4 << 30, help="memory of a sample's pieces")
@@ -288,7 +294,7 @@ def collection_of(
         (options.seed + number) & MOST_SEED,
     )
     if options.sets == "coverage":
-        collection.cover(options.slices, options.max_pass)
+        collection.cover(options.slices, options.max_pass, options.large)
     if options.sets == "plans":
         collection.plan(options.planned_by)
     return collection

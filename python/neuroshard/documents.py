@@ -41,6 +41,14 @@ def read_lines(path: str) -> tuple[list[bytes], int]:
     return content[:whole].split(b"\n")[:-1], whole
 
 
+def append_line(path: str, text: str) -> None:
+    """Writes a line behind the last whole one of a file, which is made if there is none."""
+    with open(path, "a+b") as file:
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
+        file.write(text.encode() + b"\n")
+
+
 def value_of_line(line: bytes, place: str) -> Any:
     """The JSON of a line; errors begin with the place, and add the column."""
     return json.loads(_core.json_of_line(line, place))

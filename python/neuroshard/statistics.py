@@ -442,6 +442,7 @@ def from_lookups(
     if batch_size is not None:
         batch_size = integer_of(batch_size, "batch_size", 1, MOST_COUNT)
     counters: list[ReuseCounter] = []
+    of_first = 0
     for path in files:
         with _opened(path) as lookups:
             samples = batch_size or lookups.batch_size
@@ -452,6 +453,12 @@ def from_lookups(
                 )
             if not counters:
                 counters = [ReuseCounter(samples) for _ in range(lookups.num_tables)]
+                of_first = samples
+            if samples != of_first:
+                raise InputError(
+                    f"{lookups.shown}: expected batches of {of_first} samples as in {files[0]}, or "
+                    f"batch_size, got {samples}"
+                )
             if lookups.num_tables != len(counters):
                 raise InputError(
                     f"{lookups.shown}: expected {len(counters)} tables as in {files[0]}, "

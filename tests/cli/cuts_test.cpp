@@ -1,4 +1,5 @@
 // Plans of rectangles and copies from end to end: planned, checked, priced, made again, measured.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -307,27 +308,58 @@ TEST(Cuts, SlicesAndCopiesAreSimulated) {
               1e-9);
 }
 
+TEST(Cuts, WhatIsWrongWithAPlanIsSaidInALine) {
+  const CliFolder folder;
+  const auto refused = [&](const std::string& task, const std::string& shards_of_hot,
+                           const std::string& more, const std::string& text) {
+    const std::string plan =
+        folder.write("plan.json", R"({"format": "neuroshard/plan/1", "task": )" + task +
+                                      R"(, "shards": [)" + shards_of_hot + more);
+    const CommandResult checked = run_cli({"check", plan});
+    EXPECT_EQ(checked.exit_code, 1) << text;
+    EXPECT_THAT(checked.out + checked.err, HasSubstr(text));
+  };
+  const auto slice = [](int first, int rows) {
+    return fmt::format(R"({{"table": "hot", "row_offset": {}, "num_rows": {}, "column_offset": 0,
+"num_columns": 32, "device": 2}})",
+                       first, rows);
+  };
+  const std::string tiny =
+      R"(, {"table": "tiny", "column_offset": 0, "num_columns": 32, "device": 0}]})";
+  refused(kLopsided, slice(0, 99'999), tiny,
+          "table \"hot\": rows 99999 to 99999, columns 0 to 31 are on no device");
+  refused(kLopsided, slice(0, 60'000) + ", " + slice(59'000, 41'000), tiny,
+          "table \"hot\": rows 59000 to 59999, ");
+  const std::string halves = slice(0, 50'000) + ", " + slice(50'000, 50'000);
+  refused(with_hot_rows(R"("allow": ["columns"])"), halves, tiny,
+          "shards[0]: expected \"hot\" with all its rows, as \"allow\" does not name \"rows\", got "
+          "50000 of 100000");
+  refused(with_hot_rows(R"("min_shard_rows": 60000)"), halves, tiny,
+          "shards[0]: expected slices of \"hot\" of at least 60000 rows, got 50000");
+  std::string small = kLopsided;
+  small.replace(small.find("1073741824"), 10, "1000000");
+  refused(small, R"({"table": "tiny", "column_offset": 0, "num_columns": 32, "device": 0}])",
+          R"(, "replicated_tables": ["hot"]})",
+          "replicated_tables[0]: expected at most 1000000 bytes (976.56 KiB), the memory of the "
+          "smallest device, got a copy of \"hot\" of 13200000");
+}
+
 TEST(Cuts, WhatIsWrongIsSaidInALine) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kLopsided);
   EXPECT_THAT(run_cli({"plan", task, "--cuts", "rows,pages"}).err,
               HasSubstr("--cuts: expected none, or some of columns, rows and replicas, got "
                         "\"pages\""));
-  const std::string gap = folder.write(
-      "gap.json", R"({"format": "neuroshard/plan/1", "task": )" + kLopsided +
-                      R"(, "shards": [{"table": "hot", "row_offset": 0, "num_rows": 99999,
-"column_offset": 0, "num_columns": 32, "device": 2},
-{"table": "tiny", "column_offset": 0, "num_columns": 32, "device": 0}]})");
-  const CommandResult checked = run_cli({"check", gap});
-  EXPECT_EQ(checked.exit_code, 1);
   const std::string falling =
       folder.write("falling.json", with_hot_rows(R"("row_access": [[0.5, 0.9], [1, 0.8]])"));
   const CommandResult refused = run_cli({"plan", falling});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("falling.json: tables[0].row_access[1]: expected a share of "
                                      "the accesses from 0.9 to 1, got 0.8"));
-  EXPECT_THAT(checked.out + checked.err,
-              HasSubstr("table \"hot\": rows 99999 to 99999, columns 0 to 31 are on no device"));
+  const CommandResult late =
+      run_cli(Arguments{"plan", task, "--time-limit", "0.001ms"} + kAnalytic);
+  EXPECT_EQ(late.exit_code, 1);
+  EXPECT_THAT(late.err, HasSubstr("no plan found within 0.001 ms"));
 }
 
 }  // namespace

@@ -166,6 +166,15 @@ TEST(Rectangles, MemoryOfSlicesAndCopies) {
               ElementsAre(testing::StartsWith("device 0: expected at most 1439 bytes")));
 }
 
+TEST(Rectangles, ACopyThatFitsOnNotEveryDevice) {
+  Task task = two_tables();
+  task.topology.memory_bytes = {1 << 20, 100};
+  EXPECT_THAT(violations(task, {{{0, 0, 16, 0}}, {1}}),
+              ElementsAre(testing::StartsWith(
+                  "replicated_tables[0]: expected at most 100 bytes (100 B), the memory of the "
+                  "smallest device, got a copy of \"b\" of ")));
+}
+
 TEST(Rectangles, APieceHasTheShareOfItsRows) {
   const Task task = two_tables();
   EXPECT_EQ(piece_of(task, {1, 4, 4, 0}), (Piece{1, 4}));

@@ -24,6 +24,10 @@ inline void showValue(const Task& task, std::ostream& os) {
   for (const Table& table : task.tables) {
     os << fmt::format("\n  {}: {} x {} {} pooling {}", table.name, table.num_embeddings,
                       table.embedding_dim, to_string(table.data_type), table.pooling_factor);
+    if (table.min_shard_rows > 0) os << fmt::format(" slices of {} rows", table.min_shard_rows);
+    if (!table.allow.columns) os << " no columns";
+    if (!table.allow.rows) os << " no rows";
+    if (!table.allow.replicas) os << " no replicas";
     if (!table.devices.empty()) os << fmt::format(" on {}", fmt::join(table.devices, ","));
     if (!table.same_device_as.empty()) os << " with " << table.same_device_as;
   }
@@ -99,11 +103,16 @@ inline rc::Gen<Task> arbitrary_task(double slack) {
   });
 }
 
-/// The task with conditions on some of its tables: the least width of pieces, their memory beyond
-/// their rows, the number of features that look up in them.
+/// The task with conditions on some of its tables: the least width of pieces and rows of slices,
+/// the cuts that they may have, their memory beyond their rows, the number of features that look up
+/// in them.
 inline Task with_conditions(Task task) {
   for (Table& table : task.tables) {
     table.min_shard_columns = *rc::gen::element<std::int64_t>(0, 0, 4, 6, 16, 32, 1000);
+    table.min_shard_rows = *rc::gen::element<std::int64_t>(0, 0, 0, 1, 500, 20'000);
+    table.allow.columns = *rc::gen::inRange(0, 5) > 0;
+    table.allow.rows = *rc::gen::inRange(0, 5) > 0;
+    table.allow.replicas = *rc::gen::inRange(0, 5) > 0;
     table.extra_bytes_per_shard = *rc::gen::element<std::int64_t>(0, 1, 5000);
     table.extra_bytes_per_column = *rc::gen::element<std::int64_t>(0, 1, 100);
     table.num_features = *rc::gen::element<std::int64_t>(1, 1, 2, 5);

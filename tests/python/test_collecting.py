@@ -55,7 +55,7 @@ def collect(path, samples, make_device, in_flight=3, slices=None):
     task = Task(tables, Topology(1, 1 << 60), 64, "sgd")
     collection = _core.Collection(task_text(task), "tiny", [], 1, 3, 1 << 24, 0.1, 5)
     if slices is not None:
-        collection.cover(slices, 1 << 20)
+        collection.cover(slices, 1 << 20, 0.05)
     measured = _core.collect(
         [(collection, str(path))],
         samples,

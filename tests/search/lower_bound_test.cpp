@@ -17,9 +17,11 @@ namespace {
 
 using testing_networks::random_model;
 using testing_tasks::arbitrary_compute;
+using testing_tasks::arbitrary_task;
 using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
+using testing_tasks::make_topology;
 using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
 
@@ -34,6 +36,25 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlannerIsPredictedToDoBetter, ()) {
       RC_ASSERT(planner->plan(simulator, options).predicted.cost_ms >= bound);
     } catch (const InfeasibleError&) {
     }
+  }
+}
+
+/// Rows and copies too, where memory makes no slices of other sizes necessary.
+RC_GTEST_PROP(LowerBoundProperty, NoPlannerOfAllCutsIsPredictedToDoBetter, ()) {
+  Task task = *arbitrary_task(10.0);
+  const int devices = *rc::gen::element(2, 5, 10, 24);
+  task.topology = make_topology(devices, devices, std::int64_t{1} << 40);
+  // Rows that every number of slices here divides.
+  for (Table& table : task.tables) {
+    table.num_embeddings = std::max<std::int64_t>(table.num_embeddings / 5040, 1) * 5040;
+  }
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
+  const double bound = lower_bound_ms(simulator, {});
+  for (const auto& planner : make_planners()) {
+    const double cost_ms = planner->plan(simulator, {}).predicted.cost_ms;
+    RC_ASSERT(cost_ms >= bound);
+    // Tables whose all-reduce alone costs more than a known plan are in no better one as copies.
+    RC_ASSERT(cost_ms >= lower_bound_ms(simulator, {}, 2.0 * cost_ms));
   }
 }
 
@@ -74,7 +95,7 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlanOfRectanglesCostsLess, ()) {
     const std::int64_t step = can_cut(dim) ? *rc::gen::element<std::int64_t>(4, 8, dim) : dim;
     for (std::int64_t offset = 0; offset < dim; offset += step) {
       const std::int64_t width = std::min(step, dim - offset);
-      const int slices = *rc::gen::element(1, 2, 3, 4);
+      const int slices = *rc::gen::element(1, 2, 3, 4, task.topology.world_size);
       // Of as many rows as their share says exactly.
       if (slices > task.topology.world_size || table.num_embeddings % slices != 0) {
         plan.shards.push_back({number, offset, width, device()});
@@ -88,9 +109,30 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlanOfRectanglesCostsLess, ()) {
     }
   }
   const double cost_ms = simulator.cost(plan).cost_ms;
-  const double bound = lower_bound_ms(simulator, {}, cost_ms);
+  // Not the cost itself, which no bound is above.
+  const double known_ms = 2.0 * cost_ms;
+  const double bound = lower_bound_ms(simulator, {}, known_ms);
   RC_ASSERT(cost_ms >= bound);
-  RC_ASSERT(lower_bound_ms(simulator, kColumnsAlone) >= bound * (1.0 - 1e-6));
+  RC_ASSERT(lower_bound_ms(simulator, kColumnsAlone, known_ms) >= bound * (1.0 - 1e-6));
+}
+
+/// The tightest case: all that there is, divided evenly.
+RC_GTEST_PROP(LowerBoundProperty, NoSliceForEachDeviceCostsLess, ()) {
+  const int devices = *rc::gen::element(2, 3, 5, 7, 10, 11, 24, 40);
+  const int slices = devices > 3 && *rc::gen::arbitrary<bool>() ? devices / 2 : devices;
+  const std::int64_t rows = *rc::gen::element<std::int64_t>(10, 1000, 20'000, 300'000);
+  Task task =
+      one_host_task({make_table("hot", rows * slices, *rc::gen::element<std::int64_t>(4, 64, 128),
+                                *rc::gen::element(1.0, 40.0))},
+                    devices, std::int64_t{1} << 40);
+  task.batch_size = *rc::gen::element(100, 4096, 65'536);
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
+  ShardingPlan plan;
+  for (int d = 0; d < slices; ++d) {
+    plan.shards.push_back({0, 0, task.tables[0].embedding_dim, d, rows * d, rows});
+  }
+  const double cost_ms = simulator.cost(plan).cost_ms;
+  RC_ASSERT(cost_ms >= lower_bound_ms(simulator, {.columns = true, .rows = true}, 2.0 * cost_ms));
 }
 
 TEST(LowerBound, IsCloseWhereRowsDivideEvenly) {
@@ -100,7 +142,7 @@ TEST(LowerBound, IsCloseWhereRowsDivideEvenly) {
   ShardingPlan plan;
   for (int d = 0; d < 4; ++d) plan.shards.push_back({0, 0, 64, d, 250'000 * d, 250'000});
   const double even = simulator.cost(plan).cost_ms;
-  const double bound = lower_bound_ms(simulator, {}, even);
+  const double bound = lower_bound_ms(simulator, {}, 2.0 * even);
   EXPECT_LE(bound, even);
   EXPECT_GE(bound, 0.85 * even);
   EXPECT_GT(lower_bound_ms(simulator, kColumnsAlone), even);  // of columns alone

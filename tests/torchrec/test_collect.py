@@ -99,17 +99,21 @@ def test_the_native_collectors_samples_and_format(tmp_path):
     assert "optimizer" in run.stderr
 
 
-def test_sets_of_plans_are_those_of_the_native_collector(tmp_path):
-    plans = ["--sets", "plans", "--planned-by", "analytic-cpu", "--workload", "criteo-kaggle"]
+PLANS = ["--sets", "plans", "--planned-by", "analytic-cpu", "--workload", "criteo-kaggle"]
+COVERAGE = ["--sets", "coverage", "--workload", "coverage", "--max-pass", "4MiB", "--large", "0.5"]
+
+
+@pytest.mark.parametrize("sets", [PLANS, COVERAGE], ids=["plans", "coverage"])
+def test_sets_are_those_of_the_native_collector(tmp_path, sets):
     path = str(tmp_path / "costs.jsonl")
-    run = collect_command(path, "5", *plans)
+    run = collect_command(path, "5", *sets)
     assert run.returncode == 0, run.stderr
     native = tmp_path / "native.jsonl"
     subprocess.run(
         [
-            *(EXECUTABLE, "collect", "compute", "--samples", "5", "--batch-size", "64", *plans),
-            *("--arena", "64MiB", "--seed", "3", "--threads", "1", "--in-flight", "4"),
-            *("-o", native),
+            *(EXECUTABLE, "collect", "compute", "--samples", "5", "--batch-size", "64", *sets),
+            *("--memory", "64MiB", "--arena", "64MiB", "--tables", "1:4", "--seed", "3"),
+            *("--threads", "1", "--in-flight", "4", "-o", native),
         ],
         check=True,
         capture_output=True,
@@ -117,11 +121,15 @@ def test_sets_of_plans_are_those_of_the_native_collector(tmp_path):
     header, *samples = [json.loads(line) for line in open(path)]
     native_header, *native_samples = [json.loads(line) for line in open(native)]
     assert header["sampling"] == native_header["sampling"]
-    assert header["sampling"]["kind"] == "plans"
+    assert header["sampling"]["kind"] == sets[1]
     assert {each["index"]: each["shards"] for each in samples} == {
         each["index"]: each["shards"] for each in native_samples
     }
-    for alone in (plans[:2], plans[2:]):
+
+
+def test_sets_of_plans_need_the_model_that_makes_them(tmp_path):
+    path = str(tmp_path / "costs.jsonl")
+    for alone in (PLANS[:2], PLANS[2:]):
         run = collect_command(path, "5", *alone)
         assert run.returncode == 2
         assert "--sets plans and --planned-by go together" in run.stderr

@@ -30,6 +30,11 @@ SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 6
 SHARDERS = [EmbeddingBagCollectionSharder()]
 
 
+class RowsToo(EmbeddingBagCollectionSharder):
+    def sharding_types(self, compute_device_type):
+        return ["table_wise", "column_wise", "row_wise"]
+
+
 def make_planner(topology, constraints=None, kind=NeuroShardPlanner, **options):
     options.setdefault("batch_size", 512)
     return kind(
@@ -173,6 +178,14 @@ def test_plans_that_do_not_belong_to_the_module(tmp_path):
         with pytest.raises(PlannerError, match=text) as caught:
             loaded(**arguments)
         assert str(path) in str(caught.value)
+    planner = make_planner(
+        topology, {"t0": ParameterConstraints(sharding_types=["row_wise"])}, objective="torchrec"
+    )
+    planner.plan(make_collection(SIZES), [RowsToo()])
+    save_plan(planner, path, force=True)
+    text = r"\.t0: expected one of .* as its sharder and constraints permit, got row_wise/fused"
+    with pytest.raises(PlannerError, match=text):
+        loaded(make_collection(SIZES))  # whose sharder has no rows
     with pytest.raises(PlannerError, match="expected the plan's topology, batch size") as caught:
         loaded(make_collection(SIZES), topology=make_topology(2, 300 << 30), same_context=True)
     assert caught.value.error_type == PlannerErrorType.PLANNER_INPUT_CONTEXT_MISMATCH

@@ -10,7 +10,7 @@ from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import ParameterConstraints, PlannerError
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, Topology
 from torchrec.modules.embedding_configs import DataType, EmbeddingBagConfig, EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
@@ -23,6 +23,18 @@ from neuroshard.plans import Shard
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
 SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 64)]
 NO_RESERVATION = FixedPercentageStorageReservation(percentage=0.0)
+
+
+class RowsToo(EmbeddingBagCollectionSharder):
+    def sharding_types(self, compute_device_type):
+        return ["table_wise", "column_wise", "row_wise"]
+
+
+def only_fused():
+    """Constraints of `SIZES` without kernels that keep tables in the host's memory."""
+    return {
+        f"t{i}": ParameterConstraints(compute_kernels=["fused"]) for i in range(len(SIZES))
+    }
 
 
 def make_planner(topology, constraints=None, **options):
@@ -77,7 +89,8 @@ def test_what_we_call_feasible_is_so_to_torchrec(device, optimizer):
 
     sharders = [EmbeddingBagCollectionSharder({"optimizer": EmbOptimType[optimizer]})]
     collection = make_collection(SIZES)
-    constraints = {"t1": ParameterConstraints(pooling_factors=[20.0])}
+    constraints = only_fused()
+    constraints["t1"].pooling_factors = [20.0]
     # A piece has a state for each of its rows. TorchRec's estimator gives it a share by columns.
     states = 4 * sum(rows for rows, _ in SIZES) if "ADAGRAD" in optimizer else 0
     # Down from plenty to the least that suffices: every plan fits by TorchRec's estimate.
@@ -113,13 +126,54 @@ def test_what_we_call_feasible_is_so_to_torchrec(device, optimizer):
 def test_the_reservation_is_kept(sharders):
     collection = make_collection(SIZES)
     topology = make_topology(2, 300 << 20, "cuda")
-    make_planner(topology).plan(collection, sharders)
-    half = FixedPercentageStorageReservation(percentage=0.5)
-    with pytest.raises(PlannerError, match="no plan fits into memory"):
-        make_planner(topology, storage_reservation=half).plan(collection, sharders)
-    everything = FixedPercentageStorageReservation(percentage=1.0)
-    with pytest.raises(PlannerError, match="leave no memory"):
-        make_planner(topology, storage_reservation=everything).plan(collection, sharders)
+    make_planner(topology, only_fused()).plan(collection, sharders)
+    for share, text in ((0.5, "no plan fits into memory"), (1.0, "leave no memory")):
+        reservation = FixedPercentageStorageReservation(percentage=share)
+        planner = make_planner(topology, only_fused(), storage_reservation=reservation)
+        with pytest.raises(PlannerError, match=text):
+            planner.plan(collection, sharders)
+
+
+def test_torchrecs_plan_is_the_fallback(caplog):
+    """Rows alone fit, which our cuts for models alone do not have; pins are kept or refused."""
+    collection = make_collection([(4_000_000, 4)])
+    topology = make_topology(2, 48 << 20)
+    planner = make_planner(topology, runtime=None)
+    plan = planner.plan(collection, [RowsToo()])
+    [parameter] = plan.plan[""].values()
+    assert parameter.sharding_type == "row_wise"
+    assert planner.left_to_torchrec == {"t0": "our search found no plan"}
+    assert planner.estimates.neuroshard_ms is None
+    assert planner.estimates.torchrec_ms == planner.estimates.chosen_ms
+    assert "TorchRec's plan is taken, as ours found none: no plan fits" in caplog.text
+    with pytest.raises(PlannerError, match="no plan fits"):
+        make_planner(topology, devices={"t0": [0, 1]}).plan(collection, [RowsToo()])
+
+
+@pytest.mark.parametrize("compare", ["always", "auto", "never"])
+def test_figures_of_torchrecs_plan(sharders, compare):
+    """Without the runtime's costs it is asked on request alone."""
+    planner = make_planner(
+        make_topology(2, 8 << 30), runtime=None, compare_with_torchrec=compare
+    )
+    planner.plan(make_collection(SIZES), sharders)
+    assert planner.estimates.by_models_ms > 0
+    was_asked = planner.estimates.torchrec_ms is not None
+    assert was_asked == (compare == "always")
+    assert (planner.estimates.torchrec_by_models_ms is not None) == was_asked
+    assert (planner.seconds.torchrec > 0) == was_asked
+
+
+def test_rates_that_are_not_used_are_named(caplog):
+    topology = Topology(
+        world_size=2, compute_device="cpu", ddr_cap=8 << 30, inter_host_bw=1e6, ddr_mem_bw=1e6
+    )
+    make_planner(topology)
+    assert "the topology's ddr_mem_bw, inter_host_bw: not used" in caplog.text
+    caplog.clear()
+    make_planner(topology, objective="torchrec")
+    make_planner(make_topology(2, 8 << 30))
+    assert "not used" not in caplog.text
 
 
 def test_constraints(sharders):

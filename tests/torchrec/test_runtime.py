@@ -426,6 +426,27 @@ def test_four_processes_as_two_hosts(tmp_path):
     assert set(found.values()) == {"table_row_wise"}
 
 
+@pytest.mark.parametrize("compare", ["auto", "always", "never"])
+def test_torchrecs_plan_is_a_candidate_where_it_is_asked(tmp_path, compare):
+    planner = make_planner(costs_file(tmp_path / "costs.json"), compare_with_torchrec=compare)
+    planned(planner)
+    was_asked = compare != "never"
+    assert (planner.estimates.torchrec_by_models_ms is not None) == was_asked
+    assert (planner.estimates.torchrec_ms is not None) == was_asked
+    assert (planner.seconds.torchrec > 0) == was_asked
+
+
+def test_costs_of_another_processor_are_said(tmp_path, caplog):
+    path = tmp_path / "costs.json"
+    costs_file(path)
+    make_planner(str(path))
+    assert "measured on" not in caplog.text  # nothing is known of the processor
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"hardware": {"name": "Another CPU"}}))
+    make_planner(str(path))
+    assert "the runtime's costs were measured on Another CPU, this is" in caplog.text
+
+
 def test_what_users_allow_is_kept(tmp_path):
     path = costs_file(tmp_path / "costs.json", all_to_alls=500.0)
     assert set(planned(make_planner(path, types=["table_wise"])).values()) == {"table_wise"}

@@ -265,3 +265,14 @@ def test_files_of_other_tables(tmp_path):
         from_lookups([tmp_path / "a.pt", tmp_path / "b.pt"])
     with pytest.raises(InputError, match="batch_size: expected 1 to 64, got 65"):
         from_lookups(tmp_path / "a.pt", batch_size=65)
+
+
+def test_files_of_other_batch_sizes(tmp_path):
+    """Statistics are of one batch size: that of all files, or one that is asked for."""
+    paths = [tmp_path / "a.pt", tmp_path / "b.pt"]
+    for path, batch_size in zip(paths, (64, 96)):
+        torch.save(lookups(batch_size=batch_size)[0], path)
+    text = "b.pt: expected batches of 64 samples as in .*a.pt, or batch_size, got 96"
+    with pytest.raises(InputError, match=text):
+        from_lookups(paths)
+    assert [table.num_batches for table in from_lookups(paths, batch_size=32)] == [5, 5, 5]

@@ -18,14 +18,16 @@ double rate(double bytes, double ms) {
 }
 
 /// What the computation model says of the tables, dealt out to the devices one by one [ms].
-double computation_ms(const Simulator& simulator) {
+double computation_ms(const Simulator& simulator, const StopClock& clock) {
   const ComputeCostModel& model = simulator.compute();
   const std::size_t world_size = simulator.task().topology.world_size;
   const std::size_t state_size = model.state_size();
   std::vector<double> states(world_size * state_size, 0.0);
   std::vector<double> contribution(state_size);
   const std::vector<Table>& tables = simulator.task().tables;
+  PatientClock patient(clock);
   for (std::size_t t = 0; t < tables.size(); ++t) {
+    patient.check();
     simulator.encode(static_cast<int>(t), tables[t].embedding_dim, contribution);
     double* state = states.data() + t % world_size * state_size;
     for (std::size_t i = 0; i < state_size; ++i) state[i] += contribution[i];
@@ -35,7 +37,7 @@ double computation_ms(const Simulator& simulator) {
   return std::accumulate(costs.begin(), costs.end(), 0.0);
 }
 
-double device_rate(const Simulator& simulator) {
+double device_rate(const Simulator& simulator, const StopClock& clock) {
   const Task& task = simulator.task();
   MachineConstants unit;
   unit.device = 1.0;  // an estimate is a number of bytes then
@@ -45,7 +47,7 @@ double device_rate(const Simulator& simulator) {
     const Perf perf = estimate(ShardingType::table_wise, table, table.embedding_dim);
     bytes += perf.fwd_compute + perf.bwd_compute;
   }
-  return rate(bytes, computation_ms(simulator));
+  return rate(bytes, computation_ms(simulator, clock));
 }
 
 /// Of an all-to-all of all devices of the topology, which hold as many columns as the task's do in
@@ -82,13 +84,13 @@ double all_reduce_rate(const Simulator& simulator) {
 
 }  // namespace
 
-MachineConstants fitted_constants(const Simulator& simulator) {
+MachineConstants fitted_constants(const Simulator& simulator, const StopClock& clock) {
   const Topology& topology = simulator.task().topology;
   Topology host = topology;
   host.world_size = topology.local_world_size;
   host.memory_bytes.resize(host.world_size);
   MachineConstants constants;
-  constants.device = device_rate(simulator);
+  constants.device = device_rate(simulator, clock);
   constants.intra_host = all_to_all_rate(simulator, host);
   constants.inter_host = all_to_all_rate(simulator, topology);
   constants.all_reduce = all_reduce_rate(simulator);

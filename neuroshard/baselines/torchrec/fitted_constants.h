@@ -2,6 +2,7 @@
 #pragma once
 
 #include "neuroshard/baselines/torchrec/perf_estimate.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
 
 namespace neuroshard::torchrec {
@@ -13,7 +14,8 @@ namespace neuroshard::torchrec {
 ///                all devices hold equal columns: bytes of pooled outputs on a device, forward and
 ///                backward, over the time of both all-to-alls; in one host, of its devices alone
 ///   all_reduce   of 25 MiB, a bucket of PyTorch's DistributedDataParallel
-/// A rate is infinite where a model says that there is no wait.
-[[nodiscard]] MachineConstants fitted_constants(const Simulator& simulator);
+/// A rate is infinite where a model says that there is no wait. Throws TimeIsOver.
+[[nodiscard]] MachineConstants fitted_constants(const Simulator& simulator,
+                                                const StopClock& clock = {});
 
 }  // namespace neuroshard::torchrec

@@ -39,20 +39,24 @@ InfeasibleError no_plan(const Task& task, const NoRoom& refusal, std::int64_t nu
 }  // namespace
 
 ShardingTypesPlan plan_sharding_types(const Simulator& simulator,
-                                      const ShardingTypesOptions& options) {
+                                      const ShardingTypesOptions& options, const StopClock& clock) {
   const Task& task = simulator.task();
   const SearchSpace space =
       enumerate(task, options.min_partition,
-                options.constants ? *options.constants : fitted_constants(simulator));
+                options.constants ? *options.constants : fitted_constants(simulator, clock));
   GreedyPartitioner partitioner(task);
   std::optional<double> best_rating_ms;
   Proposal best;
   ShardingTypesPlan result;
   for (const std::unique_ptr<Proposer>& proposer : make_proposers(space)) {
     const std::int64_t before = partitioner.work();
-    while (partitioner.work() - before <= options.max_work) {
+    while (!result.stopped_by_clock && partitioner.work() - before <= options.max_work) {
       const Proposal* proposal = proposer->next();
       if (proposal == nullptr) break;
+      if (clock.is_over()) {
+        result.stopped_by_clock = true;
+        break;
+      }
       ++result.num_proposals;
       const std::optional<double> rating_ms = partitioner.place(*proposal);
       if (!rating_ms || (best_rating_ms && *rating_ms >= *best_rating_ms)) continue;
@@ -60,6 +64,7 @@ ShardingTypesPlan plan_sharding_types(const Simulator& simulator,
       best = *proposal;
     }
   }
+  if (!best_rating_ms && result.stopped_by_clock) throw TimeIsOver();
   if (!best_rating_ms) throw no_plan(task, partitioner.no_room(), result.num_proposals);
   (void)partitioner.place(best);
   result.plan = partitioner.plan(best);

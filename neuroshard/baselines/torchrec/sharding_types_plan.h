@@ -9,6 +9,7 @@
 #include "neuroshard/baselines/torchrec/perf_estimate.h"
 #include "neuroshard/baselines/torchrec/sharding_option.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
 
 namespace neuroshard::torchrec {
@@ -26,11 +27,14 @@ struct ShardingTypesPlan {
   std::vector<ShardingType> types{};  ///< of each table
   double rating_ms = 0.0;             ///< of the slowest device, by the estimate
   std::int64_t num_proposals = 0;     ///< that were partitioned
+  bool stopped_by_clock = false;      ///< before all of them were
 };
 
-/// The best-rated plan of all proposals. Throws InfeasibleError if none fits into memory, which
-/// says what the last one had no room for.
+/// The best-rated plan of all proposals, or of those before the clock stopped. Throws
+/// InfeasibleError if none fits into memory, which says what the last one had no room for, and
+/// TimeIsOver if none did so far.
 [[nodiscard]] ShardingTypesPlan plan_sharding_types(const Simulator& simulator,
-                                                    const ShardingTypesOptions& options);
+                                                    const ShardingTypesOptions& options,
+                                                    const StopClock& clock = {});
 
 }  // namespace neuroshard::torchrec

@@ -221,13 +221,13 @@ CollectiveCostSample measure_collective_sample(const CommunicationCollection& co
     const std::int64_t bytes = sample_all_reduce_bytes(sampling.seed, index);
     return to_sample(index, CollectiveKind::all_reduce, bytes,
                      measure_collective(
-                         transport, [&] { transport.all_reduce(bytes); }, RepetitionOptions{}));
+                         transport, [&] { transport.all_reduce(bytes); }, collective_repetitions()));
   }
   const PartialSumsCase drawn = sample_partial_sums(sampling, index);
   const ReceivedParts received(drawn);
   return to_sample(index, CollectiveKind::partial_sums, drawn.bytes(),
                    measure_collective(
-                       transport, [&] { received.add_up(pool); }, RepetitionOptions{}));
+                       transport, [&] { received.add_up(pool); }, collective_repetitions()));
 }
 
 std::string agreed_options(const CommunicationCollection& collection) {

@@ -42,6 +42,12 @@ struct RepetitionOptions {
       .quantile = quantile, .max_repetitions = 32, .max_seconds = 2.5, .hurried_repetitions = 5};
 }
 
+/// Repetitions for collectives and the additions behind them, which take from microseconds on: many,
+/// as the system disturbs short runs most.
+[[nodiscard]] inline RepetitionOptions collective_repetitions() {
+  return {.max_repetitions = 300, .max_seconds = 1.0};
+}
+
 /// The timings of one task that is run repeatedly.
 class RepeatedTiming {
  public:

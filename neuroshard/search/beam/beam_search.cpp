@@ -87,8 +87,6 @@ class Search {
   static constexpr std::size_t kTablesWorthThreads = 24;
   static constexpr int kSmallestShareOfDevice = 16;
   static constexpr int kMostFirstSlices = 16;
-  /// Devices for each of which there may be a slice from the start.
-  static constexpr int kMostEvenSlices = 64;
   static constexpr std::array<std::size_t, 8> kFirstSlicedTables{1, 2, 3, 5, 8, 13, 20, 40};
   /// States placed between updates of the costs that the beam keeps: few, as states that it will
   /// not keep need not be priced, but enough for the threads. Which states are priced does not

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from .. import _core
 from ..arguments import path_of
 from ..errors import InputError, NeuroShardError
-from .accuracy import Errors, errors_of, repeated
+from .accuracy import Errors, Repeated, errors_of, median_of, repeated
 from .costs import RuntimeCosts, read_runtime_costs
 from .fitting import Fit, fit_layout
 from .operators import operator_work
@@ -42,7 +42,9 @@ def parser() -> argparse.ArgumentParser:
         "--again",
         nargs="+",
         default=[],
-        help="the same tasks measured again, for --test: how far steps are from themselves",
+        help="the same tasks measured again, once or several times, for --test, each time in files "
+        "of the same order: medians of all count, and how far one measurement is from the others "
+        "is said",
     )
     result.add_argument(
         "--force",
@@ -95,16 +97,21 @@ def learn(
 
 
 def test(paths: Sequence[str], costs: str, again: Sequence[str]) -> None:
-    """Prints the errors of known costs on files, and how far steps measured again are apart."""
+    """Prints the errors of known costs on files, and how far steps are apart that were measured
+    again: the medians of all measurements are what costs are held against."""
     known = read_runtime_costs(costs)
     files = _by_layout([read_samples(path) for path in paths])
     files_again = _by_layout([read_samples(path) for path in again])
+    for layout in files_again.keys() - files.keys():
+        raise InputError(f"--again: expected processes as in the first files, got {_title(layout)}")
     for layout, of_layout in files.items():
         layout_costs = known.layout(*layout)
         if layout_costs is None:
             raise InputError(f"{costs}: expected costs of {_title(layout)}, got none")
-        samples = _numbered(of_layout)
-        optimizer = _optimizer(of_layout)
+        again_of_layout = files_again.get(layout, [])
+        measurements = _measurements(_numbered(of_layout), again_of_layout)
+        samples = median_of(measurements)
+        optimizer = _optimizer([*of_layout, *again_of_layout])
         work = {
             sample.index: operator_work(
                 sample.modules, sample.setup, [known.operator_model], optimizer
@@ -114,24 +121,31 @@ def test(paths: Sequence[str], costs: str, again: Sequence[str]) -> None:
         errors = errors_of(layout_costs, samples, work)
         print(_title(layout))
         print("\n".join(_error_lines(known.operator_model, {"test": errors})))
-        if layout in files_again:
-            for line in _repeated_lines(samples, _numbered(files_again[layout])):
+        if len(measurements) > 1:
+            for line in _repeated_lines(repeated(measurements)):
                 print(line)
 
+def _measurements(
+    samples: list[RuntimeSample], again: Sequence[SampleFile]
+) -> list[list[RuntimeSample]]:
+    """The samples, and the same plans each time that they were measured again."""
+    result = [samples]
+    others = _numbered(again) if again else []
+    for first in range(0, len(others), len(samples)):
+        result.append(others[first : first + len(samples)])
+        if [each.plan for each in result[-1]] != [each.plan for each in samples]:
+            raise InputError("--again: expected the plans of the first files, got others")
+    return result
 
-def _repeated_lines(
-    samples: Sequence[RuntimeSample], again: Sequence[RuntimeSample]
-) -> list[str]:
-    if [each.modules for each in samples] != [each.modules for each in again]:
-        raise InputError("--again: expected the plans of the first files, got others")
-    found = repeated(samples, again)
+
+def _repeated_lines(found: Repeated) -> list[str]:
     return [
         f"  {name:<40}{value:>12}"
         for name, value in (
-            ("mean difference when measured again", f"{found.step:.1%}"),
+            ("mean difference of one measurement", f"{found.step:.1%}"),
             ("median difference, likewise", f"{found.median_step:.1%}"),
-            ("fastest plan fastest again", f"{found.naming.right} of {found.naming.tasks}"),
-            ("mean loss by the plan that was fastest", f"{found.naming.mean_loss:.1%}"),
+            ("fastest plan named by one measurement", f"{found.naming.right} of {found.naming.tasks}"),
+            ("mean loss by that plan", f"{found.naming.mean_loss:.1%}"),
         )
     ]
 

@@ -3,15 +3,15 @@ again."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from statistics import mean, median
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 from typing import Any
 
 from .costs import LayoutCosts
 from .operators import OperatorWork
 from .samples import RuntimeSample
-from .work import work_of
+from .work import DATA_PARALLEL, work_of
 
 
 @dataclass(frozen=True)
@@ -53,22 +53,81 @@ class Naming:
 
 @dataclass(frozen=True)
 class Repeated:
-    """Steps that were measured twice: how far they are from themselves."""
+    """Steps that were measured several times: how far each measurement is from the median of the
+    others."""
 
-    samples: int
     step: float
     median_step: float
-    #: Whether the plan that was the fastest before is so again.
+    #: Whether the plan that is the fastest by one measurement is so by the others.
     naming: Naming
 
 
-def naming_of(plans: Sequence[tuple[int, float, float]]) -> Naming:
-    """Of plans, each with its task, what names it and its measured time."""
-    by_task: dict[int, list[tuple[float, float]]] = {}
-    for task, named_by, measured in plans:
-        by_task.setdefault(task, []).append((named_by, measured))
-    losses = [min(plans)[1] / min(ms for _, ms in plans) - 1.0 for plans in by_task.values()]
-    return Naming(len(by_task), sum(loss == 0.0 for loss in losses), mean(losses))
+@dataclass(frozen=True)
+class TimedPlan:
+    """A plan of a task: what names it, and its measured time."""
+
+    task: int
+    #: Equal for plans of the task that differ by the order of their processes alone.
+    likeness: Hashable
+    named_by: float
+    measured: float
+
+
+def naming_of(plans: Sequence[TimedPlan]) -> Naming:
+    """Whether the plans that are named are the fastest, of the tasks with different plans. Plans that
+    are alike count as one, with the means of both figures: which of them was measured to be faster
+    says nothing."""
+    by_task: dict[int, dict[Hashable, list[TimedPlan]]] = {}
+    for plan in plans:
+        by_task.setdefault(plan.task, {}).setdefault(plan.likeness, []).append(plan)
+    losses = []
+    for of_task in by_task.values():
+        different = [
+            (fmean(plan.named_by for plan in alike), fmean(plan.measured for plan in alike))
+            for alike in of_task.values()
+        ]
+        if len(different) > 1:
+            _, measured = min(different, key=lambda plan: plan[0])
+            losses.append(measured / min(measured for _, measured in different) - 1.0)
+    right = sum(loss == 0.0 for loss in losses)
+    return Naming(len(losses), right, fmean(losses) if losses else 0.0)
+
+
+def likeness(sample: RuntimeSample) -> Hashable:
+    """What a plan is but for the order of its hosts and of the processes of a host, and for where in
+    its table a shard begins."""
+    copies = []
+    pieces: list[list[tuple[int, int, str, int, int]]] = [
+        [] for _ in range(sample.setup.world_size)
+    ]
+    for number, module in enumerate(sample.modules):
+        for place, table in enumerate(module.tables):
+            if table.sharding_type == DATA_PARALLEL:
+                copies.append((number, place))
+            for shard in table.shards:
+                pieces[shard.rank].append(
+                    (number, place, table.sharding_type, shard.num_rows, shard.num_columns)
+                )
+    of_rank = [tuple(sorted(each)) for each in pieces]
+    size = sample.setup.local_world_size
+    hosts = [tuple(sorted(of_rank[i : i + size])) for i in range(0, len(of_rank), size)]
+    return tuple(copies), tuple(sorted(hosts))
+
+
+def median_of(measurements: Sequence[Sequence[RuntimeSample]]) -> list[RuntimeSample]:
+    """The samples, in the same order in each measurement, with the medians of their times."""
+    return [
+        replace(
+            each[0],
+            forward_ms=median(one.forward_ms for one in each),
+            backward_ms=median(one.backward_ms for one in each),
+            operator_ms=tuple(
+                (median(forward for forward, _ in rank), median(backward for _, backward in rank))
+                for rank in zip(*(one.operator_ms for one in each), strict=True)
+            ),
+        )
+        for each in zip(*measurements, strict=True)
+    ]
 
 
 def errors_of(
@@ -81,29 +140,48 @@ def errors_of(
     step_errors = []
     plans = []
     for sample in samples:
-        runtime = costs.runtime_ms(work_of(sample.modules, sample.setup))
-        with_measured = runtime + measured_operators_ms(sample)
-        step = runtime + costs.slowest_ms(operators[sample.index])
+        work = work_of(sample.modules, sample.setup)
+        with_measured = costs.price_of(work, measured_operators_ms(sample)).step_ms
+        step = costs.price_of(work, costs.operators_ms(operators[sample.index])).step_ms
         runtime_errors.append(abs(with_measured / sample.step_ms - 1.0))
         step_errors.append(abs(step / sample.step_ms - 1.0))
-        plans.append((sample.task, step, sample.step_ms))
+        plans.append(TimedPlan(sample.task, likeness(sample), step, sample.step_ms))
     return Errors(
         samples=len(samples),
-        runtime=mean(runtime_errors),
-        step=mean(step_errors),
+        runtime=fmean(runtime_errors),
+        step=fmean(step_errors),
         median_step=median(step_errors),
         naming=naming_of(plans),
     )
 
 
-def repeated(before: Sequence[RuntimeSample], again: Sequence[RuntimeSample]) -> Repeated:
-    """Of samples that were measured twice, in the same order."""
-    pairs = list(zip(before, again, strict=True))
-    differences = [abs(one.step_ms / other.step_ms - 1.0) for one, other in pairs]
-    plans = [(other.task, one.step_ms, other.step_ms) for one, other in pairs]
-    return Repeated(len(pairs), mean(differences), median(differences), naming_of(plans))
+def repeated(measurements: Sequence[Sequence[RuntimeSample]]) -> Repeated:
+    """Of samples that were measured at least twice, in the same order each time."""
+    differences = []
+    namings = []
+    for number, one in enumerate(measurements):
+        others = median_of([*measurements[:number], *measurements[number + 1 :]])
+        pairs = list(zip(one, others, strict=True))
+        differences += [abs(single.step_ms / other.step_ms - 1.0) for single, other in pairs]
+        namings.append(
+            naming_of(
+                [
+                    TimedPlan(other.task, likeness(other), single.step_ms, other.step_ms)
+                    for single, other in pairs
+                ]
+            )
+        )
+    return Repeated(
+        fmean(differences),
+        median(differences),
+        Naming(
+            sum(naming.tasks for naming in namings),
+            sum(naming.right for naming in namings),
+            fmean(naming.mean_loss for naming in namings),
+        ),
+    )
 
 
-def measured_operators_ms(sample: RuntimeSample) -> float:
-    """Of the process where they take longest, both passes."""
-    return max(forward + backward for forward, backward in sample.operator_ms)
+def measured_operators_ms(sample: RuntimeSample) -> list[float]:
+    """Of each process, both passes."""
+    return [forward + backward for forward, backward in sample.operator_ms]

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from ..arguments import path_of
@@ -15,7 +16,16 @@ from ..documents import Fields, read_document, write_text
 from ..errors import InputError
 from ..types import Table
 from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
-from .work import BYTES, KINDS, SHARDING_TYPES, WORK, Setup, ShardedModule, work_of
+from .work import (
+    BYTES,
+    KINDS,
+    OPERATORS,
+    SHARDING_TYPES,
+    WORK,
+    Setup,
+    ShardedModule,
+    work_of,
+)
 
 FORMAT = "neuroshard/runtime-model/1"
 
@@ -40,8 +50,8 @@ class Price:
 
 @dataclass(frozen=True)
 class LayoutCosts:
-    """Costs on one number of processes: milliseconds of each kind of `WORK`, for one that is counted
-    and for a MiB of bytes."""
+    """Costs on one number of processes: milliseconds of each kind of `WORK`, for one that is counted,
+    for a MiB of bytes and for a millisecond in operators."""
 
     world_size: int
     local_world_size: int
@@ -76,14 +86,20 @@ class LayoutCosts:
     ) -> Price:
         """The price of a plan; arguments as of `operator_work`."""
         found = operator_work(modules, setup, models, optimizer, tables)
-        return Price(self.slowest_ms(found), self.runtime_ms(work_of(modules, setup)))
+        return self.price_of(work_of(modules, setup), self.operators_ms(found))
 
-    def slowest_ms(self, work: Sequence[OperatorWork]) -> float:
-        """The time of the operators where they take longest, from the work of each process."""
-        return max(
+    def price_of(self, work: Mapping[str, float], operators_ms: Sequence[float]) -> Price:
+        """The price of work, with the time in operators of each process [ms]."""
+        return Price(
+            max(operators_ms), self.runtime_ms({**work, OPERATORS: fmean(operators_ms)})
+        )
+
+    def operators_ms(self, work: Sequence[OperatorWork]) -> list[float]:
+        """The time in operators of each process [ms], from the work of each."""
+        return [
             sum(self.operator_ms(kind, of_kind) for kind, of_kind in of_rank.items())
             for of_rank in work
-        )
+        ]
 
     def operator_ms(self, kind: str, work: Mapping[str, float]) -> float:
         """The time of operators of a kind that do this."""
@@ -147,7 +163,7 @@ def weighed(costs: Mapping[str, float], work: Mapping[str, float]) -> float:
 
 
 def units(name: str, work: Mapping[str, float]) -> float:
-    """Work in the unit of its cost: a number, or MiB."""
+    """Work in the unit of its cost: a number, MiB or milliseconds."""
     return work[name] / _MIB if name in BYTES else work[name]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from ..errors import InputError
-from .accuracy import Errors, errors_of
+from .accuracy import Errors, errors_of, measured_operators_ms
 from .costs import LayoutCosts, units
 from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
 from .samples import RuntimeSample
-from .work import BACKWARD_ALONE, FORWARD_ALONE, WORK, work_of
+from .work import BACKWARD_ALONE, FORWARD_ALONE, OPERATORS, WORK, work_of
 
 #: Of the tasks, every fifth is kept from the fit.
 _HELD_OUT_EVERY = 5
@@ -65,6 +66,7 @@ def _pass_costs(samples: Sequence[RuntimeSample], *, forward: bool) -> dict[str,
     targets = []
     for sample in samples:
         work = work_of(sample.modules, sample.setup)
+        work[OPERATORS] = fmean(measured_operators_ms(sample))
         total = sample.forward_ms if forward else sample.backward_ms
         operators = max(times[0 if forward else 1] for times in sample.operator_ms)
         weight = 1.0 / sample.step_ms

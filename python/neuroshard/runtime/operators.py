@@ -28,14 +28,21 @@ REPLICATED = "replicated"
 #: What operators of a kind do on a process, as far as it has a cost. `model` is their time by the
 #: computation model [ms], and `calls` is how many there are with a part of a table: what a call
 #: takes more where the model was measured than in a training, which is subtracted. Millions of
-#: `lookups` and of `distinct_rows` among them, and MiB: `gathered` by the lookups, `distinct` of
-#: those rows, pooled outputs that are `put_out`, and the `whole` tables, of replicated ones, each of
-#: whose rows has a gradient. Models know pooled outputs alone.
+#: `lookups` and of `distinct_rows` among them; of these rows those that are `crowded` (`crowding`)
+#: and those that are `far`, beyond a cache in their table (`_far`). MiB: `gathered` by the lookups,
+#: `distinct` of those rows, pooled outputs that are `put_out`, and the `whole` tables, of replicated ones, each of whose rows
+#: has a gradient. Models know pooled outputs alone.
 OPERATOR_WORK = {
     POOLED: ("model", "calls", "put_out"),
-    SEQUENCE: ("lookups", "distinct_rows", "gathered", "distinct"),
-    REPLICATED: ("lookups", "distinct_rows", "gathered", "put_out", "whole"),
+    SEQUENCE: ("lookups", "distinct_rows", "crowded", "far", "gathered", "distinct"),
+    REPLICATED: ("lookups", "distinct_rows", "crowded", "gathered", "put_out", "whole"),
 }
+
+#: Half of an operator's different rows are crowded where they are as many as this, in millions.
+_CROWD = 0.05
+
+#: Half of a table's different rows are far where it has as many MiB on a process as this.
+_CACHE_MIB = 2.0
 
 #: Of each device: nothing is to be placed here.
 _ANY_MEMORY = 1 << 60
@@ -69,12 +76,15 @@ def operator_work(
         for sharding_type, group in tables_by_type(module).items():
             chosen = [(table, used[places[id(table)]]) for table in group]
             kind = kind_of_operator(sharding_type, module.kind)
-            users = set()
-            for table, how in chosen:
-                for rank, work in table_work(table, how, kind, setup):
-                    users.add(rank)
-                    for name, value in work.items():
-                        result[rank][kind][name] += value
+            parts = [part for table, how in chosen for part in table_work(table, how, setup)]
+            users = {rank for rank, _ in parts}
+            distinct = dict.fromkeys(users, 0.0)
+            for rank, work in parts:
+                distinct[rank] += work["distinct_rows"]
+            for rank, work in parts:
+                work["crowded"] = work["distinct_rows"] * crowding(distinct[rank])
+                for name in OPERATOR_WORK[kind]:
+                    result[rank][kind][name] += work[name]
             if kind == POOLED:
                 for rank, ms in enumerate(_operator_ms(chosen, setup, models, optimizer)):
                     result[rank][kind]["model"] += ms
@@ -98,11 +108,17 @@ def kind_of_operator(sharding_type: str, module_kind: str) -> str:
     return REPLICATED if sharding_type == DATA_PARALLEL else module_kind
 
 
+def crowding(distinct_rows: float) -> float:
+    """The share of an operator's different rows, of which there are so many millions, that are
+    crowded: the more there are, the less of what FBGEMM keeps for each lies in a cache."""
+    return distinct_rows / (distinct_rows + _CROWD)
+
+
 def table_work(
-    table: ShardedTable, used: Table, kind: str, setup: Setup
+    table: ShardedTable, used: Table, setup: Setup
 ) -> list[tuple[int, dict[str, float]]]:
-    """What each shard of a table is, or each copy, with its process; but for the `model` and the
-    `calls`, which are of all tables together."""
+    """What each shard of a table is, or each copy, with its process, in the names of every kind; but
+    for the `model`, the `calls` and what is `crowded`, which are of all tables together."""
     samples = setup.batch_size * setup.world_size
     if table.sharding_type == DATA_PARALLEL:
         parts = [
@@ -122,13 +138,20 @@ def table_work(
             "calls": 0.0,
             "lookups": lookups / _MILLION,
             "distinct_rows": distinct / _MILLION,
+            "crowded": 0.0,
+            "far": distinct / _MILLION * _far(rows * mib),
             "gathered": lookups * mib,
             "distinct": distinct * mib,
             "put_out": outputs * mib,
             "whole": rows * mib,
         }
-        found.append((rank, {name: work[name] for name in OPERATOR_WORK[kind]}))
+        found.append((rank, work))
     return found
+
+
+def _far(mib: float) -> float:
+    """The share of the rows of a table of so many MiB that lie beyond a cache."""
+    return mib / (mib + _CACHE_MIB)
 
 
 def distinct_rows(table: Table, samples: int, share: float = 1.0) -> float:

@@ -38,6 +38,11 @@ class RuntimeSample:
     repetitions: int
 
     @property
+    def plan(self) -> tuple[Setup, tuple[ShardedModule, ...]]:
+        """What was measured."""
+        return self.setup, self.modules
+
+    @property
     def step_ms(self) -> float:
         """Both passes."""
         return self.forward_ms + self.backward_ms

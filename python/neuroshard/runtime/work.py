@@ -46,12 +46,13 @@ COUNTS = (
     "features",
 )
 
-#: Bytes on the device that has most of them: `lookups` that it receives, `bucketized` lookups that
-#: it sorts by slices of rows, pooled outputs that it sends (`exchanged`) and has added up
-#: (`reduced`), outputs of lookups one by one that it sends (`sequences`), and gradients of tables
-#: that every device has (`all_reduced`). Of its own samples: pooled `outputs`, those of them that
-#: are `joined` from several operators' and whose pieces of columns are put in order (`permuted`),
-#: and outputs of lookups one by one (`sequence_outputs`).
+#: Bytes of a process, in the mean of all, which share a machine: `lookups` that it receives,
+#: `bucketized` lookups that it sorts by slices of rows, pooled outputs that it sends (`exchanged`)
+#: and has added up (`reduced`), outputs of lookups one by one that it sends (`sequences`), and
+#: gradients of tables that every device has (`all_reduced`). Of its own samples: pooled `outputs`,
+#: those of them that are `joined` from several operators' and whose pieces of columns are put in
+#: order (`permuted`), and outputs of lookups one by one (`sequence_outputs`), of which those of
+#: several slices of rows are put in order (`reordered`).
 BYTES = (
     "lookups",
     "bucketized",
@@ -62,11 +63,18 @@ BYTES = (
     "joined",
     "permuted",
     "sequence_outputs",
+    "reordered",
     "all_reduced",
 )
-WORK = (*COUNTS, *BYTES)
-#: Those of a process's own samples, which it has wherever the tables are.
+
+#: Milliseconds in FBGEMM's operators, in the mean of all processes: each slows the others.
+OPERATORS = "operators"
+
+WORK = (*COUNTS, *BYTES, OPERATORS)
+#: Those of a process's own samples, which it has whatever the plan is.
 OUTPUTS = ("outputs", "sequence_outputs")
+#: Those that every process has of a table, wherever its shards are.
+ON_ALL = ("bucketized", "permuted", "reordered", "all_reduced")
 
 #: Work that only one of the passes does.
 FORWARD_ALONE = ("lookups", "bucketized")
@@ -134,9 +142,8 @@ def tables_by_type(module: ShardedModule) -> dict[str, list[ShardedTable]]:
 
 
 def work_of(modules: Sequence[ShardedModule], setup: Setup) -> dict[str, float]:
-    """How much of each kind of `WORK` a plan is."""
+    """How much of each kind of `WORK` a plan is, but for the `OPERATORS`."""
     work = dict.fromkeys(WORK, 0.0)
-    moved = {name: [0.0] * setup.world_size for name in BYTES}
     for module in modules:
         work[f"{module.kind}_modules"] += 1
         types = tables_by_type(module)
@@ -148,8 +155,8 @@ def work_of(modules: Sequence[ShardedModule], setup: Setup) -> dict[str, float]:
             if len(types) > 1 and module.kind == POOLED:
                 of_table["joined"] = of_table["outputs"]
             for name, by_rank in of_table.items():
-                moved[name] = [a + b for a, b in zip(moved[name], by_rank, strict=True)]
-    return work | {name: max(by_rank) for name, by_rank in moved.items()}
+                work[name] += sum(by_rank) / setup.world_size
+    return work
 
 
 def bytes_of(table: ShardedTable, kind: str, setup: Setup) -> Mapping[str, list[float]]:
@@ -189,6 +196,8 @@ def bytes_of(table: ShardedTable, kind: str, setup: Setup) -> Mapping[str, list[
         on_all["bucketized"] = table.column_ranges * own * (
             _INDEX_BYTES * table.pooling_factor + _LENGTH_BYTES * features * slices
         )
+        if kind == SEQUENCE:
+            on_all["reordered"] = on_all["sequence_outputs"]
     if kind == POOLED and table.column_ranges > 1:
         on_all["permuted"] = on_all["outputs"]
     return moved | {name: [value] * ranks for name, value in on_all.items()}

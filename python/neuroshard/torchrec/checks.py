@@ -10,7 +10,7 @@ from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints
 from torchrec.distributed.types import ShardingType
 
-from ..arguments import type_of
+from ..arguments import MOST_SEED, MOST_THREADS, integer_of, text_of, type_of
 from ..errors import InputError
 from ..statistics import TableStatistics
 from .pins import check_pins_are_pins
@@ -30,12 +30,11 @@ def check_options(options: Mapping[str, Any]) -> None:
         value = options[name]
         if value not in known and (value is not None or name == "compare_with_torchrec"):
             raise InputError(f"{name}: expected {' or '.join(known)}, got {value!r}")
-    for name in ("seed", "num_threads"):
-        if name not in options:
-            continue
-        value = options[name]
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise InputError(f"{name}: expected an integer of 0 or more, got {value!r}")
+    for name, most in (("seed", MOST_SEED), ("num_threads", MOST_THREADS)):
+        if name in options:
+            integer_of(options[name], name, 0, most)
+    if "interconnect" in options:
+        text_of(options["interconnect"], "interconnect")
     check_pins_are_pins(options.get("devices"), options.get("same_device_as"))
     statistics = options.get("statistics")
     if statistics is None:

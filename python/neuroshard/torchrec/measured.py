@@ -11,8 +11,19 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import nn
 from torchrec.distributed.embedding_types import EmbeddingComputeKernel
+from torchrec.distributed.planner.constants import (
+    CROSS_NODE_BANDWIDTH,
+    DDR_MEM_BW,
+    HBM_MEM_BW,
+    INTRA_NODE_BANDWIDTH,
+)
 from torchrec.distributed.planner.shard_estimators import EmbeddingStorageEstimator
-from torchrec.distributed.planner.types import PlannerError, PlannerErrorType, ShardingOption
+from torchrec.distributed.planner.types import (
+    PlannerError,
+    PlannerErrorType,
+    ShardingOption,
+    Topology,
+)
 from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
@@ -91,6 +102,11 @@ class MeasuredSettings:
     devices: Mapping[str, Sequence[int]] = field(default_factory=dict)
     same_device_as: Mapping[str, str] = field(default_factory=dict)
     previous: PreviousPlan | None = None
+
+    @property
+    def has_pins(self) -> bool:
+        """Whether tables may not lie anywhere, which only a search by columns keeps to."""
+        return bool(self.devices or self.same_device_as) or self.previous is not None
 
     def model_names(self, compute_device: str) -> Sequence[str]:
         """Those given, or the default ones of the device; of these, with an interconnect, that of
@@ -212,6 +228,23 @@ def say_what_is_estimated(models: Sequence[str]) -> None:
                 "python -m neuroshard.collect measures your hardware",
                 model.name,
             )
+
+
+def say_what_is_not_used(topology: Topology) -> None:
+    """Logs what of a topology our models, which were measured, do not ask for."""
+    rates = {
+        "hbm_mem_bw": HBM_MEM_BW,
+        "ddr_mem_bw": DDR_MEM_BW,
+        "intra_host_bw": INTRA_NODE_BANDWIDTH,
+        "inter_host_bw": CROSS_NODE_BANDWIDTH,
+    }
+    given = [name for name, usual in rates.items() if getattr(topology, name, usual) != usual]
+    if given:
+        logger.warning(
+            "the topology's %s: not used by objective='measured', whose models were measured; "
+            "`interconnect` names the network, objective='torchrec' keeps to them",
+            ", ".join(given),
+        )
 
 
 class MeasuredSearch:

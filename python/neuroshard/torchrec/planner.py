@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,8 +15,6 @@ from torchrec.distributed.planner.stats import EmbeddingStats
 from torchrec.distributed.planner.types import (
     Enumerator,
     ParameterConstraints,
-    PlannerError,
-    PlannerErrorType,
     ShardingOption,
     StorageReservation,
     Topology,
@@ -26,37 +23,27 @@ from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
 from ..arguments import names_of, path_of
-from ..errors import InfeasibleError, InputError
+from ..errors import InputError
 from ..moves import PlanMoves
 from ..plans import Plan
 from ..runtime.costs import Price
 from ..statistics import TableStatistics
-from .advice import what_would_do
 from .checks import check_constraints, check_options, require_measured, require_none
-from .choice import Choice, OptionSearch
 from .collective import transferable
 from .enumeration import CutsEnumerator, OptionEnumerator
-from .estimates import rating_ms
 from .figures import Estimates, Seconds, figures
 from .garbage import paused_collector
 from .inputs import PlanningInputs
-from .measured import MeasuredSearch, MeasuredSettings, divided
-from .pieces import cost_ms
+from .measured import MeasuredSettings, say_what_is_not_used
+from .planning_call import Outcome, PlanningCall, PlanningSettings
 from .plans.context import context_hash
 from .plans.loading import check_loader, loaded_options
 from .plans.previous import previous_plan_of
-from .prediction import plan_by_models, warn_of_extrapolation
-from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
-from .runtime.choosing import RuntimeSearch, divided_by_runtime
+from .reference import ReferenceSettings
 from .runtime.layouts import known_runtime, runtime_costs
-from .runtime.pricing import RuntimePricing
 from .statistics_table import log_stats
-from .tables import counted
 
 logger = logging.getLogger(__name__)
-
-#: TorchRec's planner is also asked for up to this number of tables, where the user does not say.
-_MOST_TABLES_TO_COMPARE = 100
 
 
 class NeuroShardPlanner(EmbeddingShardingPlanner):
@@ -83,8 +70,10 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         objective: "torchrec" or "measured"; default: "measured" where `models` are given and on
             CPUs, whose operator is measured, "torchrec" elsewhere.
         compare_with_torchrec: whether TorchRec's planner plans the same options, as a candidate for
-            the objective "torchrec": "auto" (with up to 100 tables), "always" or "never". It is
-            asked in any case where our search finds no plan.
+            the objective "torchrec" and with `runtime`: "auto" (with up to 100 tables), "always" or
+            "never". For our models without `runtime` it is asked by "always" alone, and its plan
+            gives figures to compare with. It is asked in any case where our search finds no plan,
+            unless there are pins or a previous plan, and its plan is then taken.
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
             model of FBGEMM's operator, on H100s and H200s (by `interconnect`, or this process's
             GPU) that of our own CUDA operator on an H100, on other GPUs an estimate from data
@@ -147,6 +136,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
                 "statistics": statistics,
                 "devices": devices,
                 "same_device_as": same_device_as,
+                "interconnect": interconnect,
                 "seed": seed,
                 "num_threads": num_threads,
             }
@@ -187,6 +177,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             )
         require_measured(self.objective, **by_columns_alone, runtime=runtime)
         self._runtime = None if runtime is None else runtime_costs(runtime, self._topology)
+        if self.objective == "measured":
+            say_what_is_not_used(self._topology)
         self.plan_loader = plan_loader
         #: Files that `save_plan` must not write to, and models, by name or file, likewise.
         self.files_read = [
@@ -207,19 +199,35 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         )
         self._seed = seed
         self._num_threads = num_threads
-        #: Of the last `plan`: our part as a plan of the library, with its cost by our models; with
-        #: the objective "torchrec" only where models are given or measured.
-        self.neuroshard_plan: Plan | None = None
-        #: Of the last `plan`: tables that TorchRec's planner placed, and why.
-        self.left_to_torchrec: dict[str, str] = {}
-        #: Of the last `plan`: its cost by TorchRec's estimate, next to others'.
-        self.estimates: Estimates | None = None
-        #: Of the last `plan`: its price with `runtime`.
-        self.runtime_price: Price | None = None
-        #: Of the last `plan`: where the time went.
-        self.seconds = Seconds()
+        self._outcome = Outcome()
         #: Of the last `plan`: SHA-256 of all that plans depend on, the same in every process.
         self.context_hash: str | None = None
+
+    @property
+    def neuroshard_plan(self) -> Plan | None:
+        """Of the last `plan`: our part as a plan of the library, with its cost by our models; with
+        the objective "torchrec" only where models are given or measured."""
+        return self._outcome.neuroshard_plan
+
+    @property
+    def left_to_torchrec(self) -> dict[str, str]:
+        """Of the last `plan`: tables that TorchRec's planner placed, and why."""
+        return self._outcome.left_to_torchrec
+
+    @property
+    def estimates(self) -> Estimates | None:
+        """Of the last `plan`: its cost by TorchRec's estimate, next to others'."""
+        return self._outcome.estimates
+
+    @property
+    def runtime_price(self) -> Price | None:
+        """Of the last `plan`: its price with `runtime`."""
+        return self._outcome.runtime_price
+
+    @property
+    def seconds(self) -> Seconds:
+        """Of the last `plan`: where the time went."""
+        return self._outcome.seconds
 
     @property
     def moves(self) -> PlanMoves | None:
@@ -286,13 +294,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
     ) -> ShardingPlan:
         start = time.perf_counter()
-        self.neuroshard_plan = None
-        self.left_to_torchrec = {}
-        self.estimates = None
-        self.runtime_price = None
-        self.seconds = Seconds()
-        self._num_proposals = 0
-        self._num_plans = 0
+        self._outcome = Outcome()
         inputs = PlanningInputs(
             topology=self._topology,
             reserved=self._storage_reservation.reserve(
@@ -321,36 +323,22 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             loaded = loaded_options(
                 self.plan_loader, self.context_hash, module, sharders, listed, inputs
             )
+            call = PlanningCall(self._settings(), module, sharders, inputs, self._outcome)
             if loaded is not None:
                 options = loaded
-                self.estimates = Estimates(chosen_ms=rating_ms(self._perf_model, options))
-                self._price_by_models(options, sharders, inputs)
-            elif self._runtime is not None:
-                options = self._planned_by_runtime(module, sharders, listed, inputs)
-            elif self.objective == "measured":
-                options = self._planned_by_models(module, sharders, listed, inputs)
+                call.rate(options)
             else:
-                options = self._planned_by_estimates(module, sharders, listed, inputs)
+                options = call.plan(listed)
         if not options:
             return ShardingPlan({})
-        self._say_figures()
+        if self.estimates is not None:
+            logger.info("%s", figures(self.estimates))
         for callback in self._callbacks:
             options = callback(options)
         self._best_plan = options
         result = to_sharding_plan(options, self._topology)
         self._log_stats(result, options, sharders, time.perf_counter() - start)
         return result
-
-    def _price_by_models(
-        self,
-        options: list[ShardingOption],
-        sharders: list[ModuleSharder[nn.Module]],
-        inputs: PlanningInputs,
-    ) -> None:
-        assert self.estimates is not None
-        self.neuroshard_plan = plan_by_models(options, sharders, inputs, self._measured)
-        if self.neuroshard_plan is not None:
-            self.estimates.by_models_ms = cost_ms(self.neuroshard_plan)
 
     def _enumerated(
         self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
@@ -363,202 +351,19 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         finally:
             self.seconds.enumeration += time.perf_counter() - start
 
-    def _planned_by_models(
-        self,
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        listed: list[ShardingOption],
-        inputs: PlanningInputs,
-    ) -> list[ShardingOption]:
-        ours, others, self.left_to_torchrec = divided(listed)
-        self._say_what_is_left()
-        search = MeasuredSearch(inputs, self._measured)
-        search.check_names({planned.option.name for planned in ours}, self.left_to_torchrec)
-        options = self._placed_by_torchrec(module, others, inputs)
-        if ours:
-            start = time.perf_counter()
-            found = search.place(ours, options, sharders, self.left_to_torchrec)
-            self.seconds.search += time.perf_counter() - start
-            self.neuroshard_plan = found.plan
-            self._num_proposals += found.plans_priced
-            self._num_plans += found.plans_priced
-            options = options + found.options
-        if options:
-            rating = rating_ms(self._perf_model, options)
-            self.estimates = Estimates(chosen_ms=rating, neuroshard_ms=rating)
-            if self.neuroshard_plan is not None:
-                self.estimates.by_models_ms = cost_ms(self.neuroshard_plan)
-        return options
-
-    def _planned_by_runtime(
-        self,
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        listed: list[ShardingOption],
-        inputs: PlanningInputs,
-    ) -> list[ShardingOption]:
-        """By our models and the runtime's costs, all tables of all types that these know."""
-        assert self._runtime is not None
-        costs, layout = self._runtime
-        priced, others, self.left_to_torchrec = divided_by_runtime(listed, layout)
-        self._say_what_is_left()
-        by_columns = MeasuredSearch(inputs, self._measured)
-        by_columns.check_names({option.name for option in priced}, self.left_to_torchrec)
-        taken = self._placed_by_torchrec(module, others, inputs)
-        if not priced:
-            return taken
-        start = time.perf_counter()
-        self._enumerator.populate_estimates(priced)
-        self.seconds.estimates += time.perf_counter() - start
-        theirs = None if taken else self._candidate_of_torchrec(module, priced, inputs, True, None)
-        start = time.perf_counter()
-        pricing = RuntimePricing(costs, layout, inputs, self._measured, sharders)
-        search = RuntimeSearch(pricing, by_columns, inputs, sharders)
-        try:
-            found = search.place(priced, taken, None if theirs is None else theirs.options)
-        except InfeasibleError as error:
-            raise self._with_advice(error, module, sharders, priced, inputs) from error
-        self._num_proposals += found.plans_priced
-        self._num_plans += found.plans_priced
-        self._enumerator.populate_estimates(found.options)
-        self.runtime_price = found.price
-        options = taken + found.options
-        rating = rating_ms(self._perf_model, options)
-        self.estimates = Estimates(
-            chosen_ms=rating, neuroshard_ms=rating, by_models_ms=found.price.step_ms
+    def _settings(self) -> PlanningSettings:
+        return PlanningSettings(
+            self.objective,
+            self._compare,
+            self._measured,
+            self._runtime,
+            ReferenceSettings(
+                proposers=self._proposers,
+                partitioner=self._partitioner,
+                performance_model=self._perf_model,
+                timeout_seconds=self._timeout_seconds,
+            ),
         )
-        self.neuroshard_plan = plan_by_models(options, sharders, inputs, self._measured)
-        if self.neuroshard_plan is not None:
-            warn_of_extrapolation(self.neuroshard_plan, costs.operator_model)
-        if theirs is not None:
-            self.estimates.torchrec_ms = rating_ms(self._perf_model, theirs.options)
-            self.estimates.torchrec_by_models_ms = found.torchrec_step_ms
-        self.seconds.search += time.perf_counter() - start
-        return options
-
-    def _planned_by_estimates(
-        self,
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        listed: list[ShardingOption],
-        inputs: PlanningInputs,
-    ) -> list[ShardingOption]:
-        others = [option for option in listed if option.dependency is not None]
-        self.left_to_torchrec = {
-            option.fqn: "its place depends on that of others" for option in others
-        }
-        self._say_what_is_left()
-        taken = self._placed_by_torchrec(module, others, inputs)
-        ours = [option for option in listed if option.dependency is None]
-        if not ours:
-            return taken
-        prices_known = not isinstance(self._enumerator, OptionEnumerator)
-        found: Choice | None = None
-        failure: InfeasibleError | None = None
-        try:
-            found = OptionSearch(inputs, prices_known=prices_known).choose(ours, taken)
-        except InfeasibleError as error:
-            failure = error
-        else:
-            self.seconds.estimates += found.estimate_seconds
-            self.seconds.search += found.search_seconds
-            self._num_proposals += found.statistics["steps"]
-            self._num_plans += found.statistics["accepted"]
-        theirs = self._candidate_of_torchrec(module, listed, inputs, prices_known, found)
-        if found is None and theirs is None:
-            assert failure is not None
-            raise self._with_advice(failure, module, sharders, ours, inputs) from failure
-        candidates = []
-        if found is not None:
-            candidates.append(taken + found.options)
-        if theirs is not None:
-            candidates.append(theirs.options)
-        ratings = [rating_ms(self._perf_model, options) for options in candidates]
-        best = ratings.index(min(ratings))
-        self.estimates = Estimates(
-            chosen_ms=ratings[best],
-            neuroshard_ms=ratings[0] if found is not None else None,
-            torchrec_ms=ratings[-1] if theirs is not None else None,
-            lower_bound_ms=found.lower_bound_ms if found is not None else None,
-        )
-        self._price_by_models(candidates[best], sharders, inputs)
-        if self.neuroshard_plan is not None and theirs is not None:
-            priced = plan_by_models(theirs.options, sharders, inputs, self._measured)
-            if priced is not None:
-                self.estimates.torchrec_by_models_ms = cost_ms(priced)
-        return candidates[best]
-
-    def _with_advice(
-        self,
-        failure: Exception,
-        module: nn.Module,
-        sharders: list[ModuleSharder[nn.Module]],
-        options: list[ShardingOption],
-        inputs: PlanningInputs,
-    ) -> PlannerError:
-        """That nothing fits, and what would, as far as trying finds it."""
-        ways = what_would_do(module, sharders, options, inputs)
-        return PlannerError(
-            error_type=PlannerErrorType.INSUFFICIENT_STORAGE,
-            message=str(failure) + ("; what would do: " + ", or ".join(ways) if ways else ""),
-        )
-
-    def _candidate_of_torchrec(
-        self,
-        module: nn.Module,
-        listed: list[ShardingOption],
-        inputs: PlanningInputs,
-        prices_known: bool,
-        found: Choice | None,
-    ) -> ReferencePlan | None:
-        """The plan of TorchRec's planner, if it is asked and finds one."""
-        tables = len({option.fqn for option in listed})
-        is_asked = self._compare == "always" or (
-            self._compare == "auto" and tables <= _MOST_TABLES_TO_COMPARE
-        )
-        if found is not None and not is_asked:
-            return None
-        start = time.perf_counter()
-        try:
-            if not prices_known:
-                self._enumerator.populate_estimates(listed)
-            return plan_of_torchrec(module, listed, inputs, self._reference())
-        except PlannerError:
-            return None
-        finally:
-            self.seconds.torchrec += time.perf_counter() - start
-
-    def _placed_by_torchrec(
-        self, module: nn.Module, others: list[ShardingOption], inputs: PlanningInputs
-    ) -> list[ShardingOption]:
-        if not others:
-            return []
-        start = time.perf_counter()
-        self._enumerator.populate_estimates(others)
-        plan = plan_of_torchrec(module, others, inputs, self._reference())
-        self.seconds.torchrec += time.perf_counter() - start
-        self._num_proposals += plan.num_proposals
-        self._num_plans += plan.num_plans
-        return plan.options
-
-    def _reference(self) -> ReferenceSettings:
-        return ReferenceSettings(
-            proposers=self._proposers,
-            partitioner=self._partitioner,
-            performance_model=self._perf_model,
-            timeout_seconds=self._timeout_seconds,
-        )
-
-    def _say_what_is_left(self) -> None:
-        by_reason: dict[str, list[str]] = defaultdict(list)
-        for fqn, reason in self.left_to_torchrec.items():
-            by_reason[reason].append(fqn)
-        for reason, tables in by_reason.items():
-            logger.warning("left to TorchRec's planner: %s: %s", counted(tables), reason)
-
-    def _say_figures(self) -> None:
-        if self.estimates is not None:
-            logger.info("%s", figures(self.estimates))
 
     def _log_stats(
         self,
@@ -572,8 +377,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             "topology": self._topology,
             "batch_size": self._batch_size,
             "storage_reservation": self._storage_reservation,
-            "num_proposals": self._num_proposals,
-            "num_plans": self._num_plans,
+            "num_proposals": self._outcome.num_proposals,
+            "num_plans": self._outcome.num_plans,
             "run_time": seconds,
             "best_plan": options,
             "constraints": self._constraints,

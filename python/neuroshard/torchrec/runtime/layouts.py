@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import os
 
 from torchrec.distributed.planner.types import Topology
 
+from ... import _core
 from ...errors import InputError
 from ...runtime.costs import LayoutCosts, RuntimeCosts, read_runtime_costs, shipped_runtime_costs
+
+logger = logging.getLogger(__name__)
 
 
 def known_runtime(topology: Topology) -> str | None:
@@ -42,4 +47,18 @@ def runtime_costs(
             f"runtime: expected {known} processes, of which {os.fsdecode(name)} has costs, "
             f"got {topology.world_size} ({topology.local_world_size} a host)"
         )
+    _say_of_other_hardware(costs)
     return costs, layout
+
+
+def _say_of_other_hardware(costs: RuntimeCosts) -> None:
+    """Logs that the costs are of another processor than this one, on which plans may run or not."""
+    measured = costs.hardware.get("name")
+    here = json.loads(_core.cpu_hardware()).get("name")
+    if measured is not None and measured != here:
+        logger.warning(
+            "the runtime's costs were measured on %s, this is %s: "
+            "python -m neuroshard.collect --communication measures yours",
+            measured,
+            here,
+        )

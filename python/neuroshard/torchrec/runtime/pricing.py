@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +12,12 @@ from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
 from ...runtime.costs import LayoutCosts, Price, RuntimeCosts, units
-from ...runtime.operators import kind_of_operator, table_work
+from ...runtime.operators import crowding, kind_of_operator, table_work
 from ...runtime.work import (
     BYTES,
     DATA_PARALLEL,
+    ON_ALL,
+    OPERATORS,
     OUTPUTS,
     POOLED,
     SEQUENCE,
@@ -129,8 +132,10 @@ class RuntimePricing:
 
     def set_shares(self, options: Sequence[ShardingOption]) -> None:
         """Gives each shard what it adds to its process, for a search that adds shards up: its share
-        of the operators and the bytes that it is. What an operator, its collectives and a module
-        cost by themselves is in no share, and neither are outputs, which every plan has."""
+        of the operators and the bytes that it is. A plan's price has the mean of all processes'
+        bytes; each counts on its own here, which is the same where all have as many. What an
+        operator, its collectives and a module cost by themselves is in no share, and neither are
+        outputs, which every plan has."""
         shares = ComputeShares(
             self._inputs.topology,
             dict(self._inputs.constraints),
@@ -139,34 +144,72 @@ class RuntimePricing:
             optimizer=self._optimizer,
         )
         shares.estimate(list(options), self._inputs.sharder_data)
-        for option in options:
-            self._set_shares_of(option)
+        parts = [self._parts(option) for option in options]
+        crowds = self._crowds(options, parts)
+        for option, of_option in zip(options, parts, strict=True):
+            self._set_shares_of(option, of_option, crowds[_operator_of(option)])
 
-    def _set_shares_of(self, option: ShardingOption) -> None:
+    def _parts(self, option: ShardingOption) -> list[tuple[int, dict[str, float]]]:
+        """The operators' work of an option whose shards lie on one process after another."""
+        table = self._sharded(option, self._ranks(option))
+        return table_work(table, self._tables[option.fqn], self._setup)
+
+    def _ranks(self, option: ShardingOption) -> list[int]:
+        return [i % self._setup.world_size for i in range(len(option.shards))]
+
+    def _crowds(
+        self,
+        options: Sequence[ShardingOption],
+        parts: Sequence[Sequence[tuple[int, dict[str, float]]]],
+    ) -> dict[tuple[str, str], float]:
+        """How crowded the operators of each module and kind are where a process has its even share
+        of all their tables, whichever of their options these take."""
+        seen: set[tuple[tuple[str, str], str]] = set()
+        distinct: dict[tuple[str, str], float] = defaultdict(float)
+        for option, of_option in zip(options, parts, strict=True):
+            operator = _operator_of(option)
+            if (operator, option.fqn) not in seen:
+                seen.add((operator, option.fqn))
+                of_all = sum(work["distinct_rows"] for _, work in of_option)
+                distinct[operator] += of_all / self._setup.world_size
+        return {operator: crowding(rows) for operator, rows in distinct.items()}
+
+    def _set_shares_of(
+        self,
+        option: ShardingOption,
+        parts: Sequence[tuple[int, dict[str, float]]],
+        crowd: float,
+    ) -> None:
         kind = kind_of(option)
         assert kind is not None
-        ranks = [i % self._setup.world_size for i in range(len(option.shards))]
+        ranks = self._ranks(option)
         table = self._sharded(option, ranks)
         moved = bytes_of(table, kind, self._setup)
-        operator = kind_of_operator(option.sharding_type, kind)
+        _, operator = _operator_of(option)
         factor = self._layout.operators[operator].get("model", 0.0)
-        done = iter(table_work(table, self._tables[option.fqn], operator, self._setup))
+        # What a millisecond in operators costs all of them.
+        slowing = 1.0 + (
+            self._layout.forward.get(OPERATORS, 0.0) + self._layout.backward.get(OPERATORS, 0.0)
+        )
+        done = iter(parts)
         for shard, rank in zip(option.shards, ranks, strict=True):
             work: dict[str, Any] = dict.fromkeys(BYTES, 0.0)
             beyond_model_ms = 0.0
             if 0 not in shard.size:
                 work |= {
-                    name: of[rank] / ranks.count(rank)
+                    name: sum(of) / len(parts) if name in ON_ALL else of[rank] / ranks.count(rank)
                     for name, of in moved.items()
                     if name not in OUTPUTS
                 }
                 _, of_shard = next(done)
-                beyond_model_ms = self._layout.operator_ms(operator, of_shard)
+                beyond_model_ms = self._layout.operator_ms(
+                    operator, of_shard | {"crowded": crowd * of_shard["distinct_rows"]}
+                )
             work["features"] = table.num_features
             shard.perf = Perf(
-                fwd_compute=factor * shard.perf.fwd_compute,
+                fwd_compute=slowing * factor * shard.perf.fwd_compute,
                 fwd_comms=_weighed(self._layout.forward, work),
-                bwd_compute=factor * shard.perf.bwd_compute + beyond_model_ms,
+                bwd_compute=slowing * (factor * shard.perf.bwd_compute + beyond_model_ms),
                 bwd_comms=_weighed(self._layout.backward, work),
             )
 
@@ -185,6 +228,13 @@ class RuntimePricing:
             () if option.sharding_type == DATA_PARALLEL else shards,
             table.num_features,
         )
+
+
+def _operator_of(option: ShardingOption) -> tuple[str, str]:
+    """The module of an option, and the kind of operator that its table is in."""
+    kind = kind_of(option)
+    assert kind is not None
+    return option.module[0], kind_of_operator(option.sharding_type, kind)
 
 
 def _weighed(costs: Any, work: Any) -> float:
