@@ -1,5 +1,5 @@
 // Bindings of the collector: the seeded sequence of samples, their file, and the loop that measures
-// them, on a device that Python has.
+// them, on a device that Python has; and of the fit of costs to what it measured.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/pair.h>
@@ -23,6 +23,7 @@
 #include "neuroshard/core/memory_limit.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/refine/planned_sets.h"
+#include "neuroshard/workload/generate/nonnegative_least_squares.h"
 #include "neuroshard/workload/reuse/index_batch.h"
 
 namespace neuroshard::python {
@@ -211,6 +212,21 @@ std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>
   });
 }
 
+/// The x >= 0 of least |rows x - targets|; rows of one length.
+std::vector<double> least_squares(const std::vector<std::vector<double>>& rows,
+                                  const std::vector<double>& targets) {
+  using Eigen::Index;
+  const auto size = [](const auto& values) { return static_cast<Index>(values.size()); };
+  Eigen::MatrixXd matrix(size(rows), size(rows.at(0)));
+  for (Index i = 0; i < matrix.rows(); ++i) {
+    const std::vector<double>& row = rows[static_cast<std::size_t>(i)];
+    matrix.row(i) = Eigen::Map<const Eigen::RowVectorXd>(row.data(), matrix.cols());
+  }
+  const Eigen::VectorXd x = nonnegative_least_squares(
+      matrix, Eigen::Map<const Eigen::VectorXd>(targets.data(), matrix.rows()));
+  return {x.begin(), x.end()};
+}
+
 }  // namespace
 
 void bind_collecting(nb::module_& module) {
@@ -222,6 +238,7 @@ void bind_collecting(nb::module_& module) {
       .def("pieces", &Collection::pieces)
       .def("draw", &Collection::draw);
   module.def("collect", &collect);
+  module.def("nonnegative_least_squares", &least_squares);
   module.def("cpu_hardware", [] { return to_line(cpu_hardware_json()); });
   module.def("beyond_any_cache", &CacheDisturbance::beyond_any_cache);
   module.def("available_memory_bytes", &available_memory_bytes);

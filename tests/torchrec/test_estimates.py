@@ -118,6 +118,21 @@ def test_no_plan_costs_more_than_torchrecs(world, local, memory):
         assert ours.left_to_torchrec == {}
 
 
+@pytest.mark.parametrize("kernel", ["key_value", "ssd_virtual_table", "dram_virtual_table"])
+def test_tables_beyond_the_hosts_memory(kernel):
+    """They are placed where TorchRec's planner places them, in the same search."""
+    module = make_collection([(100_000, 64), (50_000, 64), (20_000, 32)])
+    constraints = {"t0": ParameterConstraints(compute_kernels=[kernel])}
+    for kind in (EmbeddingShardingPlanner, NeuroShardPlanner):
+        options = {"stats": []} if kind is EmbeddingShardingPlanner else {}
+        planner = make_planner(gpus(4, 8 << 30, 4), constraints, kind, **options)
+        plan = planner.plan(module, SHARDERS).plan[""]
+        assert plan["t0"].compute_kernel == kernel
+        assert plan["t1"].compute_kernel == "fused"
+    assert planner.left_to_torchrec == {}
+    assert planner.estimates.chosen_ms <= planner.estimates.torchrec_ms * (1 + 1e-9)
+
+
 def test_every_shard_is_where_its_type_puts_it():
     module, _ = random_module(1, 12)
     types = [
@@ -344,7 +359,7 @@ def test_devices_of_different_memory():
         ),
         ({"num_threads": -1}, "num_threads: expected an integer between 0 and 1024, got -1"),
         ({"num_threads": 1 << 40}, "num_threads: expected an integer between 0 and 1024"),
-        ({"seed": "x"}, "seed: expected an integer between 0 and 18446744073709551615, got 'x'"),
+        ({"seed": "x"}, "seed: expected an integer between 0 and 18446744073709551615, got str"),
         ({"seed": 1 << 64}, "seed: expected an integer between 0 and 18446744073709551615, got 1"),
         ({"interconnect": 5}, "interconnect: expected text, got int"),
         ({"optimizer": "adam"}, "optimizer: expected sgd or rowwise_adagrad, got 'adam'"),

@@ -142,7 +142,7 @@ def test_torchrecs_plan_is_the_fallback(caplog):
     plan = planner.plan(collection, [RowsToo()])
     [parameter] = plan.plan[""].values()
     assert parameter.sharding_type == "row_wise"
-    assert planner.left_to_torchrec == {"t0": "our search found no plan"}
+    assert planner.left_to_torchrec == {".t0": "our search found no plan"}
     assert planner.estimates.neuroshard_ms is None
     assert planner.estimates.torchrec_ms == planner.estimates.chosen_ms
     assert "TorchRec's plan is taken, as ours found none: no plan fits" in caplog.text
@@ -214,10 +214,10 @@ def test_all_tables_are_column_wise_if_one_is_cut(sharders):
     assert types_of([100.0, 1.0, 1.0]) == [
         ("column_wise", 2), ("column_wise", 1), ("column_wise", 1)
     ]
-    assert types_of([100.0, 1.0, 1.0], t2=["table_wise"]) == [
+    columns, whole = ["column_wise"], ["table_wise"]
+    assert types_of([100.0, 1.0, 1.0], t0=columns, t1=columns, t2=whole) == [
         ("column_wise", 2), ("column_wise", 1), ("table_wise", 1)
     ]
-    whole = ["table_wise"]
     assert types_of([2.0, 1.0, 1.0], t0=whole, t1=whole, t2=whole) == [("table_wise", 1)] * 3
 
 

@@ -385,7 +385,7 @@ def test_the_types_that_cost_least_are_chosen(tmp_path, costs, types):
 
 def test_an_operator_more_has_its_price(tmp_path):
     """Copies of small tables are worth an operator of their own, or not."""
-    sends = {"exchanged": 4.0, "reduced": 20.0, "sequences": 4.0, "all_reduced": 0.3}
+    sends = {"exchanged": 8.0, "reduced": 20.0, "sequences": 4.0, "all_reduced": 0.3}
     cheap = planned(make_planner(costs_file(tmp_path / "a.json", **sends)))
     dear = planned(make_planner(costs_file(tmp_path / "b.json", **sends, all_reduces=1000.0)))
     assert "data_parallel" in cheap.values(), cheap

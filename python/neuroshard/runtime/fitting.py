@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
+from .. import _core
 from ..errors import InputError
 from .accuracy import Errors, errors_of, measured_operators_ms
 from .costs import LayoutCosts, units
@@ -16,8 +17,6 @@ from .work import BACKWARD_ALONE, FORWARD_ALONE, OPERATORS, WORK, work_of
 
 #: Of the tasks, every fifth is kept from the fit.
 _HELD_OUT_EVERY = 5
-
-_MOST_ROUNDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -112,26 +111,9 @@ def _types(samples: Sequence[RuntimeSample]) -> dict[str, list[str]]:
 def non_negative_least_squares(
     rows: Sequence[Sequence[float]], targets: Sequence[float]
 ) -> list[float]:
-    """The x >= 0 of least |rows x - targets|^2, by going down one coordinate after another, which
-    for so few reaches the minimum."""
-    number = len(rows[0])
-    # Columns are brought to one length, so that steps are as long in all.
-    lengths = [sum(row[i] * row[i] for row in rows) ** 0.5 or 1.0 for i in range(number)]
+    """The x >= 0 of least |rows x - targets|^2. Columns are brought to one length, as they differ by
+    orders of magnitude."""
+    lengths = [sum(value * value for value in column) ** 0.5 or 1.0 for column in zip(*rows)]
     scaled = [[value / length for value, length in zip(row, lengths, strict=True)] for row in rows]
-    matrix = [
-        [sum(row[i] * row[j] for row in scaled) for j in range(number)] for i in range(number)
-    ]
-    vector = [sum(row[i] * t for row, t in zip(scaled, targets, strict=True)) for i in range(number)]
-    x = [0.0] * number
-    for _ in range(_MOST_ROUNDS):
-        change = 0.0
-        for i in range(number):
-            if matrix[i][i] == 0.0:
-                continue
-            gradient = vector[i] - sum(a * b for a, b in zip(matrix[i], x, strict=True))
-            new = max(0.0, x[i] + gradient / matrix[i][i])
-            change = max(change, abs(new - x[i]))
-            x[i] = new
-        if change <= 1e-12 * max(1e-300, max(x)):
-            break
-    return [value / length for value, length in zip(x, lengths, strict=True)]
+    found = _core.nonnegative_least_squares(scaled, targets)
+    return [value / length for value, length in zip(found, lengths, strict=True)]
