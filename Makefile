@@ -19,6 +19,8 @@ PYTHONS =
 
 # Releases of TorchRec to test with, 1.7.0,1.9.2 for example; none: the pinned one.
 TORCHREC =
+# Those that `make check` tests the planner with too.
+OTHER_TORCHREC = 1.7.0,1.9.2
 
 # The example: DLRM-DCNv2 of MLPerf on eight hosts of one device each.
 NEUROSHARD = build/release/cli/neuroshard
@@ -43,7 +45,7 @@ test: build/release/CTestTestfile.cmake ## the tests in release, and the Python 
 	@scripts/run_tests.sh release python
 
 check: build/release/CTestTestfile.cmake build/tidy/build.ninja build/tsan/build.ninja build/asan/build.ninja ## what else must hold: layout, lint of what changed, races, TorchRec, the tests under AddressSanitizer and UBSan
-	@scripts/run_tests.sh format lint tsan:core,search,collect torchrec asan
+	@scripts/run_tests.sh format lint tsan:core,search,collect torchrec torchrec-planner:$(OTHER_TORCHREC) asan
 
 test-torchrec: build/release/CTestTestfile.cmake ## the tests with PyTorch, FBGEMM and TorchRec (or its releases TORCHREC), in build/torchrec
 	@scripts/run_tests.sh torchrec:$(TORCHREC)

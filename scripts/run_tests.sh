@@ -8,6 +8,7 @@
 #                                             build/asan, and generated calls of every function
 #   scripts/run_tests.sh torchrec             likewise those with PyTorch, FBGEMM and TorchRec
 #   scripts/run_tests.sh torchrec:1.7.0,1.8.0 those with these releases of TorchRec
+#   scripts/run_tests.sh torchrec-planner:1.7.0  of these, those of the planner alone
 #   scripts/run_tests.sh wheel                wheels for where nothing is (scripts/wheel/build.sh)
 #   scripts/run_tests.sh format               counts one: do all sources have clang-format's layout?
 #   scripts/run_tests.sh lint                 clang-tidy (scripts/lint.sh); counts files
@@ -58,18 +59,21 @@ ctest_suite() {
   add_results "$folder/test_results.xml"
 }
 
-# The tests in tests/$1 with the Python of build/$1, into which the package is built.
+# The tests in tests/$1, or in its files $2 and on, with the Python of build/$1, into which the package
+# is built.
 pytest_in() {
-  rm -f "build/$1/test_results.xml"
-  "build/$1/bin/python" -m pytest "tests/$1" --junitxml="build/$1/test_results.xml" || status=1
-  add_results "build/$1/test_results.xml"
+  local folder=$1 files=("${@:2}")
+  rm -f "build/$folder/test_results.xml"
+  "build/$folder/bin/python" -m pytest "${files[@]/#/tests/$folder/}" \
+    --junitxml="build/$folder/test_results.xml" || status=1
+  add_results "build/$folder/test_results.xml"
 }
 
 python_suite() {
   scripts/python_env.sh release || return 1
   echo "python: built in $SECONDS s"
   SECONDS=0
-  pytest_in python
+  pytest_in python ""
 }
 
 # The package with what build/asan has compiled, and its tests under AddressSanitizer and UBSan, of
@@ -111,22 +115,23 @@ python_asan_suite() {
   fi
 }
 
-# The tests with TorchRec; with each of its releases $1, separated by commas, or else the one that is
-# installed. Another one comes first in the path, as it goes with the same PyTorch and FBGEMM.
+# The tests with TorchRec, or those in files $2 and on; with each of its releases $1, separated by
+# commas, or else the one that is installed. Another one comes first in the path, as it goes with the
+# same PyTorch and FBGEMM.
 torchrec_suite() {
-  local release releases=() folder
+  local release releases=() folder files=("${@:2}")
   scripts/python_env.sh release --torchrec || return 1
   echo "torchrec: built in $SECONDS s"
   SECONDS=0
   IFS=, read -r -a releases <<<"$1"
-  [ ${#releases[@]} -gt 0 ] || pytest_in torchrec
+  [ ${#releases[@]} -gt 0 ] || pytest_in torchrec "${files[@]}"
   for release in ${releases[@]+"${releases[@]}"}; do
     folder=$PWD/build/torchrec/releases/$release
     # TorchRec 1.7 imports iopath, which later releases do without.
     [ -d "$folder" ] || build/torchrec/bin/pip install -q --no-deps --target "$folder" \
       "torchrec==$release" iopath==0.1.10 portalocker==3.2.0 || return 1
     echo "TorchRec $release:"
-    PYTHONPATH=$folder pytest_in torchrec
+    PYTHONPATH=$folder pytest_in torchrec "${files[@]}"
   done
 }
 
@@ -160,7 +165,10 @@ for suite in "$@"; do
   case "$name" in
     python | wheel) "${name}_suite" || add 0 1 0 ;;
     python-asan) python_asan_suite || add 0 1 0 ;;
-    torchrec) torchrec_suite "$chosen" || add 0 1 0 ;;
+    torchrec) torchrec_suite "$chosen" "" || add 0 1 0 ;;
+    torchrec-planner)
+      torchrec_suite "$chosen" test_{planner,sharding_types,estimator,versions}.py || add 0 1 0
+      ;;
     format | lint) "${name}_suite" ;;
     *) ctest_suite "$name" "$chosen" || add 0 1 0 ;;
   esac

@@ -101,9 +101,12 @@ std::string models_line(const CostModels& models) {
 std::string planning_report(const PlannedTask& planned) {
   const std::string& algorithm = *planned.document.search.find("algorithm")->text();
   return heading(planned) + placement(planned) +
-         fmt::format("{}: predicted cost {:.3f} ms, found in {}\n", algorithm,
+         fmt::format("{}: predicted cost {:.3f} ms, found in {}{}\n", algorithm,
                      planned.document.predicted->cost_ms,
-                     format_seconds(planned.stats.wall_ms * 1e-3)) +
+                     format_seconds(planned.stats.wall_ms * 1e-3),
+                     planned.stats.stopped_by_clock
+                         ? ", when the time limit stopped it: more time may find a better one"
+                         : "") +
          confidence(planned) + moves(planned.document) + baselines(planned, algorithm);
 }
 

@@ -12,6 +12,7 @@
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/report/planning_report.h"
 #include "neuroshard/search/lower_bound.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/io/io_test_util.h"
@@ -172,7 +173,15 @@ TEST(PlanTask, SaysThatTheClockStoppedIt) {
   request.options.steps = 1'000'000'000;
   request.options.time_limit_seconds = 0.3;
   request.options.stop_by_clock = true;
-  EXPECT_TRUE(plan_task(make_task(), request).stats.stopped_by_clock);
+  const PlannedTask stopped = plan_task(make_task(), request);
+  EXPECT_TRUE(stopped.stats.stopped_by_clock);
+  const Json* statistics = reread(stopped.document).search.find("statistics");
+  ASSERT_NE(statistics, nullptr);
+  EXPECT_EQ(*statistics->find("stopped_by_clock"), Json(true));
+  constexpr const char* kStopped = ", when the time limit stopped it: more time may find a better";
+  EXPECT_THAT(planning_report(stopped), testing::HasSubstr(kStopped));
+  EXPECT_THAT(planning_report(plan_task(make_task(), make_request())),
+              testing::Not(testing::HasSubstr(kStopped)));
 }
 
 TEST(PlanTask, SaysThatThereWasNoTimeForAPlan) {

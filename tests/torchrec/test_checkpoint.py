@@ -1,5 +1,6 @@
 """A model that was trained under one plan goes on under another, by torch.distributed.checkpoint, on
-two processes; and what TorchRec itself cannot bring along is refused before."""
+two processes and on two hosts of two; and what TorchRec itself cannot bring along is refused
+before."""
 
 import subprocess
 import sys
@@ -13,7 +14,9 @@ from torchrec.distributed.sharding_plan import (
     column_wise,
     construct_module_sharding_plan,
     data_parallel,
+    grid_shard,
     row_wise,
+    table_row_wise,
     table_wise,
 )
 from torchrec.distributed.types import ShardingPlan, ShardingType
@@ -43,21 +46,49 @@ def columns(*ranks):
     return column_wise(ranks=list(ranks), compute_kernel="fused")
 
 
-def make_plan(**kinds):
-    """Of two CPUs."""
+def fused(generator):
+    """The sharding with the kernel that has an optimizer's state."""
+
+    def sharding(*arguments):
+        found = generator(*arguments)
+        found.compute_kernel = "fused"
+        return found
+
+    return sharding
+
+
+def host_rows(host):
+    return fused(table_row_wise(host))
+
+
+def grid(*hosts):
+    return fused(grid_shard(list(hosts)))
+
+
+def make_plan(world_size=2, **kinds):
+    """Of CPUs, two a host."""
     module = make_collection(SIZES)
     chosen = {"t0": on(0), "t1": rows(), "t2": columns(0, 1), "t3": on(1)} | kinds
     return ShardingPlan(
         {
             "": construct_module_sharding_plan(
-                module, chosen, AllTypes(), local_size=2, world_size=2, device_type="cpu"
+                module, chosen, AllTypes(), local_size=2, world_size=world_size, device_type="cpu"
             )
         }
     )
 
 
+def plans(world_size):
+    """One to train under, one to go on under, and one whose state TorchRec cannot bring along."""
+    if world_size == 2:
+        new = {"t0": rows(), "t1": on(1), "t2": columns(1, 0), "t3": on(0)}
+        return make_plan(), make_plan(**new), make_plan(t2=on(0))
+    old = {"t0": host_rows(0), "t1": rows(), "t2": grid(0, 1), "t3": on(3)}
+    new = {"t0": rows(), "t1": host_rows(1), "t2": grid(1, 0), "t3": host_rows(0)}
+    return make_plan(4, **old), make_plan(4, **new), make_plan(4, **old | {"t2": rows()})
+
+
 GOING_ON = """
-import gc
 import sys
 
 import torch
@@ -70,10 +101,9 @@ from torchrec.distributed.model_parallel import DistributedModelParallel
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
 from neuroshard.torchrec import check_resumable
-from test_checkpoint import SIZES, AllTypes, columns, make_plan, on, rows
+from neuroshard.torchrec.runtime.processes import gloo_processes
+from test_checkpoint import SIZES, AllTypes, plans
 
-dist.init_process_group("gloo")
-rank = dist.get_rank()
 ROWWISE = EmbOptimType.EXACT_ROWWISE_ADAGRAD
 
 
@@ -122,7 +152,7 @@ def whole(model):
         if isinstance(value, ShardedTensor):
             parts = [(s.metadata.shard_offsets, s.tensor) for s in value.local_shards()]
         local[name] = tuple(value.size()), [(at, part.detach().clone()) for at, part in parts]
-    of_ranks = [None, None]
+    of_ranks = [None] * dist.get_world_size()
     dist.all_gather_object(of_ranks, local)
     found = {}
     for of_rank in of_ranks:
@@ -133,56 +163,59 @@ def whole(model):
     return found
 
 
-old_plan = make_plan()
-new_plan = make_plan(t0=rows(), t1=on(1), t2=columns(1, 0), t3=on(0))
-check_resumable(old_plan, new_plan, optimizer=ROWWISE)
-old = make_model(old_plan)
-train(old, 5, seed=1)
-checkpoint.save(tensors_of(old), checkpoint_id=sys.argv[1])
-before = whole(old)
-goes_on = train(old, 3, seed=2)
+def main():
+    old_plan, new_plan, other_plan = plans(dist.get_world_size())
+    check_resumable(old_plan, new_plan, optimizer=ROWWISE)
+    old = make_model(old_plan)
+    train(old, 5, seed=1)
+    checkpoint.save(tensors_of(old), checkpoint_id=sys.argv[1])
+    before = whole(old)
+    goes_on = train(old, 3, seed=2)
 
-new = make_model(new_plan)
-state = tensors_of(new)
-checkpoint.load(state, checkpoint_id=sys.argv[1])
-new.load_state_dict(
-    {name[len("model "):]: value for name, value in state.items() if name.startswith("model ")}
-)
-after = whole(new)
-assert before.keys() == after.keys() and len(before) >= 8, sorted(before)
-for name, value in before.items():
-    assert value.abs().sum() > 0, name
-    assert torch.equal(value, after[name]), name
-torch.testing.assert_close(train(new, 3, seed=2), goes_on, rtol=1e-5, atol=1e-6)
-
-# A table whose columns are cut otherwise: weights can be loaded, TorchRec's state cannot.
-other = make_model(make_plan(t2=on(0)))
-state = tensors_of(other)
-weights = {name: value for name, value in state.items() if name.startswith("model ")}
-checkpoint.load(weights, checkpoint_id=sys.argv[1])
-loaded = whole(other)
-for name, value in before.items():
-    assert not name.startswith("model ") or torch.equal(value, loaded[name]), name
-try:
+    new = make_model(new_plan)
+    state = tensors_of(new)
     checkpoint.load(state, checkpoint_id=sys.argv[1])
-except BaseException as error:  # PyTorch's CheckpointException is no Exception
-    print(f"rank {rank}: refused: {type(error).__name__}", flush=True)
-dist.barrier()
-del old, new, other, state, weights
-gc.collect()
-dist.destroy_process_group()
+    new.load_state_dict(
+        {name[len("model "):]: value for name, value in state.items() if name.startswith("model ")}
+    )
+    after = whole(new)
+    assert before.keys() == after.keys() and len(before) >= 8, sorted(before)
+    for name, value in before.items():
+        assert value.abs().sum() > 0, name
+        assert torch.equal(value, after[name]), name
+    torch.testing.assert_close(train(new, 3, seed=2), goes_on, rtol=1e-5, atol=1e-6)
+
+    # A table whose columns are cut otherwise: weights can be loaded, TorchRec's state cannot.
+    other = make_model(other_plan)
+    state = tensors_of(other)
+    weights = {name: value for name, value in state.items() if name.startswith("model ")}
+    checkpoint.load(weights, checkpoint_id=sys.argv[1])
+    loaded = whole(other)
+    for name, value in before.items():
+        assert not name.startswith("model ") or torch.equal(value, loaded[name]), name
+    try:
+        checkpoint.load(state, checkpoint_id=sys.argv[1])
+    except BaseException as error:  # PyTorch's CheckpointException is no Exception
+        print(f"rank {rank}: refused: {type(error).__name__}", flush=True)
+    dist.barrier()
+
+
+with gloo_processes(2, 1):
+    rank = dist.get_rank()
+    main()
 print(f"rank {rank}: done", flush=True)
 """
 
 
-def test_training_goes_on_under_another_plan(tmp_path):
+@pytest.mark.parametrize("processes", [2, 4])
+def test_training_goes_on_under_another_plan(tmp_path, processes):
     script = tmp_path / "going_on.py"
     folder = str(Path(__file__).parent)
     script.write_text(f"import sys\nsys.path.insert(0, {folder!r})\n" + GOING_ON)
     run = subprocess.run(
         [
             *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
-            *("--standalone", "--nproc-per-node", "2", script, tmp_path / "checkpoint"),
+            *("--standalone", "--nproc-per-node", str(processes), script, tmp_path / "checkpoint"),
         ],
         env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
         capture_output=True,
@@ -191,7 +224,7 @@ def test_training_goes_on_under_another_plan(tmp_path):
         check=False,
     )
     assert run.returncode == 0, run.stdout[-1000:] + run.stderr[-5000:]
-    for rank in (0, 1):
+    for rank in range(processes):
         assert f"rank {rank}: refused" in run.stdout, run.stdout
         assert f"rank {rank}: done" in run.stdout, run.stdout
 

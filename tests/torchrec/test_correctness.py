@@ -1,5 +1,5 @@
-"""Plans train as unsharded modules do: the first tasks of docs/experiments/torchrec_correctness.py;
-and what once did not."""
+"""Plans train as unsharded modules do: the first tasks of docs/experiments/torchrec_correctness.py, of
+every kind of module on two processes; and what once did not."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def torchrun(processes, *arguments):
     )
 
 
-@pytest.mark.parametrize(("processes", "tasks"), [(2, 2), (4, 1)])
+@pytest.mark.parametrize(("processes", "tasks"), [(2, 10), (4, 1)])
 def test_plans_train_as_unsharded_modules_do(tmp_path, processes, tasks):
     path = tmp_path / "correct.jsonl"
     options = ("--local-world-size", 2, "-o", path)

@@ -2,6 +2,8 @@
 
 import gzip
 import pickle
+import subprocess
+import sys
 import zipfile
 from collections import Counter
 
@@ -276,3 +278,38 @@ def test_files_of_other_batch_sizes(tmp_path):
     with pytest.raises(InputError, match=text):
         from_lookups(paths)
     assert [table.num_batches for table in from_lookups(paths, batch_size=32)] == [5, 5, 5]
+
+
+STREAMING = """
+import resource
+import sys
+
+import numpy as np
+
+from neuroshard.statistics import from_batches
+
+
+def batches(number):
+    draw = np.random.default_rng(1)
+    for _ in range(number):
+        yield {"f": (draw.integers(0, 1 << 40, 20 * 4096), 20 * np.arange(4097))}
+
+
+from_batches(batches(int(sys.argv[1])), {"t": "f"}, batch_size=4096)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def test_memory_does_not_grow_with_the_batches():
+    """Each has 0.6 MiB of rows that no other has."""
+
+    def peak_kib(number):
+        run = subprocess.run(
+            [sys.executable, "-c", STREAMING, str(number)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return int(run.stdout)
+
+    assert peak_kib(160) < peak_kib(10) + (16 << 10)
