@@ -93,7 +93,8 @@ FREE = ("tasks", "output")
 
 def asked(options: argparse.Namespace) -> dict:
     """What a task depends on."""
-    return {name: value for name, value in vars(options).items() if name not in FREE}
+    given = {name: value for name, value in vars(options).items() if name not in FREE}
+    return given | {"ranks": dist.get_world_size()}
 
 
 def begun(options: argparse.Namespace) -> list[dict]:

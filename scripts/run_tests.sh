@@ -167,7 +167,7 @@ for suite in "$@"; do
     python-asan) python_asan_suite || add 0 1 0 ;;
     torchrec) torchrec_suite "$chosen" "" || add 0 1 0 ;;
     torchrec-planner)
-      torchrec_suite "$chosen" test_{planner,sharding_types,estimator,versions}.py || add 0 1 0
+      torchrec_suite "$chosen" test_{planner,estimates,sharding_types,estimator,versions}.py || add 0 1 0
       ;;
     format | lint) "${name}_suite" ;;
     *) ctest_suite "$name" "$chosen" || add 0 1 0 ;;

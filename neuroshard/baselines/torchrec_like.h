@@ -42,8 +42,8 @@ class TorchRecLikePlanner : public Planner {
   explicit TorchRecLikePlanner(const TorchRecLikeOptions& options = {});
 
   [[nodiscard]] std::string_view name() const override { return "torchrec-like"; }
-  /// Throws InfeasibleError if no proposal fits into memory, or none did before the clock of the
-  /// options stopped; a better one may come after it (SearchStats::stopped_by_clock).
+  /// Throws InfeasibleError if no proposal fits into memory, or none had when the clock of the
+  /// options stopped. Stopped later, the plan is the best so far (SearchStats::stopped_by_clock).
   [[nodiscard]] PlanningResult plan(const Simulator& simulator,
                                     const PlannerOptions& options) const override;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "neuroshard/core/error.h"
@@ -299,8 +300,11 @@ std::vector<double> Simulator::device_states(const ShardingPlan& plan) const {
   const std::size_t state_size = compute_->state_size();
   std::vector<double> states(task_.topology.world_size * state_size, 0.0);
   std::vector<double> contribution(state_size);
+  std::optional<Piece> encoded;  // slices and pieces of equal columns often follow each other
   for (const Shard& shard : plan.shards) {
-    encode(piece_of(task_, shard), contribution);
+    const Piece piece = piece_of(task_, shard);
+    if (encoded != piece) encode(piece, contribution);
+    encoded = piece;
     double* state = states.data() + shard.device * state_size;
     for (std::size_t i = 0; i < state_size; ++i) state[i] += contribution[i];
   }

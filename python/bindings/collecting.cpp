@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -212,10 +213,16 @@ std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>
   });
 }
 
-/// The x >= 0 of least |rows x - targets|; rows of one length.
+/// The x >= 0 of least |rows x - targets|. Throws InputError unless rows have one length and there
+/// are as many as targets.
 std::vector<double> least_squares(const std::vector<std::vector<double>>& rows,
                                   const std::vector<double>& targets) {
   using Eigen::Index;
+  const bool fits = !rows.empty() && rows.size() == targets.size() &&
+                    std::all_of(rows.begin(), rows.end(), [&](const std::vector<double>& row) {
+                      return row.size() == rows.front().size();
+                    });
+  if (!fits) throw InputError("rows", "as many as targets, of one length", "others");
   const auto size = [](const auto& values) { return static_cast<Index>(values.size()); };
   Eigen::MatrixXd matrix(size(rows), size(rows.at(0)));
   for (Index i = 0; i < matrix.rows(); ++i) {

@@ -118,7 +118,8 @@ ShardingPlan random_plan(const Task& task, double care, Random& random) {
   return plan;
 }
 
-/// Copies of some of the smaller tables; a third of the others in slices of rows, each anywhere.
+/// Copies of a third of the smaller tables; of the others, half or a third in slices of rows, each
+/// anywhere.
 ShardingPlan random_plan_of_rectangles(const Task& task, Random& random) {
   const int world_size = task.topology.world_size;
   const auto device = [&] { return static_cast<int>(random.below(world_size)); };
@@ -149,7 +150,7 @@ int num_plans(int world_size) { return world_size < 32 ? 50 : world_size < 64 ? 
 class SimulatedPlans : public testing::TestWithParam<int> {
  protected:
   /// Random plans of random tasks, each priced, and one iteration of it simulated.
-  void compare(const std::function<ShardingPlan(const Task&, int, Random&)>& random_plan) {
+  void compare(const std::function<ShardingPlan(const Task&, int, Random&)>& draw) {
     Topology topology;
     topology.world_size = GetParam();
     topology.local_world_size = 1;
@@ -163,7 +164,7 @@ class SimulatedPlans : public testing::TestWithParam<int> {
     for (int i = 0; i < num_plans(topology.world_size); ++i) {
       const Task task = random_task(topology, random);
       const Simulator simulator(task, models.compute, models.communication);
-      const ShardingPlan plan = random_plan(task, i, random);
+      const ShardingPlan plan = draw(task, i, random);
       const PlanCost cost = simulator.cost(plan);
       IterationCase iteration;
       for (const DeviceCost& device : cost.devices) {

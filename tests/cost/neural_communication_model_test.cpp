@@ -246,7 +246,18 @@ TEST(CommunicationModelIo, AllReducesAndPartialSumsAreOfAClusterOrOfNone) {
   learned.all_reduce.pop_back();
   write_communication_model(*random_communication_network(4), info, path);
   EXPECT_THAT(input_error([&] { (void)communication_model_from(ModelFile(path), path); }),
-              HasSubstr("[1].all_reduce: expected 19 weights, got an array of 18"));
+              HasSubstr("[1].all_reduce: expected 19 or 37 weights, got an array of 36"));
+  // Without memory, as simulations and older models are.
+  learned.all_reduce.assign(kNumLinkAllReduceTerms, 0.5);
+  learned.partial_sums.assign(kNumPlainPartialSumTerms, 0.5);
+  write_communication_model(*random_communication_network(4), info, path);
+  const auto links_alone = communication_model_from(ModelFile(path), path).of_cluster("boxes", "x");
+  EXPECT_EQ(links_alone->all_reduce_ms(topology, 1e6), learned.all_reduce_ms(links, topology, 1e6));
+  CollectiveWeights padded = learned;
+  padded.all_reduce.resize(kNumAllReduceTerms);
+  padded.partial_sums.resize(kNumPartialSumTerms);
+  EXPECT_EQ(links_alone->all_reduce_ms(topology, 1e6), padded.all_reduce_ms(links, topology, 1e6));
+  EXPECT_EQ(links_alone->partial_sums_ms(1e7), padded.partial_sums_ms(1e7));
 }
 
 TEST(CommunicationModelIo, RefusesTheArchitectureThatWasNotMonotone) {

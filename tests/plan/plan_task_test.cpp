@@ -175,7 +175,8 @@ TEST(PlanTask, SaysThatTheClockStoppedIt) {
   request.options.stop_by_clock = true;
   const PlannedTask stopped = plan_task(make_task(), request);
   EXPECT_TRUE(stopped.stats.stopped_by_clock);
-  const Json* statistics = reread(stopped.document).search.find("statistics");
+  const PlanDocument document = reread(stopped.document);
+  const Json* statistics = document.search.find("statistics");
   ASSERT_NE(statistics, nullptr);
   EXPECT_EQ(*statistics->find("stopped_by_clock"), Json(true));
   constexpr const char* kStopped = ", when the time limit stopped it: more time may find a better";

@@ -100,16 +100,22 @@ TEST_F(ModelRefinementTest, CostsOfOtherHardwareAreRefusedBeforeAnythingIsTraine
   EXPECT_FALSE(std::filesystem::exists(options_.folder));
 }
 
-TEST_F(ModelRefinementTest, SlicesAndCopiesAreMeasuredAndTrainedOn) {
+TEST_F(ModelRefinementTest, SlicesAreMeasuredAndTrainedOn) {
   options_.planner.cuts = Cuts{};
   options_.num_rounds = 1;
   const RefinementResult first = refine();
   EXPECT_EQ(first.rounds[0].plans, 4);
   std::size_t samples = 60;
   std::size_t sets = 0;
+  std::size_t slices = 0;
   for (const std::string& path : refinement_files(options_)) {
     if (!path.ends_with(".jsonl") || !std::filesystem::exists(path)) continue;
     const ComputeCosts costs = read_compute_costs(path);
+    for (const ComputeCostSample& sample : costs.samples) {
+      slices += static_cast<std::size_t>(
+          std::count_if(sample.pieces.begin(), sample.pieces.end(),
+                        [](const Piece& piece) { return piece.row_share < 1.0; }));
+    }
     samples += costs.samples.size();
     sets += costs.samples.size();
     // A copy has its device's share of the batch.
@@ -123,6 +129,7 @@ TEST_F(ModelRefinementTest, SlicesAndCopiesAreMeasuredAndTrainedOn) {
     }
   }
   EXPECT_EQ(sets, static_cast<std::size_t>(first.rounds[0].sets + 3));
+  EXPECT_GT(slices, 0u);
   EXPECT_LE(first.last.training.count + first.last.validation.count +
                 first.last.unseen_combinations.count + first.last.unseen_tables.count,
             samples);

@@ -87,7 +87,7 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlanOfRectanglesCostsLess, ()) {
     const bool fits =
         shard_bytes(table, table.embedding_dim, task.optimizer) <=
         *std::min_element(task.topology.memory_bytes.begin(), task.topology.memory_bytes.end());
-    if (fits && *rc::gen::inRange(0, 4) == 0) {
+    if (fits && task.topology.world_size > 1 && *rc::gen::inRange(0, 4) == 0) {
       plan.replicated_tables.push_back(number);
       continue;
     }

@@ -24,7 +24,7 @@ from torchrec.distributed.types import ShardingPlan, ShardingType
 from neuroshard import InputError
 from neuroshard.torchrec import check_resumable
 
-SIZES = [(400, 16), (600, 32), (500, 64), (300, 8)]
+SIZES = [(400, 16), (600, 32), (500, 64), (300, 8), (200, 256)]
 
 
 class AllTypes(EmbeddingBagCollectionSharder):
@@ -68,7 +68,9 @@ def grid(*hosts):
 def make_plan(world_size=2, **kinds):
     """Of CPUs, two a host."""
     module = make_collection(SIZES)
-    chosen = {"t0": on(0), "t1": rows(), "t2": columns(0, 1), "t3": on(1)} | kinds
+    chosen = {
+        "t0": on(0), "t1": rows(), "t2": columns(0, 1), "t3": on(1), "t4": rows()
+    } | kinds  # fmt: skip
     return ShardingPlan(
         {
             "": construct_module_sharding_plan(
@@ -83,9 +85,11 @@ def plans(world_size):
     if world_size == 2:
         new = {"t0": rows(), "t1": on(1), "t2": columns(1, 0), "t3": on(0)}
         return make_plan(), make_plan(**new), make_plan(t2=on(0))
-    old = {"t0": host_rows(0), "t1": rows(), "t2": grid(0, 1), "t3": on(3)}
-    new = {"t0": rows(), "t1": host_rows(1), "t2": grid(1, 0), "t3": host_rows(0)}
-    return make_plan(4, **old), make_plan(4, **new), make_plan(4, **old | {"t2": rows()})
+    old = {"t0": host_rows(0), "t2": columns(0, 2), "t3": on(3), "t4": grid(0, 1)}
+    new = {
+        "t0": rows(), "t1": host_rows(1), "t2": columns(3, 1), "t3": host_rows(0), "t4": grid(1, 0)
+    }  # fmt: skip
+    return make_plan(4, **old), make_plan(4, **new), make_plan(4, **old | {"t4": rows()})
 
 
 GOING_ON = """
@@ -121,13 +125,13 @@ def train(model, steps, seed):
     losses = []
     draw = torch.Generator().manual_seed(seed + rank)
     for _ in range(steps):
-        lengths = torch.randint(0, 5, (4 * 8,), generator=draw)
+        lengths = torch.randint(0, 5, (len(SIZES) * 8,), generator=draw)
         values = []
         for i, (rows, _) in enumerate(SIZES):
             count = int(lengths[8 * i : 8 * i + 8].sum())
             values.append(torch.randint(0, rows, (count,), generator=draw))
         features = KeyedJaggedTensor(
-            keys=[f"f{i}" for i in range(4)], values=torch.cat(values), lengths=lengths
+            keys=[f"f{i}" for i in range(len(SIZES))], values=torch.cat(values), lengths=lengths
         )
         loss = model(features).to_dict()
         loss = sum(((pooled - 0.5) ** 2).sum() for pooled in loss.values())

@@ -21,7 +21,7 @@ from torchrec.distributed.types import ShardingPlan, ShardingType
 from torchrec.modules.embedding_configs import EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
 
-from neuroshard import InputError, TableStatistics
+from neuroshard import InputError, TableStatistics, _core
 from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
 from neuroshard.runtime.drawing import types_of
 from neuroshard.runtime.operators import OPERATOR_WORK, unmeasured_operators
@@ -442,9 +442,17 @@ def test_costs_of_another_processor_are_said(tmp_path, caplog):
     make_planner(str(path))
     assert "measured on" not in caplog.text  # nothing is known of the processor
     content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"hardware": {"name": "Another CPU"}}))
-    make_planner(str(path))
-    assert "the runtime's costs were measured on Another CPU, this is" in caplog.text
+    here = json.loads(_core.cpu_hardware())
+    for change, text in (
+        ({}, ""),
+        ({"name": "Another CPU"}, "another processor: name Another CPU ("),
+        ({"l3_bytes": 7}, "another processor: l3_bytes 7 ("),
+    ):
+        caplog.clear()
+        path.write_text(json.dumps(content | {"hardware": here | change}))
+        make_planner(str(path))
+        assert ("measured on" in caplog.text) == bool(text)
+        assert text in caplog.text
 
 
 def test_what_users_allow_is_kept(tmp_path):

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "neuroshard/core/error.h"
@@ -24,12 +25,36 @@ std::vector<CollectiveObservation> slow_rings(const char* interconnect, int worl
     line.interconnect = find_interconnect(interconnect);
     line.topology.world_size = world_size;
     line.topology.local_world_size = 1;
+    line.is_simulated = true;
     line.bytes = std::round(std::exp2(random.uniform(8.0, 26.0)));
     line.ms = random.uniform(0.99, 1.01) * 2.0 *
               ring_all_reduce_ms(line.interconnect, line.topology, line.bytes);
     lines.push_back(line);
   }
   return lines;
+}
+
+/// Additions that take three times as long for each byte from 8 to 16 MiB as before and after.
+std::vector<CollectiveObservation> with_a_cache(bool is_simulated) {
+  Random random = Random::for_stream(6, 0);
+  std::vector<CollectiveObservation> lines;
+  for (int i = 0; i < 300; ++i) {
+    CollectiveObservation line;
+    line.kind = CollectiveKind::partial_sums;
+    line.cluster = "host";
+    line.is_simulated = is_simulated;
+    line.bytes = std::round(std::exp2(random.uniform(20.0, 27.0)));
+    constexpr double kCache = 0x1p23;
+    line.ms = random.uniform(0.99, 1.01) * 1e-7 *
+              (line.bytes + 2.0 * std::clamp(line.bytes - kCache, 0.0, kCache));
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(CollectiveFit, MeasuredLinesHaveMemory) {
+  EXPECT_LT(fit_collectives(with_a_cache(false), {}, 0).metrics[0].unseen.mape, 0.015);
+  EXPECT_GT(fit_collectives(with_a_cache(true), {}, 0).metrics[0].unseen.mape, 0.03);
 }
 
 TEST(CollectiveFit, FollowsTheLinesAndOtherNumbersOfDevices) {

@@ -219,9 +219,10 @@ CollectiveCostSample measure_collective_sample(const CommunicationCollection& co
   const CommunicationSamplingOptions& sampling = collection.sampling;
   if (collection.kind == CollectedKind::all_reduce) {
     const std::int64_t bytes = sample_all_reduce_bytes(sampling.seed, index);
-    return to_sample(index, CollectiveKind::all_reduce, bytes,
-                     measure_collective(
-                         transport, [&] { transport.all_reduce(bytes); }, collective_repetitions()));
+    return to_sample(
+        index, CollectiveKind::all_reduce, bytes,
+        measure_collective(
+            transport, [&] { transport.all_reduce(bytes); }, collective_repetitions()));
   }
   const PartialSumsCase drawn = sample_partial_sums(sampling, index);
   const ReceivedParts received(drawn);

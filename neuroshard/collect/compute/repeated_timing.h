@@ -42,8 +42,8 @@ struct RepetitionOptions {
       .quantile = quantile, .max_repetitions = 32, .max_seconds = 2.5, .hurried_repetitions = 5};
 }
 
-/// Repetitions for collectives and the additions behind them, which take from microseconds on: many,
-/// as the system disturbs short runs most.
+/// Repetitions for all-reduces and for additions of partial sums, which take from microseconds on:
+/// many, as the system disturbs short runs most.
 [[nodiscard]] inline RepetitionOptions collective_repetitions() {
   return {.max_repetitions = 300, .max_seconds = 1.0};
 }

@@ -41,11 +41,21 @@ std::array<Level, 2> levels_of(const Interconnect& interconnect, const Topology&
                 std::max(interconnect.inter_host_latency_ms, kLeastLatencyMs)}};
 }
 
+/// Of as many terms as there are weights.
 double dot(std::span<const double> weights, std::span<const double> terms) {
-  assert(weights.size() == terms.size());
+  assert(weights.size() <= terms.size());
   double sum = 0.0;
-  for (std::size_t i = 0; i < terms.size(); ++i) sum += weights[i] * terms[i];
+  for (std::size_t i = 0; i < weights.size(); ++i) sum += weights[i] * terms[i];
   return sum;
+}
+
+/// The bytes from each memory step to the next, times `ms_per_byte`.
+void set_memory_terms(double bytes, double ms_per_byte, std::span<double> terms) {
+  double step = kFirstMemoryStep;
+  for (double& term : terms) {
+    term = ms_per_byte * std::clamp(bytes - step, 0.0, step);
+    step *= 2.0;
+  }
 }
 
 }  // namespace
@@ -72,6 +82,7 @@ std::array<double, kNumAllReduceTerms> all_reduce_terms(const Interconnect& inte
     terms[next++] = more_ms_per_byte * std::min(bytes, step);
     terms[next++] = ring_ms_per_byte * std::max(bytes - step, 0.0);
   }
+  set_memory_terms(bytes, ring_ms_per_byte, std::span(terms).subspan(next));
   return terms;
 }
 
@@ -80,6 +91,7 @@ std::array<double, kNumPartialSumTerms> partial_sum_terms(double bytes) {
   std::array<double, kNumPartialSumTerms> terms{1.0, ms(bytes)};
   std::size_t next = 2;
   for (const double step : kPartialSumSteps) terms[next++] = ms(std::max(bytes - step, 0.0));
+  set_memory_terms(bytes, ms(1.0), std::span(terms).subspan(next));
   return terms;
 }
 

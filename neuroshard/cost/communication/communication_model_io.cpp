@@ -28,10 +28,15 @@ void set_weights(Json& json, const char* key, const std::vector<double>& weights
   if (!weights.empty()) json.set(key, Json::Array(weights.begin(), weights.end()));
 }
 
-std::vector<double> weights_from(const JsonReader& cluster, const char* key, std::size_t count) {
+/// `fewest` weights or `most`.
+std::vector<double> weights_from(const JsonReader& cluster, const char* key, std::size_t fewest,
+                                 std::size_t most) {
   const std::optional<JsonReader> field = cluster.optional_field(key);
   if (!field) return {};
-  if (field->array_size() != count) field->fail(fmt::format("{} weights", count));
+  const std::size_t count = field->array_size();
+  if (count != fewest && count != most) {
+    field->fail(fmt::format("{} or {} weights", fewest, most));
+  }
   std::vector<double> weights;
   for (std::size_t i = 0; i < count; ++i) {
     const JsonReader weight = field->element(i);
@@ -75,8 +80,9 @@ std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
                            .hardware = hardware.text(),
                            .min_world_size = count(element, "min_world_size"),
                            .max_world_size = count(element, "max_world_size")};
-    cluster.collectives = {weights_from(element, "all_reduce", kNumAllReduceTerms),
-                           weights_from(element, "partial_sums", kNumPartialSumTerms)};
+    cluster.collectives = {
+        weights_from(element, "all_reduce", kNumLinkAllReduceTerms, kNumAllReduceTerms),
+        weights_from(element, "partial_sums", kNumPlainPartialSumTerms, kNumPartialSumTerms)};
     cluster.interconnect.name = element.field("name").text();
     cluster.interconnect.devices_per_host = count(element, "max_local_world_size");
     clusters.push_back(std::move(cluster));

@@ -23,24 +23,32 @@ constexpr std::size_t kFewestLines = 10;
 /// Shorter ones have no relative error.
 constexpr double kShortestLineMs = 1e-6;
 
-std::vector<double> terms_of(const CollectiveObservation& line) {
+/// Those of memory only where it was measured.
+std::vector<double> terms_of(const CollectiveObservation& line, bool with_memory) {
+  std::vector<double> result;
   if (line.kind == CollectiveKind::all_reduce) {
     const auto terms = all_reduce_terms(line.interconnect, line.topology, line.bytes);
-    return {terms.begin(), terms.end()};
+    result.assign(terms.begin(), terms.end());
+    if (!with_memory) result.resize(kNumLinkAllReduceTerms);
+  } else {
+    const auto terms = partial_sum_terms(line.bytes);
+    result.assign(terms.begin(), terms.end());
+    if (!with_memory) result.resize(kNumPlainPartialSumTerms);
   }
-  const auto terms = partial_sum_terms(line.bytes);
-  return {terms.begin(), terms.end()};
+  return result;
 }
 
 double measured_ms(const CollectiveObservation& line) { return std::max(line.ms, kShortestLineMs); }
 
 std::vector<double> fitted_weights(const Observations& lines) {
   const auto count = static_cast<Index>(lines.size());
-  const auto num_terms = static_cast<Index>(terms_of(*lines.front()).size());
+  const bool with_memory =
+      std::none_of(lines.begin(), lines.end(), [](const auto* line) { return line->is_simulated; });
+  const auto num_terms = static_cast<Index>(terms_of(*lines.front(), with_memory).size());
   Eigen::MatrixXd terms(count, num_terms);
   for (Index i = 0; i < count; ++i) {
     const CollectiveObservation& line = *lines[static_cast<std::size_t>(i)];
-    const std::vector<double> of_line = terms_of(line);
+    const std::vector<double> of_line = terms_of(line, with_memory);
     for (Index t = 0; t < num_terms; ++t) {
       terms(i, t) = of_line[static_cast<std::size_t>(t)] / measured_ms(line);
     }

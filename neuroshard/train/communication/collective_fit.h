@@ -20,6 +20,7 @@ struct CollectiveObservation {
   std::string cluster;
   Interconnect interconnect;
   Topology topology;
+  bool is_simulated = false;  ///< has no memory, and no terms of it
   double bytes = 0.0;
   double ms = 0.0;  ///< of the slowest device
 };

@@ -210,6 +210,7 @@ void add_collectives(const CostsFile& file, const Interconnect& interconnect,
     line.interconnect = interconnect;
     line.topology.world_size = header.world_size;
     line.topology.local_world_size = header.local_world_size;
+    line.is_simulated = has_links(header.hardware);
     line.bytes = static_cast<double>(sample.bytes);
     line.ms = *std::max_element(sample.ms.begin(), sample.ms.end());
     collectives.push_back(std::move(line));

@@ -125,6 +125,7 @@ def test(paths: Sequence[str], costs: str, again: Sequence[str]) -> None:
             for line in _repeated_lines(repeated(measurements)):
                 print(line)
 
+
 def _measurements(
     samples: list[RuntimeSample], again: Sequence[SampleFile]
 ) -> list[list[RuntimeSample]]:

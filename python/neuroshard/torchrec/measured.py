@@ -105,7 +105,7 @@ class MeasuredSettings:
 
     @property
     def has_pins(self) -> bool:
-        """Whether tables may not lie anywhere, which only a search by columns keeps to."""
+        """Whether it is restricted where tables may lie, which only a search by columns keeps to."""
         return bool(self.devices or self.same_device_as) or self.previous is not None
 
     def model_names(self, compute_device: str) -> Sequence[str]:

@@ -353,11 +353,11 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
 
     def _settings(self) -> PlanningSettings:
         return PlanningSettings(
-            self.objective,
-            self._compare,
-            self._measured,
-            self._runtime,
-            ReferenceSettings(
+            objective=self.objective,
+            compare_with_torchrec=self._compare,
+            measured=self._measured,
+            runtime=self._runtime,
+            reference=ReferenceSettings(
                 proposers=self._proposers,
                 partitioner=self._partitioner,
                 performance_model=self._perf_model,

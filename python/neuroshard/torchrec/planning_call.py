@@ -103,6 +103,7 @@ class PlanningCall:
             try:
                 found = search.place(ours, options, self._sharders, self._outcome.left_to_torchrec)
             except PlannerError as error:
+                self._outcome.seconds.search += time.perf_counter() - start
                 if self._settings.measured.has_pins:
                     raise
                 return self._by_torchrec(error, self._with_all_types())
@@ -143,6 +144,7 @@ class PlanningCall:
         try:
             found = search.place(priced, taken, None if theirs is None else theirs.options)
         except InfeasibleError as error:
+            self._outcome.seconds.search += time.perf_counter() - start
             return self._by_torchrec(error, listed)
         self._outcome.num_proposals += found.plans_priced
         self._outcome.num_plans += found.plans_priced
@@ -220,7 +222,8 @@ class PlanningCall:
         }
         rating = self._rating_ms(theirs.options)
         self._outcome.estimates = Estimates(chosen_ms=rating, torchrec_ms=rating)
-        self._price_by_models(theirs.options)
+        if self._settings.runtime is None:  # else a step's price stands there
+            self._price_by_models(theirs.options)
         return theirs.options
 
     def _compare_with(self, theirs: ReferencePlan | None) -> None:
@@ -235,14 +238,17 @@ class PlanningCall:
     def _with_all_types(self) -> list[ShardingOption]:
         """The options of all tables, also those that our cuts stand for."""
         inputs = self._inputs
-        if not isinstance(inputs.enumerator, CutsEnumerator):
-            return inputs.enumerator.enumerate(self._module, self._sharders)
-        enumerator = OptionEnumerator(
-            topology=inputs.topology,
-            batch_size=inputs.batch_size,
-            constraints=dict(inputs.constraints),
-        )
-        return enumerator.enumerate(self._module, self._sharders)
+        enumerator = inputs.enumerator
+        if isinstance(enumerator, CutsEnumerator):
+            enumerator = OptionEnumerator(
+                topology=inputs.topology,
+                batch_size=inputs.batch_size,
+                constraints=dict(inputs.constraints),
+            )
+        start = time.perf_counter()
+        listed = enumerator.enumerate(self._module, self._sharders)
+        self._outcome.seconds.enumeration += time.perf_counter() - start
+        return listed
 
     def _with_advice(
         self, failure: Exception, options: list[ShardingOption]

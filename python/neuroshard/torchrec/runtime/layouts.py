@@ -14,6 +14,9 @@ from ...runtime.costs import LayoutCosts, RuntimeCosts, read_runtime_costs, ship
 
 logger = logging.getLogger(__name__)
 
+#: What costs files know of a processor; two of one name may differ in the others.
+_OF_A_PROCESSOR = ("name", "num_cores", "l2_bytes", "l3_bytes")
+
 
 def known_runtime(topology: Topology) -> str | None:
     """The name of costs that come with the package and were measured on as many processes."""
@@ -52,13 +55,16 @@ def runtime_costs(
 
 
 def _say_of_other_hardware(costs: RuntimeCosts) -> None:
-    """Logs that the costs are of another processor than this one, on which plans may run or not."""
-    measured = costs.hardware.get("name")
-    here = json.loads(_core.cpu_hardware()).get("name")
-    if measured is not None and measured != here:
+    """Logs in what the processor that the costs were measured on is another than this one."""
+    here = json.loads(_core.cpu_hardware())
+    differing = [
+        f"{name} {costs.hardware[name]} ({here.get(name)} here)"
+        for name in _OF_A_PROCESSOR
+        if name in costs.hardware and costs.hardware[name] != here.get(name)
+    ]
+    if differing:
         logger.warning(
-            "the runtime's costs were measured on %s, this is %s: "
+            "the runtime's costs were measured on another processor: %s: "
             "python -m neuroshard.collect --communication measures yours",
-            measured,
-            here,
+            ", ".join(differing),
         )

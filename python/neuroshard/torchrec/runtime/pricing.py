@@ -163,16 +163,17 @@ class RuntimePricing:
         parts: Sequence[Sequence[tuple[int, dict[str, float]]]],
     ) -> dict[tuple[str, str], float]:
         """How crowded the operators of each module and kind are where a process has its even share
-        of all their tables, whichever of their options these take."""
-        seen: set[tuple[tuple[str, str], str]] = set()
-        distinct: dict[tuple[str, str], float] = defaultdict(float)
+        of all their tables, each by its option of the fewest different rows: every range of columns
+        has all of them."""
+        least: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         for option, of_option in zip(options, parts, strict=True):
-            operator = _operator_of(option)
-            if (operator, option.fqn) not in seen:
-                seen.add((operator, option.fqn))
-                of_all = sum(work["distinct_rows"] for _, work in of_option)
-                distinct[operator] += of_all / self._setup.world_size
-        return {operator: crowding(rows) for operator, rows in distinct.items()}
+            rows = sum(work["distinct_rows"] for _, work in of_option)
+            of_tables = least[_operator_of(option)]
+            of_tables[option.fqn] = min(rows, of_tables.get(option.fqn, rows))
+        return {
+            operator: crowding(sum(of_tables.values()) / self._setup.world_size)
+            for operator, of_tables in least.items()
+        }
 
     def _set_shares_of(
         self,
