@@ -150,7 +150,7 @@ int num_plans(int world_size) { return world_size < 32 ? 50 : world_size < 64 ? 
 class SimulatedPlans : public testing::TestWithParam<int> {
  protected:
   /// Random plans of random tasks, each priced, and one iteration of it simulated.
-  void compare(const std::function<ShardingPlan(const Task&, int, Random&)>& draw) {
+  static void compare(const std::function<ShardingPlan(const Task&, int, Random&)>& draw) {
     Topology topology;
     topology.world_size = GetParam();
     topology.local_world_size = 1;
