@@ -50,8 +50,10 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlannerOfAllCutsIsPredictedToDoBetter, ()) {
   }
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const double bound = lower_bound_ms(simulator, {});
+  PlannerOptions options;
+  options.steps = 200;
   for (const auto& planner : make_planners()) {
-    const double cost_ms = planner->plan(simulator, {}).predicted.cost_ms;
+    const double cost_ms = planner->plan(simulator, options).predicted.cost_ms;
     RC_ASSERT(cost_ms >= bound);
     // Tables whose all-reduce alone costs more than a known plan are in no better one as copies.
     RC_ASSERT(cost_ms >= lower_bound_ms(simulator, {}, 2.0 * cost_ms));
