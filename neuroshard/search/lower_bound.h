@@ -21,13 +21,12 @@ namespace neuroshard {
 ///   has all columns in some division, so that the same dynamic programming on these minima, for a
 ///   whole row, bounds the sum of all pieces. The shares are those of 2, 3, 4, 6, 8, 12 and 16
 ///   equal slices, of any power of two, as far as there are devices, and of as many as there are
-///   devices or half as many, up to kMostEvenSlices; neighbours on a device joined; rows
-///   that do not divide evenly count as if they did. Plans with slices of other sizes are not
-///   looked at: those that memory makes necessary, and those of other planners.
+///   devices or half as many, up to kMostEvenSlices; neighbours on a device joined; rows that do
+///   not divide evenly count as if they did. Plans with slices of other sizes are not looked at:
+///   those that memory makes necessary, and those of other planners.
 /// - With **copies**, a table on every one of several devices takes its t from T and its c from C,
-/// and adds a
-///   contribution r to the operator of copies, which then costs at least the sum of their linear
-///   parts (least_rise_ms). By convexity f(T / D) falls by no more than the sum of
+///   and adds a contribution r to the operator of copies, which then costs at least the sum of
+///   their linear parts (least_rise_ms). By convexity f(T / D) falls by no more than the sum of
 ///   f((T + t) / D) - f(T / D) over these tables, and g likewise. So for each table that may be on
 ///   every device the excess of these differences over the linear part of r is subtracted, if there
 ///   is one: those are the tables that memory has room for on each device, and whose all-reduce

@@ -149,6 +149,12 @@ int num_plans(int world_size) { return world_size < 32 ? 50 : world_size < 64 ? 
 
 class SimulatedPlans : public testing::TestWithParam<int> {
  protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "SimGrid is not built so that ThreadSanitizer sees through it";
+#endif
+  }
+
   /// Random plans of random tasks, each priced, and one iteration of it simulated.
   static void compare(const std::function<ShardingPlan(const Task&, int, Random&)>& draw) {
     Topology topology;
@@ -192,18 +198,12 @@ class SimulatedPlans : public testing::TestWithParam<int> {
 };
 
 TEST_P(SimulatedPlans, CostWhatTheModelSays) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "SimGrid is not built so that ThreadSanitizer sees through it";
-#endif
   compare([](const Task& task, int number, Random& random) {
     return random_plan(task, 0.25 * (number % 5), random);
   });
 }
 
 TEST_P(SimulatedPlans, OfSlicesAndCopiesCostWhatTheModelSays) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "SimGrid is not built so that ThreadSanitizer sees through it";
-#endif
   compare([](const Task& task, int, Random& random) {
     return random_plan_of_rectangles(task, random);
   });

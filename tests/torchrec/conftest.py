@@ -14,6 +14,13 @@ from torchrec.modules.embedding_modules import EmbeddingBagCollection
 torch.set_num_threads(1)
 
 
+class RowsToo(EmbeddingBagCollectionSharder):
+    """TorchRec runs rows on CPUs, and does not offer them."""
+
+    def sharding_types(self, compute_device_type):
+        return sorted({*super().sharding_types(compute_device_type), "row_wise"})
+
+
 def make_collection(sizes, *, weighted=False, device="meta", data_type=None):
     """An EmbeddingBagCollection of tables t0, t1, ... of (rows, columns)."""
     extra = {} if data_type is None else {"data_type": data_type}

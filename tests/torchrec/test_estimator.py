@@ -6,10 +6,9 @@ import warnings
 
 import pytest
 import torch
-from conftest import make_collection, make_topology
+from conftest import RowsToo, make_collection, make_topology
 from torch import nn
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
-from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import EmbeddingShardingPlanner
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.shard_estimators import (
@@ -27,15 +26,6 @@ from neuroshard.torchrec import NeuroShardPerfEstimator
 from neuroshard.torchrec.inputs import PlanningInputs
 from neuroshard.torchrec.measured import MeasuredSettings
 from neuroshard.torchrec.prediction import plan_by_models
-
-
-
-class RowsToo(EmbeddingBagCollectionSharder):
-    """TorchRec runs rows on CPUs, and does not offer them."""
-
-    def sharding_types(self, compute_device_type):
-        return sorted({*super().sharding_types(compute_device_type), "row_wise"})
-
 
 SHARDERS = [RowsToo(), EmbeddingCollectionSharder()]
 SIZES = [(10_000 * (1 + i % 7), (16, 64, 128)[i % 3]) for i in range(24)]

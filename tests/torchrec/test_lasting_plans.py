@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import make_collection, make_topology, shards_of
+from conftest import RowsToo, make_collection, make_topology, shards_of
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner import EmbeddingShardingPlanner
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
@@ -28,11 +28,6 @@ from python_objects import workers  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
 SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 64)]
 SHARDERS = [EmbeddingBagCollectionSharder()]
-
-
-class RowsToo(EmbeddingBagCollectionSharder):
-    def sharding_types(self, compute_device_type):
-        return ["table_wise", "column_wise", "row_wise"]
 
 
 def make_planner(topology, constraints=None, kind=NeuroShardPlanner, **options):

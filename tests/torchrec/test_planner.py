@@ -5,7 +5,7 @@ import warnings
 
 import pytest
 import torch
-from conftest import make_collection, make_topology, shards_of
+from conftest import RowsToo, make_collection, make_topology, shards_of
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
@@ -23,11 +23,6 @@ from neuroshard.plans import Shard
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
 SIZES = [(100_000, 128), (50_000, 64), (200_000, 32), (1_000, 16), (1_000_000, 64)]
 NO_RESERVATION = FixedPercentageStorageReservation(percentage=0.0)
-
-
-class RowsToo(EmbeddingBagCollectionSharder):
-    def sharding_types(self, compute_device_type):
-        return ["table_wise", "column_wise", "row_wise"]
 
 
 def only_fused():

@@ -343,13 +343,11 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     def _enumerated(
         self, module: nn.Module, sharders: list[ModuleSharder[nn.Module]]
     ) -> list[ShardingOption]:
-        start = time.perf_counter()
         try:
-            return self._enumerator.enumerate(module=module, sharders=sharders)
+            with self.seconds.counting("enumeration"):
+                return self._enumerator.enumerate(module=module, sharders=sharders)
         except RuntimeError as error:  # sharding types and kernels of which nothing is left
             raise InputError(f"constraints: {error}") from error
-        finally:
-            self.seconds.enumeration += time.perf_counter() - start
 
     def _settings(self) -> PlanningSettings:
         return PlanningSettings(

@@ -4,7 +4,6 @@ objective asks for."""
 from __future__ import annotations
 
 import logging
-import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -99,15 +98,14 @@ class PlanningCall:
         search.check_names({planned.option.name for planned in ours}, self._outcome.left_to_torchrec)
         options = self._placed_by_torchrec(others)
         if ours:
-            start = time.perf_counter()
+            left = self._outcome.left_to_torchrec
             try:
-                found = search.place(ours, options, self._sharders, self._outcome.left_to_torchrec)
+                with self._outcome.seconds.counting("search"):
+                    found = search.place(ours, options, self._sharders, left)
             except PlannerError as error:
-                self._outcome.seconds.search += time.perf_counter() - start
                 if self._settings.measured.has_pins:
                     raise
                 return self._by_torchrec(error, self._with_all_types())
-            self._outcome.seconds.search += time.perf_counter() - start
             self._outcome.neuroshard_plan = found.plan
             self._outcome.num_proposals += found.plans_priced
             self._outcome.num_plans += found.plans_priced
@@ -132,36 +130,35 @@ class PlanningCall:
         taken = self._placed_by_torchrec(others)
         if not priced:
             return taken
-        start = time.perf_counter()
-        self._inputs.enumerator.populate_estimates(priced)
-        self._outcome.seconds.estimates += time.perf_counter() - start
+        with self._outcome.seconds.counting("estimates"):
+            self._inputs.enumerator.populate_estimates(priced)
         theirs = None if taken else self._candidate_of_torchrec(priced, prices_known=True)
-        start = time.perf_counter()
         pricing = RuntimePricing(
             costs, layout, self._inputs, self._settings.measured, self._sharders
         )
         search = RuntimeSearch(pricing, by_columns, self._inputs, self._sharders)
         try:
-            found = search.place(priced, taken, None if theirs is None else theirs.options)
+            with self._outcome.seconds.counting("search"):
+                found = search.place(priced, taken, None if theirs is None else theirs.options)
         except InfeasibleError as error:
-            self._outcome.seconds.search += time.perf_counter() - start
             return self._by_torchrec(error, listed)
         self._outcome.num_proposals += found.plans_priced
         self._outcome.num_plans += found.plans_priced
-        self._inputs.enumerator.populate_estimates(found.options)
+        with self._outcome.seconds.counting("estimates"):
+            self._inputs.enumerator.populate_estimates(found.options)
         self._outcome.runtime_price = found.price
         options = taken + found.options
         rating = self._rating_ms(options)
         self._outcome.estimates = Estimates(
             chosen_ms=rating, neuroshard_ms=rating, by_models_ms=found.price.step_ms
         )
-        self._outcome.neuroshard_plan = self._by_our_models(options)
+        with self._outcome.seconds.counting("search"):
+            self._outcome.neuroshard_plan = self._by_our_models(options)
         if self._outcome.neuroshard_plan is not None:
             warn_of_extrapolation(self._outcome.neuroshard_plan, costs.operator_model)
         if theirs is not None:
             self._outcome.estimates.torchrec_ms = self._rating_ms(theirs.options)
             self._outcome.estimates.torchrec_by_models_ms = found.torchrec_step_ms
-        self._outcome.seconds.search += time.perf_counter() - start
         return options
 
     def _by_estimates(self, listed: list[ShardingOption]) -> list[ShardingOption]:
@@ -245,10 +242,8 @@ class PlanningCall:
                 batch_size=inputs.batch_size,
                 constraints=dict(inputs.constraints),
             )
-        start = time.perf_counter()
-        listed = enumerator.enumerate(self._module, self._sharders)
-        self._outcome.seconds.enumeration += time.perf_counter() - start
-        return listed
+        with self._outcome.seconds.counting("enumeration"):
+            return enumerator.enumerate(self._module, self._sharders)
 
     def _with_advice(
         self, failure: Exception, options: list[ShardingOption]
@@ -275,23 +270,22 @@ class PlanningCall:
         )
         if not (is_asked or is_needed):
             return None
-        start = time.perf_counter()
         try:
-            if not prices_known:
-                self._inputs.enumerator.populate_estimates(listed)
-            return plan_of_torchrec(self._module, listed, self._inputs, self._settings.reference)
+            with self._outcome.seconds.counting("torchrec"):
+                if not prices_known:
+                    self._inputs.enumerator.populate_estimates(listed)
+                return plan_of_torchrec(
+                    self._module, listed, self._inputs, self._settings.reference
+                )
         except PlannerError:
             return None
-        finally:
-            self._outcome.seconds.torchrec += time.perf_counter() - start
 
     def _placed_by_torchrec(self, others: list[ShardingOption]) -> list[ShardingOption]:
         if not others:
             return []
-        start = time.perf_counter()
-        self._inputs.enumerator.populate_estimates(others)
-        plan = plan_of_torchrec(self._module, others, self._inputs, self._settings.reference)
-        self._outcome.seconds.torchrec += time.perf_counter() - start
+        with self._outcome.seconds.counting("torchrec"):
+            self._inputs.enumerator.populate_estimates(others)
+            plan = plan_of_torchrec(self._module, others, self._inputs, self._settings.reference)
         self._outcome.num_proposals += plan.num_proposals
         self._outcome.num_plans += plan.num_plans
         return plan.options
