@@ -4,7 +4,8 @@
 # becomes of the others, and a call goes on where the one before it ended.
 #
 #   scripts/gpu/first_run.sh --state DIR [--build BUILD] [--minutes 9] [--name h200]
-#                            [--skip STEP,STEP] [--backend cpu] [--percent 100] [--fail STEP]
+#                            [--skip STEP,STEP] [--backend cpu] [--percent 100] [--seed 0]
+#                            [--fail STEP]
 #
 # BUILD (build/portable) has cli/neuroshard, tests/test_cuda and bench/cuda_throughput, as `make
 # portable CUDA=ON` links them for a host on which nothing can be installed. DIR gets STEP.log and
@@ -14,7 +15,8 @@
 # by the next call, after all that have not been tried.
 #
 # --skip leaves steps out: training, say, where another machine trains meanwhile and puts
-# NAME.safetensors into DIR before the next call.
+# NAME.safetensors into DIR before the next call. --seed draws other tables and sets to train on than
+# another visit did, for a model that goes on from that one's; the frontier stays as it is.
 #
 # For rehearsing without a GPU: --backend cpu, which checks the kernels block by block on the host,
 # --percent of the samples and tasks, and --fail, a step that is to fail. Exit status: 0 all steps
@@ -26,7 +28,7 @@ usage() {
   exit 2
 }
 
-minutes=9 state='' build=build/portable name=h200 backend=cuda percent=100 fail='' skip=''
+minutes=9 state='' build=build/portable name=h200 backend=cuda percent=100 seed=0 fail='' skip=''
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || usage "$1: expected a value, got none"
   case $1 in
@@ -36,15 +38,17 @@ while [ $# -gt 0 ]; do
     --name) name=$2 ;;
     --backend) backend=$2 ;;
     --percent) percent=$2 ;;
+    --seed) seed=$2 ;;
     --fail) fail=$2 ;;
     --skip) skip=$2 ;;
-    *) usage "expected --state, --build, --minutes, --name, --skip, --backend, --percent or --fail, got \"$1\"" ;;
+    *) usage "expected --state, --build, --minutes, --name, --skip, --backend, --percent, --seed or --fail, got \"$1\"" ;;
   esac
   shift 2
 done
 [ -n "$state" ] || usage "--state: expected a folder, got none"
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || usage "--minutes: expected a whole number from 1, got \"$minutes\""
 [[ $percent =~ ^[1-9][0-9]?$|^100$ ]] || usage "--percent: expected 1 to 100, got \"$percent\""
+[[ $seed =~ ^(0|[1-9][0-9]{0,8})$ ]] || usage "--seed: expected a whole number from 0, got \"$seed\""
 [[ $backend =~ ^(cuda|cpu)$ ]] || usage "--backend: expected cuda or cpu, got \"$backend\""
 [ -x "$build/cli/neuroshard" ] || usage "--build: expected a folder with cli/neuroshard, got \"$build\""
 build=$(cd "$build" && pwd)
@@ -131,14 +135,17 @@ collect() {
     -o "$costs/$2-b{batch_size}-{optimizer}.jsonl"
 }
 # Sets of the whole space of tables, with slices of rows: an eighth first, so that there is a model.
-short_collection() { collect 1000 coverage coverage coverage 1000 "$batches" 150 0.1; }
-collection() { collect 1000 coverage coverage coverage 1000 "$batches" 1200 0.1; }
+of_coverage() {
+  collect "$((1000 + seed))" coverage coverage coverage "$((1000 + seed))" "$batches" "$1" 0.1
+}
+short_collection() { of_coverage 150; }
+collection() { of_coverage 1200; }
 frontier() { collect 3000 frontier coverage coverage 53000 "$frontier_batches" 100 0; }
 # And sets of the tables that plans are compared on, drawn at random and as plans have them.
-usual_collection() { collect 1 dlrm-2021 uniform dlrm-2021 0 "$batch" 2500 0.1; }
+usual_collection() { collect "$((1 + seed))" dlrm-2021 uniform dlrm-2021 0 "$batch" 2500 0.1; }
 plans_collection() {
-  collect 9000 plans-dlrm-2021 plans dlrm-2021 0 "$plans_batches" 300 0.1 &&
-    collect 9100 plans-mlperf-dlrm-dcnv2 plans mlperf-dlrm-dcnv2 0 "$batch" 100 0
+  collect "$((9000 + seed))" plans-dlrm-2021 plans dlrm-2021 0 "$plans_batches" 300 0.1 &&
+    collect "$((9100 + seed))" plans-mlperf-dlrm-dcnv2 plans mlperf-dlrm-dcnv2 0 "$batch" 100 0
 }
 # The first model, where there is one: what it is too low about is what plans consist of. A file goes
 # on with the model that it began with, also on another machine.
