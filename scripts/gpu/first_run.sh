@@ -72,6 +72,7 @@ if [ "$backend" = cuda ]; then
   batch=65536
   passes=(--max-pass 40GB --large 0.2)  # a device's share of a large model moves gigabytes a pass
   of_training=(--granularity-ms 1)      # what launches take is spent once for all tables
+  of_published=()
 else
   where=(--backend cpu --arena 1GiB)
   self_check='Emulated*:LaunchPlan*:BatchDraw*'
@@ -79,8 +80,10 @@ else
   frontier_batches=300
   plans_batches=512
   batch=512
-  passes=() of_training=()
+  passes=() of_training=() of_published=(--batch-size "$batch")
 fi
+published=(mlperf-dlrm-dcnv2 criteo-terabyte-40m criteo-terabyte hugectr-180table-70b-hotness80
+  hugectr-200table-100b-hotness20 hugectr-510table-110b-hotness5 dlrm-2022)
 dims=($(seq 4 4 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
 share() { echo $((($1 * percent + 99) / 100)); }
 
@@ -202,8 +205,25 @@ compare() {
 compare_4() { compare 4 10:60 1; }
 compare_8() { compare 8 20:120 2; }
 
+# Whole published workloads at their own batch sizes, on 8 devices of MEMORY each.
+compare_published() {
+  local tasks=$state/tasks-published workload
+  if [ ! -d "$tasks" ]; then
+    mkdir -p "$tasks.new" || return
+    for workload in "${published[@]}"; do
+      "$neuroshard" workload export "$workload" --devices 8 --memory "${MEMORY:-70GiB}" \
+        "${of_published[@]}" --force -o "$tasks.new/$workload.json" || return
+    done
+    mv "$tasks.new" "$tasks"
+  fi
+  "$neuroshard" compare "$tasks" --measure "${where[@]}" --model "$(best_model)" \
+    --model h100-nvswitch --algorithms all,neuroshard:columns --relative-to neuroshard:columns \
+    --journal "$state/journal-published.jsonl" -o "$state/comparison-published.json"
+}
+
 steps=(machine self_check sanitizer throughput embedding_bag short_collection short_training frontier
-  usual_collection plans_collection collection training frontier_test compare_4 compare_8)
+  usual_collection plans_collection collection training frontier_test compare_4 compare_8
+  compare_published)
 
 for step in ${skip//,/ }; do
   [[ " ${steps[*]} " == *" $step "* ]] || usage "--skip: expected steps, of ${steps[*]}, got \"$step\""

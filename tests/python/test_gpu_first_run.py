@@ -25,7 +25,8 @@ esac
 """
 STEPS = (
     "machine self_check sanitizer throughput embedding_bag short_collection short_training frontier "
-    "usual_collection plans_collection collection training frontier_test compare_4 compare_8"
+    "usual_collection plans_collection collection training frontier_test compare_4 compare_8 "
+    "compare_published"
 ).split()
 SKIPPED = {"sanitizer", "throughput", "embedding_bag"}
 
@@ -119,6 +120,22 @@ def test_plans_are_made_by_the_model_that_a_collection_began_with(visit):
     assert all("--planned-by analytic-h100-sxm" in line for line in calls)
 
 
+def test_a_seed_draws_what_is_trained_on_anew_and_leaves_the_frontier(visit):
+    assert visit("--seed", 7000).returncode == 0
+    seeds = {
+        line.split(" -o ")[1].split("/")[-1].split("-b{")[0]: line.split("--seed ")[1].split()[0]
+        for line in visit.calls.read_text().splitlines()
+        if line.startswith("collect")
+    }
+    assert seeds == {
+        "coverage": "8000",
+        "frontier": "3000",
+        "dlrm-2021": "7001",
+        "plans-dlrm-2021": "16000",
+        "plans-mlperf-dlrm-dcnv2": "16100",
+    }
+
+
 def test_stops_in_time_and_goes_on(visit):
     done = visit("--minutes", 1, COLLECTING="314.159", SECONDS="52")
     assert done.returncode == 3
@@ -152,7 +169,8 @@ def test_another_machine_goes_on_from_the_packed_results(visit, tmp_path):
         (["--backend", "tpu"], '--backend: expected cuda or cpu, got "tpu"'),
         (["--build", "nowhere"], '--build: expected a folder with cli/neuroshard, got "nowhere"'),
         (["--state"], "--state: expected a value, got none"),
-        (["--skip", "training,lunch"], 'compare_8, got "lunch"'),
+        (["--skip", "training,lunch"], 'compare_published, got "lunch"'),
+        (["--seed", "07"], '--seed: expected a whole number from 0, got "07"'),
         (["--often", "1"], "got \"--often\""),
     ],
 )

@@ -441,7 +441,9 @@ def test_estimates_are_said(sharders, caplog):
     [
         ("h100-nvswitch", None, "h100"),
         ("", "NVIDIA H100 80GB HBM3", "h100"),
-        ("", "NVIDIA H200", "h100"),
+        ("", "NVIDIA H200", "h200"),
+        ("h100-nvswitch", "NVIDIA H200", "h200"),
+        ("h100-nvswitch", "NVIDIA A100-SXM4-80GB", "h100"),
         ("", "NVIDIA A100-SXM4-80GB", "analytic-a100-80gb"),
         ("a100-nvswitch", "NVIDIA H100 80GB HBM3", "analytic-a100-80gb"),
         ("", None, "analytic-a100-80gb"),
@@ -456,6 +458,7 @@ def test_gpus_are_priced_by_what_was_measured_on_their_like(
     planner.plan(make_collection(SIZES), sharders)
     expected = {
         "h100": "costs (h100) are those of NeuroShard's CUDA operator on one H100, not of FBGEMM's",
+        "h200": "costs (h200) are those of NeuroShard's CUDA operator on one H200, not of FBGEMM's",
         "analytic-a100-80gb": "costs are an estimate from data sheets (analytic-a100-80gb)",
     }
     for name, text in expected.items():

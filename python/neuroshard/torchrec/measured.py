@@ -56,24 +56,29 @@ DEFAULT_MODELS = {
     "cuda": ("analytic-a100-80gb", "a100-nvswitch"),
 }
 
-#: Of H100s and H200s: learned from the times of our own CUDA operator on an H100.
-HOPPER_MODELS = ("h100", "h100-nvswitch")
+#: Models of Hopper's GPUs, learned from the times of our own CUDA operator on one of each.
+HOPPER_MODELS = {"H100": "h100", "H200": "h200"}
+_HOPPER_INTERCONNECT = "h100-nvswitch"  # an H200's host has the same
 
 
-def is_hopper(interconnect: str) -> bool:
-    """Whether plans are for H100s or H200s: by the name of their interconnect or, without one, of
-    this process's first GPU."""
-    if interconnect:
-        return interconnect.startswith(("h100", "h200"))
-    if not torch.cuda.is_available():
-        return False
-    return any(name in torch.cuda.get_device_name(0) for name in ("H100", "H200"))
+def hopper_model(interconnect: str) -> str | None:
+    """The model of the H100s or H200s that plans are for: by the name of their interconnect or,
+    without one, of this process's first GPU, which also tells whether the hosts of H100s, whose
+    interconnect those of H200s have too, have H200s."""
+    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
+    here = next((model for name, model in HOPPER_MODELS.items() if name in gpu), None)
+    if not interconnect:
+        return here
+    if interconnect.startswith("h200"):
+        return HOPPER_MODELS["H200"]
+    return (here or HOPPER_MODELS["H100"]) if interconnect.startswith("h100") else None
 
 
 def default_models(compute_device: str, interconnect: str) -> Sequence[str]:
     """Of a task that names none."""
-    if compute_device == "cuda" and is_hopper(interconnect):
-        return HOPPER_MODELS
+    hopper = hopper_model(interconnect) if compute_device == "cuda" else None
+    if hopper is not None:
+        return (hopper, _HOPPER_INTERCONNECT)
     return DEFAULT_MODELS.get(compute_device, ())
 
 
@@ -215,12 +220,14 @@ def task_of(
 def say_what_is_estimated(models: Sequence[str]) -> None:
     """Logs which of the models for computation are not measured ones of TorchRec's operator."""
     names = set(models)
-    if HOPPER_MODELS[0] in names:
-        logger.warning(
-            "costs (%s) are those of NeuroShard's CUDA operator on one H100, not of FBGEMM's: "
-            "python -m neuroshard.collect measures yours",
-            HOPPER_MODELS[0],
-        )
+    for gpu, model in HOPPER_MODELS.items():
+        if model in names:
+            logger.warning(
+                "costs (%s) are those of NeuroShard's CUDA operator on one %s, not of FBGEMM's: "
+                "python -m neuroshard.collect measures yours",
+                model,
+                gpu,
+            )
     for model in catalog.list_models():
         if model.name in names and model.kind == "compute" and model.is_estimate:
             logger.warning(
