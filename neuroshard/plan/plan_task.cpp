@@ -29,7 +29,7 @@ using Clock = StopClock::Clock;
 
 /// What is done for each table after the search: its pieces are encoded for the price, for the
 /// range of the networks and for the warnings [s].
-constexpr double kAfterSearch_s = 30e-6;
+constexpr double kAfterSearch_s = 33e-6;
 
 /// When the request's time is over, and its parts: the planner ends earlier by what cannot be left
 /// out after it, as far as that is more than the tenth, or the 100 ms, by which the limit may be
