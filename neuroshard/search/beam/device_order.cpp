@@ -8,6 +8,9 @@ namespace neuroshard {
 
 namespace {
 
+/// Up to this many, moving entries one by one takes less time than looking for the place.
+constexpr std::size_t kFewDevices = 32;
+
 bool goes_first(const DeviceOrder::Entry& a, const DeviceOrder::Entry& b) {
   return std::tie(a.cost, a.device) < std::tie(b.cost, b.device);
 }
@@ -22,6 +25,15 @@ void DeviceOrder::assign(std::span<const double> costs) {
 
 void DeviceOrder::change(std::size_t rank, double cost) {
   const Entry changed{cost, entries_[rank].device};
+  if (entries_.size() <= kFewDevices) {
+    std::size_t at = rank;
+    for (; at + 1 < entries_.size() && goes_first(entries_[at + 1], changed); ++at) {
+      entries_[at] = entries_[at + 1];
+    }
+    for (; at > 0 && goes_first(changed, entries_[at - 1]); --at) entries_[at] = entries_[at - 1];
+    entries_[at] = changed;
+    return;
+  }
   const auto place = entries_.begin() + static_cast<std::ptrdiff_t>(rank);
   const auto behind = std::lower_bound(place + 1, entries_.end(), changed, goes_first);
   if (behind != place + 1) {

@@ -220,12 +220,12 @@ def task_of(
 def say_what_is_estimated(models: Sequence[str]) -> None:
     """Logs which of the models for computation are not measured ones of TorchRec's operator."""
     names = set(models)
-    for gpu, model in HOPPER_MODELS.items():
-        if model in names:
+    for gpu, name in HOPPER_MODELS.items():
+        if name in names:
             logger.warning(
                 "costs (%s) are those of NeuroShard's CUDA operator on one %s, not of FBGEMM's: "
                 "python -m neuroshard.collect measures yours",
-                model,
+                name,
                 gpu,
             )
     for model in catalog.list_models():
