@@ -150,8 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
                                   "compute/cpu-epyc-2core-plans"}},
                     ShippedModel{"fbgemm-cpu-xeon", {"compute/fbgemm-cpu-xeon"}},
                     ShippedModel{"fbgemm-cpu-epyc", {"compute/fbgemm-cpu-epyc"}},
-                    ShippedModel{"h100", {"compute/h100"}},
-                    ShippedModel{"h200", {"compute/h200"}},
+                    ShippedModel{"h100", {"compute/h100"}}, ShippedModel{"h200", {"compute/h200"}},
                     ShippedModel{"all-to-all", {"communication/simulated"}}),
     [](const testing::TestParamInfo<ShippedModel>& shipped) {
       std::string name = shipped.param.name;
