@@ -29,7 +29,10 @@ using Clock = StopClock::Clock;
 
 /// What is done for each table after the search: its pieces are encoded for the price, for the
 /// range of the networks and for the warnings [s].
-constexpr double kAfterSearch_s = 33e-6;
+constexpr double kAfterSearch_s = 30e-6;
+/// What is done for each shard after the lower bound: it is priced by each network, for the
+/// warnings, and written [s].
+constexpr double kAfterBound_s = 1e-6;
 
 /// When the request's time is over, and its parts: the planner ends earlier by what cannot be left
 /// out after it, as far as that is more than the tenth, or the 100 ms, by which the limit may be
@@ -54,8 +57,9 @@ class TimeLimit {
   [[nodiscard]] std::optional<Clock::time_point> of_planner() const {
     return end_ ? std::optional(*end_ - after_) : std::nullopt;
   }
-  [[nodiscard]] StopClock of_bound() const {
-    return end_ ? StopClock(*end_ + slack_) : StopClock();
+  [[nodiscard]] StopClock of_bound(std::size_t num_shards) const {
+    const auto after = duration(kAfterBound_s * static_cast<double>(num_shards));
+    return end_ ? StopClock(*end_ + slack_ - after) : StopClock();
   }
 
  private:
@@ -198,11 +202,12 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   planned.stats = std::move(found.stats);
   if (request.lower_bound) {
     tell(options.observer, {.stage = PlanningStage::lower_bound});
-    planned.lower_bound_ms =
-        bound_in_time(simulator, options, found.predicted.cost_ms, limit.of_bound());
+    planned.lower_bound_ms = bound_in_time(simulator, options, found.predicted.cost_ms,
+                                           limit.of_bound(found.plan.shards.size()));
   }
   planned.member_ranges = simulator.member_ranges(found.plan);
-  planned.warnings = prediction_warnings(models, simulator, found.plan);
+  planned.warnings =
+      prediction_warnings(models, simulator, found.plan, found.predicted, planned.member_ranges);
   planned.notes = model_notes(models, task.topology);
   if (request.baselines) {
     const auto baselines = make_baselines();
@@ -277,14 +282,16 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   priced.models = std::move(found.models);
   priced.notes = std::move(found.notes);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
-  priced.warnings = prediction_warnings(priced.models, simulator, document.plan);
+  const PlanCost predicted = simulator.cost(document.plan);
+  priced.member_ranges = simulator.member_ranges(document.plan);
+  priced.warnings =
+      prediction_warnings(priced.models, simulator, document.plan, predicted, priced.member_ranges);
   if (request.lower_bound) {
     const Cuts cuts = cuts_of_bound(document);
-    priced.lower_bound_ms = lower_bound_ms(simulator, cuts, simulator.cost(document.plan).cost_ms);
+    priced.lower_bound_ms = lower_bound_ms(simulator, cuts, predicted.cost_ms);
   }
-  priced.member_ranges = simulator.member_ranges(document.plan);
   priced.document = document;
-  priced.document.predicted = simulator.cost(document.plan);
+  priced.document.predicted = predicted;
   priced.document.model = models_json(priced.models);
   priced.document.search = search_of_priced(document, priced, request.lower_bound);
   priced.document.warnings = priced.warnings;

@@ -46,18 +46,19 @@ std::string cause(const Simulator& simulator, const ShardingPlan& plan, std::siz
 
 }  // namespace
 
-std::vector<std::string> disagreement_warnings(const Simulator& simulator,
-                                               const ShardingPlan& plan) {
+std::vector<std::string> disagreement_warnings(const Simulator& simulator, const ShardingPlan& plan,
+                                               const PlanCost& predicted,
+                                               std::span<const MemberRange> member_ranges) {
   const int members = simulator.compute().num_members();
   if (members < 2) return {};
-  const std::vector<DeviceCost> devices = simulator.cost(plan).devices;
+  const std::vector<DeviceCost>& devices = predicted.devices;
   // Not by the total, in which waiting for the slowest counts: it is nearly the same for all.
   const auto ready_ms = [](const DeviceCost& d) { return d.compute_ms + d.backward_comm_ms; };
   const auto slowest = std::max_element(
       devices.begin(), devices.end(),
       [&](const DeviceCost& a, const DeviceCost& b) { return ready_ms(a) < ready_ms(b); });
   const auto device = static_cast<std::size_t>(slowest - devices.begin());
-  const MemberRange range = simulator.member_ranges(plan)[device];
+  const MemberRange range = member_ranges[device];
   if (!(range.spread() > kLargeDisagreement)) return {};
   return {fmt::format(
       "{}: its {} networks disagree by {:.0f}% about device {}, the plan's slowest ({:.3f} to "
@@ -67,10 +68,19 @@ std::vector<std::string> disagreement_warnings(const Simulator& simulator,
 }
 
 std::vector<std::string> prediction_warnings(const CostModels& models, const Simulator& simulator,
-                                             const ShardingPlan& plan) {
+                                             const ShardingPlan& plan, const PlanCost& predicted,
+                                             std::span<const MemberRange> member_ranges) {
   std::vector<std::string> lines = model_warnings(models, simulator.task());
-  for (std::string& line : disagreement_warnings(simulator, plan)) lines.push_back(std::move(line));
+  for (std::string& line : disagreement_warnings(simulator, plan, predicted, member_ranges)) {
+    lines.push_back(std::move(line));
+  }
   return lines;
+}
+
+std::vector<std::string> prediction_warnings(const CostModels& models, const Simulator& simulator,
+                                             const ShardingPlan& plan) {
+  return prediction_warnings(models, simulator, plan, simulator.cost(plan),
+                             simulator.member_ranges(plan));
 }
 
 }  // namespace neuroshard
