@@ -27,8 +27,8 @@ namespace {
 
 using Clock = StopClock::Clock;
 
-/// What is done for each table after the search: its pieces are encoded for the price, for the
-/// range of the networks and for the warnings [s].
+/// What is done for each table after the search: its pieces are encoded for the lower bound and for
+/// the range of the networks, and written [s].
 constexpr double kAfterSearch_s = 30e-6;
 /// What is done for each shard after the lower bound: it is priced by each network, for the
 /// warnings, and written [s].

@@ -56,6 +56,8 @@ mkdir -p "$state" || usage "--state: cannot make the folder \"$state\""
 state=$(cd "$state" && pwd)
 cd "$(dirname "$0")/../.."
 neuroshard=$build/cli/neuroshard
+# Where an executable that was built elsewhere finds models by name.
+export NEUROSHARD_MODELS=$PWD/models${NEUROSHARD_MODELS:+:$NEUROSHARD_MODELS}
 costs=$state/costs
 mkdir -p "$costs"
 
