@@ -23,7 +23,8 @@ namespace neuroshard {
 ///   equal slices, of any power of two, as far as there are devices, and of as many as there are
 ///   devices or half as many, up to kMostEvenSlices; neighbours on a device joined; rows that do
 ///   not divide evenly count as if they did. Plans with slices of other sizes are not looked at:
-///   those that memory makes necessary, and those of other planners.
+///   those that memory makes necessary or that are a small part of a device's memory, as many as
+///   there are more than kMostEvenSlices devices, and those of other planners.
 /// - With **copies**, a table on every one of several devices takes its t from T and its c from C,
 ///   and adds a contribution r to the operator of copies, which then costs at least the sum of
 ///   their linear parts (least_rise_ms). By convexity f(T / D) falls by no more than the sum of

@@ -57,6 +57,48 @@ TEST(RowFit, SlicesHaveTheLeastRowsThatTheirTableSays) {
   EXPECT_THAT(fit_with_rows(task), IsEmpty());
 }
 
+TEST(RowFit, ASliceLeavesTheLeastRowsForAllThatFollow) {
+  Task task = one_host_task({make_table("a", 330, 4)}, 3, 0);
+  task.topology.memory_bytes = {16 * 180, 16 * 100, 16 * 100};
+  task.tables[0].min_shard_rows = 100;  // 180 would leave 150, which are no two slices
+  EXPECT_THAT(fit_with_rows(task),
+              ElementsAre(Shard{0, 0, 4, 0, 0, 130}, Shard{0, 0, 4, 1, 130, 100},
+                          Shard{0, 0, 4, 2, 230, 100}));
+  task.topology.memory_bytes = {16 * 180, 16 * 99, 16 * 160};  // no slice where 99 have room
+  EXPECT_THAT(fit_with_rows(task),
+              ElementsAre(Shard{0, 0, 4, 0, 0, 180}, Shard{0, 0, 4, 2, 180, 150}));
+}
+
+TEST(RowFit, ColumnsTooWhereSlicesOfAllColumnsWouldHaveTooFewRows) {
+  Task task = one_host_task({make_table("a", 8'000'000'000, 64)}, 32, 60 * kGiB);
+  task.tables[0].min_shard_rows = 4'000'000'000;
+  const std::vector<Shard> shards = fit_with_rows(task);
+  EXPECT_THAT(violations(task, {shards, {}}), IsEmpty());
+  EXPECT_EQ(shards.size(), 32u);
+  task.tables[0].allow.columns = false;
+  EXPECT_THAT(fit_with_rows(task), IsEmpty());
+}
+
+TEST(RowFit, APieceOfColumnsKeepsItsRowsWhereTheyHaveRoom) {
+  Task task = one_host_task({make_table("a", 1000, 8)}, 3, 0);
+  task.topology.memory_bytes = {16 * 1001, 16 * 998, 16 * 998};
+  task.tables[0].min_shard_rows = 500;  // of 8 columns only one device has room for so many
+  EXPECT_THAT(fit_with_rows(task), ElementsAre(Shard{0, 0, 4, 0}, Shard{0, 4, 4, 1, 0, 500},
+                                               Shard{0, 4, 4, 2, 500, 500}));
+}
+
+/// A whole table takes the device that another must lie on, if that one comes later.
+TEST(RowFit, TablesThatMayNotLieAnywhereComeFirstWhereThatHelps) {
+  Task task = one_host_task(
+      {make_table("whole", 1000, 4), make_table("pinned", 1000, 4), make_table("rows", 800, 4)}, 2,
+      16 * 1600);
+  task.tables[0].allow = {.columns = false, .rows = false, .replicas = false};
+  task.tables[1].devices = {0};
+  const std::vector<Shard> shards = fit_with_rows(task);
+  EXPECT_FALSE(shards.empty());
+  EXPECT_THAT(violations(task, {shards, {}}), IsEmpty());
+}
+
 TEST(RowFit, TablesThatKeepTheirRowsAreCutInColumns) {
   Task task =
       one_host_task({make_table("rows", 1000, 4), make_table("columns", 500, 8)}, 2, 16 * 1000);

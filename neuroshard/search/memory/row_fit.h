@@ -10,9 +10,10 @@ namespace neuroshard {
 
 /// The shards of a valid plan, in canonical order, in which tables that may be cut in rows are cut
 /// where a device is full, and the others in columns where they must be; empty if none was found.
-/// Costs are not looked at. If every table may be cut anywhere, a plan is found whenever the tables
-/// together, uncut, leave room for the largest row on each device. The task must be valid. Throws
-/// TimeIsOver.
+/// Where the fewest rows of a slice leave no room otherwise, a table is cut in both. Tables that
+/// may not lie on every device are also tried first. Costs are not looked at. If every table may be
+/// cut anywhere, a plan is found whenever the tables together, uncut, leave room for the largest
+/// row on each device. The task must be valid. Throws TimeIsOver.
 [[nodiscard]] std::vector<Shard> fit_with_rows(const Task& task, const StopClock& clock = {});
 
 }  // namespace neuroshard
