@@ -188,8 +188,9 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     if (item.is_control) {
       const SpeedControl& control = controls[item.number];
       const Random random = Random::for_stream(seed, item.number + holdings.size());
-      return PieceSet{id,     control.tables,   control.pieces,
-                      random, first.batch_size, first.optimizer};
+      PieceSet set{id, control.tables, control.pieces, random, first.batch_size, first.optimizer};
+      resolve_slices(set, own_tables[id]);
+      return set;
     }
     const HeldPieces& held = holdings[item.number];
     PieceSet set{id,

@@ -1,47 +1,131 @@
-// The spread of an ensemble on the slowest device, and the piece behind it.
+// What of a plan's pieces a model was not trained on; the spread of an ensemble on the slowest
+// device, and the piece behind it.
 #include "neuroshard/plan/plan_warnings.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
 
 namespace {
 
-/// The networks' predictions for a device that has this piece alone.
-MemberRange range_of_piece(const Simulator& simulator, const Shard& shard) {
-  const ComputeCostModel& model = simulator.compute();
-  std::vector<double> state(model.state_size());
-  simulator.encode(shard.table, shard.num_columns, state);
+/// The networks' predictions for a device that has nothing but this contribution.
+MemberRange range_alone(const ComputeCostModel& model, std::span<const double> contribution) {
   std::vector<double> costs(static_cast<std::size_t>(model.num_members()));
-  model.member_costs(state, {}, costs);
+  model.member_costs(contribution, {}, costs);
   const auto [least, most] = std::minmax_element(costs.begin(), costs.end());
   return {*least, *most};
 }
 
 double width(const MemberRange& range) { return range.most_ms - range.least_ms; }
 
-/// "64 columns of table "x" (1.000 to 3.000 ms alone)", of the device's pieces the one that the
-/// networks are furthest apart about.
+/// "64 columns of table "x"", or "64 columns of 1000 rows of table "x"".
+std::string text_of(const Shard& shard, const Table& table) {
+  const std::string rows =
+      shard.has_all_rows() ? "" : fmt::format("{} rows of ", shard.rows_of(table));
+  return fmt::format("{} columns of {}table \"{}\"", shard.num_columns, rows, table.name);
+}
+
+/// ", most about 64 columns of table "x" (1.000 to 3.000 ms alone)": of the device's pieces and the
+/// copies that every device has, what the networks are furthest apart about.
 std::string cause(const Simulator& simulator, const ShardingPlan& plan, std::size_t device) {
-  const Shard* widest = nullptr;
-  MemberRange of_widest;
+  const Task& task = simulator.task();
+  std::vector<double> contribution(simulator.compute().state_size());
+  const Shard* widest_shard = nullptr;
+  const Table* widest_copy = nullptr;
+  MemberRange widest;
+  const auto is_widest = [&] {
+    const MemberRange range = range_alone(simulator.compute(), contribution);
+    const bool is_first = widest_shard == nullptr && widest_copy == nullptr;
+    if (!is_first && width(range) <= width(widest)) return false;
+    widest = range;
+    return true;
+  };
   for (const Shard& shard : plan.shards) {
     if (static_cast<std::size_t>(shard.device) != device) continue;
-    const MemberRange range = range_of_piece(simulator, shard);
-    if (widest != nullptr && width(range) <= width(of_widest)) continue;
-    widest = &shard;
-    of_widest = range;
+    simulator.encode(piece_of(task, shard), contribution);
+    if (is_widest()) widest_shard = &shard;
   }
-  if (widest == nullptr) return "";
-  return fmt::format(", most about {} columns of table \"{}\" ({:.3f} to {:.3f} ms alone)",
-                     widest->num_columns, simulator.task().tables[widest->table].name,
-                     of_widest.least_ms, of_widest.most_ms);
+  for (const int table : plan.replicated_tables) {
+    simulator.encode_replica(table, contribution);
+    if (is_widest()) widest_copy = &task.tables[table];
+  }
+  if (widest_shard == nullptr && widest_copy == nullptr) return "";
+  return fmt::format(", most about {} ({:.3f} to {:.3f} ms alone)",
+                     widest_copy != nullptr
+                         ? fmt::format("the copy of table \"{}\"", widest_copy->name)
+                         : text_of(*widest_shard, task.tables[widest_shard->table]),
+                     widest.least_ms, widest.most_ms);
+}
+
+/// A reason without the names of its tables.
+std::string_view kind_of(std::string_view reason) { return reason.substr(0, reason.find(" (\"")); }
+
+/// Of each table that the plan cuts by rows the slice with the fewest lookups, as a table of its
+/// own. How its lookups are spread over its rows is left out.
+Task sparsest_slices(const Simulator& simulator, const ShardingPlan& plan) {
+  const Task& task = simulator.task();
+  std::vector<std::optional<Table>> slices(task.tables.size());
+  for (const Shard& shard : plan.shards) {
+    if (shard.has_all_rows()) continue;
+    const TableStatistics statistics = simulator.statistics_of(piece_of(task, shard));
+    std::optional<Table>& slice = slices[shard.table];
+    if (slice && slice->pooling_factor <= statistics.pooling_factor) continue;
+    slice.emplace();
+    slice->name = task.tables[shard.table].name;
+    slice->num_embeddings = statistics.num_embeddings;
+    slice->embedding_dim = shard.num_columns;
+    slice->pooling_factor = statistics.pooling_factor;
+    slice->data_type = statistics.data_type;
+  }
+  Task as_task = task;
+  as_task.tables.clear();
+  for (std::optional<Table>& slice : slices) {
+    if (slice) as_task.tables.push_back(std::move(*slice));
+  }
+  return as_task;
+}
+
+/// The operator of replicated tables, which every device has.
+Task copies_of(const Task& task, const ShardingPlan& plan) {
+  Task as_task = task;
+  as_task.batch_size = replica_batch_size(task);
+  as_task.topology.world_size = 1;
+  as_task.tables.clear();
+  for (const int table : plan.replicated_tables) {
+    as_task.tables.push_back(for_any_batch_size(task.tables[table], task.batch_size));
+  }
+  return as_task;
+}
+
+/// What the computation model was not trained on of the plan's slices of rows and copies, but for
+/// what it was not trained on of the task anyhow.
+std::vector<std::string> piece_warnings(const CostModels& models, const Simulator& simulator,
+                                        const ShardingPlan& plan) {
+  const Task& task = simulator.task();
+  if (!plan.has_row_slices() && plan.replicated_tables.empty()) return {};
+  const std::vector<std::string> of_task = models.compute->outside_range(task);
+  std::vector<std::string> lines;
+  const auto add = [&](const Task& pieces, std::string_view what) {
+    for (const std::string& reason : models.compute->outside_range(pieces)) {
+      const bool is_known =
+          std::any_of(of_task.begin(), of_task.end(),
+                      [&](const std::string& other) { return kind_of(other) == kind_of(reason); });
+      if (!is_known)
+        lines.push_back(fmt::format("{}: {}: {}", models.compute->name(), what, reason));
+    }
+  };
+  if (plan.has_row_slices()) add(sparsest_slices(simulator, plan), "slices of rows");
+  if (!plan.replicated_tables.empty()) add(copies_of(task, plan), "replicated tables");
+  return lines;
 }
 
 }  // namespace
@@ -71,6 +155,9 @@ std::vector<std::string> prediction_warnings(const CostModels& models, const Sim
                                              const ShardingPlan& plan, const PlanCost& predicted,
                                              std::span<const MemberRange> member_ranges) {
   std::vector<std::string> lines = model_warnings(models, simulator.task());
+  for (std::string& line : piece_warnings(models, simulator, plan)) {
+    lines.push_back(std::move(line));
+  }
   for (std::string& line : disagreement_warnings(simulator, plan, predicted, member_ranges)) {
     lines.push_back(std::move(line));
   }

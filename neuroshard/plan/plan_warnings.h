@@ -19,16 +19,17 @@ inline constexpr double kLargeDisagreement = 0.2;
 
 /// A line if the computation model's networks disagree by more than `kLargeDisagreement` about the
 /// plan's slowest device: the one that is last to enter the forward all-to-all, which the others
-/// wait for. It names the piece that they disagree about most, in milliseconds of that piece alone:
-/// the likeliest cause. Empty for a model of one network. The plan's indices must be in range;
-/// `predicted` and `member_ranges` are what the simulator says of it.
+/// wait for. It names the piece, or the copy of a table, that they disagree about most, in
+/// milliseconds of that alone: the likeliest cause. Empty for a model of one network. The plan's
+/// indices must be in range; `predicted` and `member_ranges` are what the simulator says of it.
 [[nodiscard]] std::vector<std::string> disagreement_warnings(
     const Simulator& simulator, const ShardingPlan& plan, const PlanCost& predicted,
     std::span<const MemberRange> member_ranges);
 
 /// All warnings about this plan's prediction by these models, which the simulator has: those of its
-/// task (model_warnings), then those of its plan (disagreement_warnings). Plans record them. Who
-/// has what the simulator predicts passes it on: a plan of very many pieces takes a while.
+/// task (model_warnings), what of the plan's slices of rows and copies the computation model was
+/// not trained on, and disagreement_warnings. Plans record them. Who has what the simulator
+/// predicts passes it on: a plan of very many pieces takes a while.
 [[nodiscard]] std::vector<std::string> prediction_warnings(
     const CostModels& models, const Simulator& simulator, const ShardingPlan& plan,
     const PlanCost& predicted, std::span<const MemberRange> member_ranges);

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "neuroshard/io/compute_costs_io.h"
 #include "tests/collect/tiny_collection.h"
@@ -62,6 +65,21 @@ TEST_F(SpeedControlsTest, TablesAreFoundByNameWhereverTheyAre) {
       EXPECT_EQ(controls[i].pieces[p].num_columns, as_given[i].pieces[p].num_columns);
     }
   }
+}
+
+TEST_F(SpeedControlsTest, SlicesStaySlices) {
+  ComputeCosts costs = read_compute_costs(costs_);
+  costs.samples.resize(1);
+  costs.samples[0].pieces = {{3, 8, 0.25}, {1, 4}};
+  const auto controls = SpeedControls({costs}, sampling_.tables)
+                            .draw(sampling_.batch_size, sampling_.optimizer, 1, Random(1));
+  ASSERT_EQ(controls.size(), 1u);
+  std::vector<std::pair<std::string, double>> pieces;
+  for (const Piece& piece : controls[0].pieces) {
+    pieces.emplace_back(sampling_.tables[piece.table].name, piece.row_share);
+  }
+  EXPECT_THAT(pieces, testing::ElementsAre(testing::Pair(costs.header.tables[3].name, 0.25),
+                                           testing::Pair(costs.header.tables[1].name, 1.0)));
 }
 
 TEST_F(SpeedControlsTest, SamplesOfTablesThatAreNotThereAreLeftOut) {

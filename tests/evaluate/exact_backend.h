@@ -9,7 +9,7 @@
 
 namespace neuroshard::testing_backends {
 
-class ExactDevice final : public MeasuringDevice {
+class ExactDevice : public MeasuringDevice {
  public:
   std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     double columns = 0.0;

@@ -108,6 +108,33 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   EXPECT_THROW((void)evaluate_plans({&simulated, 1}, *backend, 1, {}, controls), MachineError);
 }
 
+/// Remembers the tables of what it measures.
+class RememberingDevice final : public testing_backends::ExactDevice {
+ public:
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
+    for (const Piece& piece : set.pieces) {
+      EXPECT_EQ(piece.row_share, 1.0);  // devices know whole tables alone
+      rows.push_back(set.table_of(piece).num_embeddings);
+    }
+    return ExactDevice::prepare(set);
+  }
+  std::vector<std::int64_t> rows;
+};
+
+TEST(EvaluatePlan, ASliceAmongTheControlsIsMeasuredAsOne) {
+  const Task task = one_host_task({make_table("a", 1000, 8, 3.0)}, 1, std::int64_t{1} << 20);
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan{{{0, 0, 8, 0}}};
+  const SimulatedPlan simulated{&simulator, &plan};
+  const Table other = make_table("other", 500, 64);
+  const std::vector<SpeedControl> controls{
+      {std::span<const Table>(&other, 1), {{0, 16, 0.25}}, 25.6}};
+  const auto backend = one_device(std::make_unique<RememberingDevice>());
+  (void)evaluate_plans({&simulated, 1}, *backend, 1, {}, controls);
+  EXPECT_THAT(static_cast<RememberingDevice&>(*backend->devices.front()).rows,
+              testing::UnorderedElementsAre(1000, 125));
+}
+
 NeuralComputeModel model_measured_on(const std::string& hardware,
                                      const std::string& operator_info = "{}") {
   ComputeModelInfo info = testing_networks::wide_info();

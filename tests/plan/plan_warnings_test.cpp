@@ -92,6 +92,45 @@ TEST(DisagreementWarnings, NameTheDeviceAndThePieceBehindIt) {
                           "to 96.000 ms alone)"));
 }
 
+/// The networks agree about the slice, which has few enough rows, though not about its whole table.
+TEST(DisagreementWarnings, LookAtTheSliceNotAtItsTable) {
+  const Simulator simulator = simulator_of(600'000, 3.0);
+  Task task = simulator.task();
+  task.tables.push_back(table_of("big", 700'000, 16));
+  const Simulator with_big(
+      task, std::make_shared<TwoNetworks>(600'000, 3.0),
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch")));
+  const ShardingPlan plan{{{0, 0, 64, 0},
+                           {1, 0, 32, 1},
+                           {1, 32, 32, 0},
+                           {2, 0, 32, 0, 0, 500'000},
+                           {2, 0, 32, 1, 500'000, 500'000},
+                           {3, 0, 16, 1}}};
+  EXPECT_THAT(warnings_of(with_big, plan), IsEmpty());  // device 0 decides
+  const ShardingPlan other{{{0, 0, 64, 0},
+                            {1, 0, 64, 1},
+                            {2, 0, 32, 0, 0, 500'000},
+                            {2, 0, 32, 1, 500'000, 500'000},
+                            {3, 0, 16, 1}}};
+  EXPECT_THAT(
+      warnings_of(with_big, other),
+      ElementsAre(HasSubstr("most about 16 columns of table \"big\" (16.000 to 48.000 ms")));
+  const Simulator few(
+      task, std::make_shared<TwoNetworks>(1000, 3.0),
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch")));
+  EXPECT_THAT(warnings_of(few, other),
+              ElementsAre(HasSubstr("most about 32 columns of 500000 rows of table \"huge\" "
+                                    "(32.000 to 96.000 ms alone)")));
+}
+
+TEST(DisagreementWarnings, NameACopy) {
+  const ShardingPlan plan{{{0, 0, 64, 0}, {1, 0, 64, 1}}, {2}};
+  EXPECT_THAT(warnings_of(simulator_of(1000, 3.0), plan),
+              ElementsAre("two: its 2 networks disagree by 50% about device 0, the plan's slowest "
+                          "(96.000 to 160.000 ms), most about the copy of table \"huge\" (32.000 "
+                          "to 96.000 ms alone)"));
+}
+
 TEST(DisagreementWarnings, NoneWhereTheNetworksNearlyAgree) {
   // A spread of a sixth on the device.
   EXPECT_THAT(warnings_of(simulator_of(1000, 1.5), kPlan), IsEmpty());
@@ -111,6 +150,34 @@ TEST(DisagreementWarnings, NoneOfASingleNetwork) {
                           testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
                           testing_networks::wide_info()));
   EXPECT_THAT(warnings_of(one, kPlan), IsEmpty());
+}
+
+TEST(PlanWarnings, SayWhatOfSlicesAndCopiesAModelWasNotTrainedOn) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = {table_of("a", 1000, 64), table_of("b", 1000, 64)};
+  task.topology.world_size = task.topology.local_world_size = 2;
+  task.topology.memory_bytes.assign(2, std::int64_t{1} << 40);
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.min_pooling_factor = 0.75;
+  info.range.min_embeddings = 600;
+  info.range.min_batch_size = 64;
+  CostModels models;
+  models.compute = std::make_shared<NeuralComputeModel>(
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1), info);
+  models.communication =
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"));
+  const Simulator simulator(task, models.compute, models.communication);
+  EXPECT_THAT(prediction_warnings(models, simulator, {{{0, 0, 64, 0}, {1, 0, 64, 1}}}), IsEmpty());
+  const ShardingPlan sliced{{{0, 0, 64, 0, 0, 700}, {0, 0, 64, 1, 700, 300}, {1, 0, 64, 1}}};
+  EXPECT_THAT(
+      prediction_warnings(models, simulator, sliced),
+      ElementsAre(
+          "narrow: slices of rows: num_embeddings: trained on 600 to 1000000, got 300 (\"a\")",
+          "narrow: slices of rows: pooling_factor: trained on 0.75 to 50, got 0.3 (\"a\")"));
+  EXPECT_THAT(prediction_warnings(models, simulator, {{{1, 0, 64, 0}}, {0}}),
+              ElementsAre("narrow: replicated tables: batch_size: trained on 64 to 1073741824, got "
+                          "32"));
 }
 
 TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {

@@ -7,10 +7,12 @@ import pytest
 import torch
 from conftest import make_collection, make_topology
 from fbgemm_gpu.split_embedding_configs import EmbOptimType
+from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints
-from torchrec.modules.embedding_configs import DataType
+from torchrec.modules.embedding_configs import DataType, EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from neuroshard import ExtrapolationWarning, InputError
@@ -19,7 +21,16 @@ from neuroshard.torchrec import NeuroShardPlanner
 SIZES = [(2_000 * 3**i, (16, 32, 64, 128)[i % 4]) for i in range(6)]
 
 
-def plan(collection, sharder=None, *, world=2, batch_size=2048, device="cpu", **options):
+def plan(
+    collection,
+    sharder=None,
+    *,
+    more_sharders=(),
+    world=2,
+    batch_size=2048,
+    device="cpu",
+    **options,
+):
     """A planner that has planned, and what it warned of, but for how sure the networks are."""
     constraints = {f"t{i}": ParameterConstraints(pooling_factors=[1.0 + 9 * i]) for i in range(6)}
     planner = NeuroShardPlanner(
@@ -34,7 +45,7 @@ def plan(collection, sharder=None, *, world=2, batch_size=2048, device="cpu", **
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        planner.plan(collection, [sharder or EmbeddingBagCollectionSharder()])
+        planner.plan(collection, [sharder or EmbeddingBagCollectionSharder(), *more_sharders])
     said = [str(w.message) for w in caught if issubclass(w.category, ExtrapolationWarning)]
     return planner, [text for text in said if "networks disagree" not in text]
 
@@ -89,3 +100,23 @@ def test_warnings_begin_with_the_models_name():
     assert any(text.startswith("pcie4: batch_size: trained on 2048 to ") for text in said)
     _, said = plan(make_collection(SIZES), models=["fbgemm-cpu-xeon"])
     assert said and all(text.startswith("fbgemm-cpu-xeon: ") for text in said)
+
+
+class BagsAndSequences(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bags = make_collection(SIZES)
+        config = EmbeddingConfig(
+            name="s", embedding_dim=32, num_embeddings=5000, feature_names=["fs"]
+        )
+        self.sequences = EmbeddingCollection(tables=[config], device=torch.device("meta"))
+
+
+def test_sequences_do_not_silence_what_is_said_of_the_others():
+    """A plan with a table of sequences is not priced by the models as a whole."""
+    planner, said = plan(
+        BagsAndSequences(), more_sharders=[EmbeddingCollectionSharder()], batch_size=8
+    )
+    assert planner.neuroshard_plan is None
+    assert any(text.startswith("fbgemm-cpu-epyc: batch_size: trained on 128 to ") for text in said)
+    assert len(said) == len(set(said))

@@ -30,7 +30,9 @@ std::optional<std::vector<Piece>> pieces_of(const ComputeCostSample& sample,
         table.pooling_factor != measured.pooling_factor) {
       return std::nullopt;
     }
-    pieces.push_back({number->second, piece.num_columns});
+    Piece same = piece;  // a slice of rows stays one
+    same.table = number->second;
+    pieces.push_back(same);
   }
   return pieces;
 }

@@ -19,8 +19,8 @@ namespace neuroshard {
 /// A set of pieces that was measured earlier.
 struct SpeedControl {
   std::span<const Table> tables;  ///< of the pieces; must outlive the control
-  std::vector<Piece> pieces;
-  double cost_ms = 0.0;  ///< forward and backward, as it was
+  std::vector<Piece> pieces;      ///< slices of rows among them (resolve_slices)
+  double cost_ms = 0.0;           ///< forward and backward, as it was
 };
 
 /// The samples of some files that can be measured again.

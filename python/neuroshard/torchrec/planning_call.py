@@ -154,8 +154,11 @@ class PlanningCall:
         )
         with self._outcome.seconds.counting("search"):
             self._outcome.neuroshard_plan = self._by_our_models(options)
-        if self._outcome.neuroshard_plan is not None:
-            warn_of_extrapolation(self._outcome.neuroshard_plan, costs.operator_model)
+        # A plan with tables that the models cannot price is not priced by them as a whole: then what
+        # the search was told of the others.
+        whole = self._outcome.neuroshard_plan
+        reasons = found.extrapolations if whole is None else whole.warnings
+        warn_of_extrapolation(reasons, costs.operator_model)
         if theirs is not None:
             self._outcome.estimates.torchrec_ms = self._rating_ms(theirs.options)
             self._outcome.estimates.torchrec_by_models_ms = found.torchrec_step_ms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -63,9 +63,9 @@ def plan_by_models(
             return None
 
 
-def warn_of_extrapolation(plan: Plan, model: str) -> None:
+def warn_of_extrapolation(reasons: Iterable[str], model: str) -> None:
     """Warns of what lies outside what the named model was trained on, as pricing found it."""
-    for reason in plan.warnings:
+    for reason in reasons:
         if reason.startswith(f"{model}: "):
             warnings.warn(reason, ExtrapolationWarning, stacklevel=2)
 

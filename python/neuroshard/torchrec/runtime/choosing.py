@@ -36,6 +36,8 @@ class RuntimeChoice:
     plans_priced: int
     #: The price of TorchRec's own plan, if it was a candidate.
     torchrec_step_ms: float | None
+    #: What models said of the search by columns: what they were not trained on.
+    extrapolations: list[str]
 
 
 def divided_by_runtime(
@@ -81,10 +83,18 @@ class RuntimeSearch:
         InfeasibleError where none fits into memory."""
         pricing = self._pricing
         pricing.know(priced)
-        with warnings.catch_warnings():  # of what is searched with alone; the plan's come later
-            warnings.simplefilter("ignore", ExtrapolationWarning)
+        with warnings.catch_warnings(record=True) as caught:  # the plan's own come later
+            warnings.simplefilter("always", ExtrapolationWarning)
             pricing.set_shares(priced)
             plans, failure = self._candidates(priced, taken)
+        extrapolations = []
+        for warning in caught:
+            if issubclass(warning.category, ExtrapolationWarning):
+                extrapolations.append(str(warning.message))
+            else:
+                warnings.warn_explicit(
+                    warning.message, warning.category, warning.filename, warning.lineno
+                )
         if of_torchrec is not None:
             plans.insert(0, of_torchrec)
         if not plans:
@@ -100,6 +110,7 @@ class RuntimeSearch:
             prices[best],
             len(plans),
             None if of_torchrec is None else prices[0].step_ms,
+            list(dict.fromkeys(extrapolations)),
         )
 
     def _candidates(
