@@ -20,6 +20,7 @@
 #include "neuroshard/refine/calibration.h"
 #include "neuroshard/report/calibration_report.h"
 #include "neuroshard/report/collection_report.h"
+#include "neuroshard/report/training_report.h"
 
 namespace neuroshard::cli {
 
@@ -62,9 +63,10 @@ void run(CalibrateOptions& options) {
   CalibrationResult result;
   {
     ProgressLine line;
-    result = calibrate(calibration, [&](const CollectionProgress& progress) {
-      line.show(collection_progress_text(progress));
-    });
+    result = calibrate(
+        calibration,
+        [&](const CollectionProgress& progress) { line.show(collection_progress_text(progress)); },
+        [&](const EpochStats& epoch) { line.show(epoch_text(epoch)); });
   }
   check_output(options.output, options.force);  // another process may have made it meanwhile
   write_compute_model(*result.model, options.output);
@@ -84,7 +86,7 @@ void add_calibrate_command(CLI::App& app) {
                    "Time for measuring and training; samples that have begun are finished")
       ->capture_default_str();
   command->add_option("--samples", options->calibration.samples, "Samples to measure, at the most")
-      ->check(integer_between(20, 1'000'000))
+      ->check(integer_between(kFewestTrainingSamples, 1'000'000))
       ->capture_default_str();
   command->add_option("--folder", options->calibration.folder,
                       "Folder of the measured costs; a run that was stopped goes on there. "

@@ -25,7 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kFewestSamples = 20;
 /// Batch sizes at which samples are measured, spread over what the trained range has of these.
 constexpr int kBatchSizes = 3;
 /// Share of the time limit that is for measuring, the rest for training.
@@ -215,7 +214,8 @@ std::vector<std::string> calibration_files(const CalibrationOptions& options) {
 }
 
 CalibrationResult calibrate(const CalibrationOptions& options,
-                            const std::function<void(const CollectionProgress&)>& on_sample) {
+                            const std::function<void(const CollectionProgress&)>& on_sample,
+                            const std::function<void(const EpochStats&)>& on_epoch) {
   make_folder_and_measure(options, on_sample);
 
   std::vector<std::string> files;
@@ -226,10 +226,10 @@ CalibrationResult calibrate(const CalibrationOptions& options,
     samples += count;
     files.push_back(file);
   }
-  if (samples < kFewestSamples) {
+  if (samples < static_cast<std::int64_t>(kFewestTrainingSamples)) {
     throw InputError(
         "calibration",
-        fmt::format("at least {} measured samples: a longer time limit", kFewestSamples),
+        fmt::format("at least {} measured samples: a longer time limit", kFewestTrainingSamples),
         fmt::format("{}", samples));
   }
   ComputeTrainingOptions training;
@@ -239,7 +239,7 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   training.seed = options.seed;
   training.name = options.name;
   const ComputeTrainingResult trained =
-      train_compute_model(load_compute_dataset(files, FeatureSchema::work), training);
+      train_compute_model(load_compute_dataset(files, FeatureSchema::work), training, on_epoch);
 
   CalibrationResult result;
   result.model = trained.model;

@@ -53,9 +53,11 @@ struct CalibrationResult {
 /// of the model's plans (PlannedSets), at batch sizes across the model's trained range, then trains
 /// the model on with small steps, beginning with its costs multiplied by the change of speed. A
 /// folder that another model's plans were measured in is refused. Throws InputError if fewer than
-/// 20 samples could be measured, and as the collector and the trainer.
+/// kFewestTrainingSamples could be measured, and as the collector and the trainer. `on_epoch` is as
+/// train_compute_model's.
 [[nodiscard]] CalibrationResult calibrate(
     const CalibrationOptions& options,
-    const std::function<void(const CollectionProgress&)>& on_sample);
+    const std::function<void(const CollectionProgress&)>& on_sample,
+    const std::function<void(const EpochStats&)>& on_epoch = {});
 
 }  // namespace neuroshard

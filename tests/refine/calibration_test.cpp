@@ -206,7 +206,7 @@ TEST_F(CalibrationTest, ATimeBeyondTheClockIsAsGoodAsNone) {
 TEST_F(CalibrationTest, SaysThatTheTimeWasTooShort) {
   options_.time_limit_seconds = 1e-9;
   EXPECT_EQ(input_error([&] { (void)calibrate(options_, {}); }),
-            "calibration: expected at least 20 measured samples: a longer time limit, got 0");
+            "calibration: expected at least 30 measured samples: a longer time limit, got 0");
 }
 
 }  // namespace

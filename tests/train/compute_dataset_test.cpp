@@ -213,6 +213,48 @@ TEST_F(ComputeDatasetTest, TheSplitIsDisjointAndComplete) {
   EXPECT_NE(split_dataset(dataset, 4).training, split.training);
 }
 
+/// The same sets, measured again: both files are given.
+TEST_F(ComputeDatasetTest, ASetThatWasMeasuredTwiceIsInOnePartOfTheSplit) {
+  const ComputeCostsHeader header = make_header();
+  const std::string first = write("a.jsonl", header, 207);
+  const std::string again = folder_.file("again.jsonl");
+  std::vector<ComputeCostSample> samples = read_compute_costs(first).samples;
+  {
+    ComputeCostsWriter writer(again, header);
+    for (ComputeCostSample& sample : samples) {
+      std::reverse(sample.pieces.begin(), sample.pieces.end());  // in whatever order
+      sample.forward_ms *= 1.1;
+      writer.append(sample);
+    }
+  }
+  const ComputeDataset once = load({first});
+  const ComputeDataset twice = load({first, again});
+  ASSERT_EQ(twice.size(), 2 * once.size());
+  EXPECT_EQ(twice.num_known(), once.num_known());
+  const DatasetSplit split = split_dataset(twice, 3);
+  const DatasetSplit of_once = split_dataset(once, 3);
+  const auto size = static_cast<int>(once.size());
+  const auto expect_both = [&](const std::vector<int>& part, const std::vector<int>& one) {
+    std::vector<int> sets;
+    for (const int sample : part) sets.push_back(sample % size);
+    std::sort(sets.begin(), sets.end());
+    std::vector<int> expected = one;
+    expected.insert(expected.end(), one.begin(), one.end());
+    std::sort(expected.begin(), expected.end());
+    EXPECT_EQ(sets, expected);
+  };
+  expect_both(split.training, of_once.training);
+  expect_both(split.validation, of_once.validation);
+  expect_both(split.unseen_combinations, of_once.unseen_combinations);
+  std::set<int> sets;
+  std::size_t changes = 1;
+  for (std::size_t i = 0; i < split.training.size(); ++i) {
+    sets.insert(twice.same_as[split.training[i]]);
+    if (i > 0) changes += twice.same_as[split.training[i]] != twice.same_as[split.training[i - 1]];
+  }
+  EXPECT_EQ(changes, sets.size());  // one after the other
+}
+
 /// Fails if a sample that training or its validation sees has a table that was to be kept from it.
 void expect_no_held_out_table(const DatasetSplit& split,
                               const std::vector<ComputeCostSample>& samples,

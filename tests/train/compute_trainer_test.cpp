@@ -63,7 +63,7 @@ std::vector<float> weights(const ComputeTrainingResult& result) {
 class ComputeTrainerTest : public testing::TestWithParam<ComputeArchitecture> {};
 
 TEST_P(ComputeTrainerTest, LearnsTheCostsAndReportsWhatItDid) {
-  const ComputeDataset dataset = synthetic_dataset(GetParam(), 400);
+  const ComputeDataset dataset = synthetic_dataset(GetParam(), 600);
   int epochs_seen = 0;
   const ComputeTrainingResult result =
       train_compute_model(dataset, options_for(GetParam(), 40),
@@ -79,10 +79,10 @@ TEST_P(ComputeTrainerTest, LearnsTheCostsAndReportsWhatItDid) {
     EXPECT_LE(result.validation.mape, epoch.validation_mape);
   }
   EXPECT_EQ(result.validation.mape, result.epochs[result.best_epochs.front() - 1].validation_mape);
-  EXPECT_EQ(result.training.count, 256u);
-  EXPECT_EQ(result.validation.count, 32u);
-  EXPECT_EQ(result.unseen_combinations.count, 32u);
-  EXPECT_EQ(result.unseen_tables.count, 80u);
+  EXPECT_EQ(result.training.count, 384u);
+  EXPECT_EQ(result.validation.count, 48u);
+  EXPECT_EQ(result.unseen_combinations.count, 48u);
+  EXPECT_EQ(result.unseen_tables.count, 120u);
 }
 
 TEST(ComputeTrainer, AGranularityIsToldApartAndTestsLargeSamplesAlone) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,12 +76,19 @@ inline void write_costs(const std::string& path, const ComputeCostsHeader& heade
   const std::vector<int> pools[2] = {tables_of_kind(header, false), tables_of_kind(header, true)};
   ComputeCostsWriter writer(path, header);
   Random random(seed);
+  std::set<std::vector<Piece>> drawn;  // no set twice
   for (int i = 0; i < count; ++i) {
     const std::vector<int>& pool = pools[i % 5 == 4 ? 1 : 0];
     std::vector<Piece> pieces;
-    for (std::int64_t piece = random.integer(1, 6); piece > 0; --piece) {
-      pieces.push_back({pool[random.below(pool.size())], std::int64_t{4} << random.below(6)});
-    }
+    std::vector<Piece> in_order;
+    do {
+      pieces.clear();
+      for (std::int64_t piece = random.integer(1, 6); piece > 0; --piece) {
+        pieces.push_back({pool[random.below(pool.size())], std::int64_t{4} << random.below(6)});
+      }
+      in_order = pieces;
+      std::sort(in_order.begin(), in_order.end());
+    } while (!drawn.insert(in_order).second);
     writer.append(make_sample(header, std::move(pieces), i));
   }
 }

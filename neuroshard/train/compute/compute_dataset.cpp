@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
@@ -111,12 +115,36 @@ void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
   }
 }
 
+/// Of features; the same in any order of the pieces.
+std::uint64_t hash_of_set(const Eigen::MatrixXf& features, int first_piece, int end_piece) {
+  std::uint64_t sum = static_cast<std::uint64_t>(end_piece - first_piece);
+  for (int piece = first_piece; piece < end_piece; ++piece) {
+    std::uint64_t hash = 0;
+    for (const float feature : features.col(piece)) {
+      hash = mix64(hash ^ std::bit_cast<std::uint32_t>(feature));
+    }
+    sum += hash;
+  }
+  return mix64(sum);
+}
+
+void find_same_sets(ComputeDataset& dataset) {
+  std::unordered_map<std::uint64_t, int> first_of_set;
+  for (int i = 0; i < static_cast<int>(dataset.size()); ++i) {
+    const std::uint64_t hash =
+        hash_of_set(dataset.features, dataset.first_piece[i], dataset.first_piece[i + 1]);
+    dataset.same_as.push_back(first_of_set.emplace(hash, i).first->second);
+  }
+}
+
 }  // namespace
 
 std::size_t ComputeDataset::num_known() const {
-  std::size_t known = 0;
-  for (std::size_t i = 0; i < size(); ++i) known += held_out[i] || mixed[i] ? 0 : 1;
-  return known;
+  std::unordered_set<int> known;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!held_out[i] && !mixed[i]) known.insert(same_as[i]);
+  }
+  return known.size();
 }
 
 TableStatistics measured_statistics(const MeasuredTable& table, double row_share) {
@@ -183,6 +211,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   if (dataset.size() == 0) {
     throw InputError(paths.empty() ? "costs" : paths.front(), "measured samples", "none");
   }
+  find_same_sets(dataset);
   dataset.hardware = to_line(files.front().header.hardware);
   dataset.operator_info = to_line(files.front().header.operator_info);
   dataset.data_sha256 = sha256_hex(checksums);
@@ -191,19 +220,35 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
 
 DatasetSplit split_dataset(const ComputeDataset& dataset, std::uint64_t seed) {
   DatasetSplit split;
-  std::vector<int> known;
-  for (std::size_t i = 0; i < dataset.size(); ++i) {
+  std::vector<int> known;                 // of each set the first that is known
+  std::map<int, std::vector<int>> again;  // the other samples of such a set, by that first
+  std::unordered_map<int, int> first_known;
+  for (int i = 0; i < static_cast<int>(dataset.size()); ++i) {
     if (dataset.mixed[i]) continue;
-    (dataset.held_out[i] ? split.unseen_tables : known).push_back(static_cast<int>(i));
+    if (dataset.held_out[i]) {
+      split.unseen_tables.push_back(i);
+      continue;
+    }
+    const auto [first, is_first] = first_known.emplace(dataset.same_as[i], i);
+    if (is_first) {
+      known.push_back(i);
+    } else {
+      again[first->second].push_back(i);
+    }
   }
   Random random(seed);
   random.shuffle(known);
   const std::size_t tenth = known.size() / 10;
-  const auto first_test = known.end() - static_cast<std::ptrdiff_t>(tenth);
-  const auto first_validation = first_test - static_cast<std::ptrdiff_t>(tenth);
-  split.training.assign(known.begin(), first_validation);
-  split.validation.assign(first_validation, first_test);
-  split.unseen_combinations.assign(first_test, known.end());
+  for (std::size_t place = 0; place < known.size(); ++place) {
+    const std::size_t from_end = known.size() - place;
+    std::vector<int>& part = from_end <= tenth       ? split.unseen_combinations
+                             : from_end <= 2 * tenth ? split.validation
+                                                     : split.training;
+    part.push_back(known[place]);
+    const auto others = again.find(known[place]);
+    if (others != again.end())
+      part.insert(part.end(), others->second.begin(), others->second.end());
+  }
   return split;
 }
 

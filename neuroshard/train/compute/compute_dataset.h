@@ -28,6 +28,9 @@ struct ComputeDataset {
   std::vector<double> cost_ms;   ///< forward + backward
   std::vector<bool> held_out;    ///< made of tables that training must not see
   std::vector<bool> mixed;  ///< made of such tables and others: not used, in no part of a split
+  /// The first sample of as many pieces with the same features: one set that was measured more than
+  /// once, in one file or in several. A sample that has none before it has its own number.
+  std::vector<int> same_as;
   std::vector<std::size_t> first_sample;  ///< of each file, in the order given
   std::vector<FolderSpeed> speeds;  ///< that costs were divided by; empty: costs are as measured
   TrainedRange range;
@@ -36,7 +39,7 @@ struct ComputeDataset {
   std::string data_sha256;
 
   [[nodiscard]] std::size_t size() const { return cost_ms.size(); }
-  /// Samples that are neither held out nor mixed.
+  /// Sets that are neither held out nor mixed, each counted once.
   [[nodiscard]] std::size_t num_known() const;
 };
 
@@ -71,6 +74,8 @@ struct DatasetSplit {
 };
 
 /// 80/10/10 of the samples that are not held out, at random; the held-out ones are the second test.
+/// A set that was measured more than once counts once: all its samples are in one part, one after
+/// the other.
 [[nodiscard]] DatasetSplit split_dataset(const ComputeDataset& dataset, std::uint64_t seed);
 
 }  // namespace neuroshard

@@ -393,7 +393,7 @@ class Trainer {
   double scale_ = 1.0;  ///< of the published network: the mean measured cost [ms]
 };
 
-/// Parts of the training samples that an adaptation is tried on.
+/// Parts of the training sets that an adaptation is tried on.
 constexpr std::size_t kFolds = 5;
 /// With more training samples one part decides: it is large, and training takes long.
 constexpr std::size_t kManySamples = 600;
@@ -418,8 +418,12 @@ Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions
       DatasetSplit part;
       part.validation = split.validation;
       std::vector<int> left_out;
+      std::size_t set = 0;
       for (std::size_t i = 0; i < split.training.size(); ++i) {
-        (i % kFolds == fold ? left_out : part.training).push_back(split.training[i]);
+        const int sample = split.training[i];
+        // Samples of one set follow each other.
+        if (i > 0 && dataset.same_as[sample] != dataset.same_as[split.training[i - 1]]) ++set;
+        (set % kFolds == fold ? left_out : part.training).push_back(sample);
       }
       error += Trainer(dataset, options, std::move(part)).error_on(left_out, report);
     }

@@ -49,7 +49,7 @@ struct ComputeTrainingOptions {
   /// the estimate is fitted to the samples, and the networks are trained on.
   std::shared_ptr<const NeuralComputeModel> initial;
   /// How far; none: the one of `adaptations` that predicts samples best which it was not trained on
-  /// (five-fold cross-validation of the training samples).
+  /// (five-fold cross-validation of the training sets; of more than 600, one fifth alone).
   std::optional<Adaptation> adaptation;
 
   /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
