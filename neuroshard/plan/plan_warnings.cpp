@@ -86,8 +86,10 @@ Task sparsest_slices(const Simulator& simulator, const ShardingPlan& plan) {
     slice->pooling_factor = statistics.pooling_factor;
     slice->data_type = statistics.data_type;
   }
-  Task as_task = task;
-  as_task.tables.clear();
+  Task as_task;
+  as_task.batch_size = task.batch_size;
+  as_task.optimizer = task.optimizer;
+  as_task.topology = task.topology;
   for (std::optional<Table>& slice : slices) {
     if (slice) as_task.tables.push_back(std::move(*slice));
   }
@@ -96,36 +98,35 @@ Task sparsest_slices(const Simulator& simulator, const ShardingPlan& plan) {
 
 /// The operator of replicated tables, which every device has.
 Task copies_of(const Task& task, const ShardingPlan& plan) {
-  Task as_task = task;
+  Task as_task;
   as_task.batch_size = replica_batch_size(task);
+  as_task.optimizer = task.optimizer;
+  as_task.topology = task.topology;
   as_task.topology.world_size = 1;
-  as_task.tables.clear();
   for (const int table : plan.replicated_tables) {
     as_task.tables.push_back(for_any_batch_size(task.tables[table], task.batch_size));
   }
   return as_task;
 }
 
-/// What the computation model was not trained on of the plan's slices of rows and copies, but for
-/// what it was not trained on of the task anyhow.
-std::vector<std::string> piece_warnings(const CostModels& models, const Simulator& simulator,
-                                        const ShardingPlan& plan) {
-  const Task& task = simulator.task();
-  if (!plan.has_row_slices() && plan.replicated_tables.empty()) return {};
-  const std::vector<std::string> of_task = models.compute->outside_range(task);
-  std::vector<std::string> lines;
+/// Adds to the warnings about the task what the computation model was not trained on of the plan's
+/// slices of rows and copies, but for what is said of the task anyhow.
+void add_piece_warnings(const CostModels& models, const Simulator& simulator,
+                        const ShardingPlan& plan, std::vector<std::string>& lines) {
+  const std::size_t of_task = lines.size();
   const auto add = [&](const Task& pieces, std::string_view what) {
     for (const std::string& reason : models.compute->outside_range(pieces)) {
-      const bool is_known =
-          std::any_of(of_task.begin(), of_task.end(),
-                      [&](const std::string& other) { return kind_of(other) == kind_of(reason); });
-      if (!is_known)
-        lines.push_back(fmt::format("{}: {}: {}", models.compute->name(), what, reason));
+      const std::string of_whole = fmt::format("{}: {}", models.compute->name(), reason);
+      const auto end = lines.begin() + static_cast<std::ptrdiff_t>(of_task);
+      const bool is_known = std::any_of(lines.begin(), end, [&](const std::string& line) {
+        return kind_of(line) == kind_of(of_whole);
+      });
+      if (is_known) continue;
+      lines.push_back(fmt::format("{}: {}: {}", models.compute->name(), what, reason));
     }
   };
   if (plan.has_row_slices()) add(sparsest_slices(simulator, plan), "slices of rows");
-  if (!plan.replicated_tables.empty()) add(copies_of(task, plan), "replicated tables");
-  return lines;
+  if (!plan.replicated_tables.empty()) add(copies_of(simulator.task(), plan), "replicated tables");
 }
 
 }  // namespace
@@ -155,9 +156,7 @@ std::vector<std::string> prediction_warnings(const CostModels& models, const Sim
                                              const ShardingPlan& plan, const PlanCost& predicted,
                                              std::span<const MemberRange> member_ranges) {
   std::vector<std::string> lines = model_warnings(models, simulator.task());
-  for (std::string& line : piece_warnings(models, simulator, plan)) {
-    lines.push_back(std::move(line));
-  }
+  add_piece_warnings(models, simulator, plan, lines);
   for (std::string& line : disagreement_warnings(simulator, plan, predicted, member_ranges)) {
     lines.push_back(std::move(line));
   }
