@@ -25,7 +25,7 @@
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
-#include "neuroshard/evaluate/task_warnings.h"
+#include "neuroshard/evaluate/comparison_warnings.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_files.h"
@@ -107,7 +107,7 @@ void run(CompareOptions& options) {
         [&](const ComparisonProgress& progress) { line.show(progress_text(progress)); });
   }
   if (!platform.empty()) simulate_communication(tasks, platform, entries);
-  options.setting.warnings = comparison_warnings(tasks, models);
+  options.setting.warnings = comparison_warnings(tasks, models, entries);
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.setting.reference);
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));

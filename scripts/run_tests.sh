@@ -12,7 +12,8 @@
 #   scripts/run_tests.sh wheel                wheels for where nothing is (scripts/wheel/build.sh)
 #   scripts/run_tests.sh format               counts one: do all sources have clang-format's layout?
 #   scripts/run_tests.sh lint                 clang-tidy (scripts/lint.sh); counts files
-# The counts are also added to the file that $TEST_COUNTS names.
+# The counts are also added to the file that $TEST_COUNTS names. $TEST_DEADLINE, in seconds as of
+# `date +%s`, is when `asan` ends, which then goes room by room: rooms that are left count as skipped.
 # Property tests draw the same cases every time, so that one commit has one result; others with
 # RC_PARAMS=seed=7, or with RC_PARAMS= new ones each time.
 set -euo pipefail
@@ -37,26 +38,70 @@ add_results() {
   add $counts
 }
 
-# The C++ tests of preset $1; of the rooms $2, separated by commas, if any are given.
+# limited COMMAND...: runs it, and stops it at $TEST_DEADLINE if there is one: 124 then, also where
+# that has passed.
+limited() {
+  [ -n "${TEST_DEADLINE-}" ] || {
+    "$@"
+    return
+  }
+  local left=$((TEST_DEADLINE - $(date +%s)))
+  [ "$left" -gt 0 ] || return 124
+  timeout "$left" "$@"
+}
+
+# The C++ tests of preset $1; of the rooms $2, separated by commas, if any are given. Where no time is
+# left to build them or to run them all, they are left out, and count as one that is skipped.
 ctest_suite() {
-  local folder=build/$1 rooms=${2-} targets=(neuroshard_tests) chosen=()
+  local folder=build/$1 rooms=${2-} targets=(neuroshard_tests) chosen=() ended=0
   if [ -n "$rooms" ]; then
     IFS=, read -r -a targets <<<"$rooms"
     targets=("${targets[@]/#/test_}")
     chosen=(-R "^(${rooms//,/|})\\.")
   fi
   rm -f "$folder/test_results.xml"
-  cmake --build "$folder" --target "${targets[@]}" || return 1
-  echo "$1: built in $SECONDS s"
-  SECONDS=0
-  ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error \
-    ${chosen[@]+"${chosen[@]}"} --output-junit "$PWD/$folder/test_results.xml" \
-    >"$folder/test_log.txt" || status=1
+  limited cmake --build "$folder" --target "${targets[@]}" || ended=$?
+  if [ "$ended" -eq 0 ]; then
+    echo "$1: built in $SECONDS s"
+    SECONDS=0
+    limited ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error \
+      ${chosen[@]+"${chosen[@]}"} --output-junit "$PWD/$folder/test_results.xml" \
+      >"$folder/test_log.txt" || ended=$?
+    [ "$ended" -eq 124 ] || [ "$ended" -eq 0 ] || status=1
+  elif [ "$ended" -ne 124 ]; then
+    return 1
+  fi
+  if [ "$ended" -eq 124 ]; then
+    echo "skipped: $1${rooms:+ of $rooms}: no time left"
+    add 0 0 1
+    return
+  fi
   # Skipped tests are listed with their reasons below.
   sed -n '/^The following tests did not run:/,/^$/d
     /^ *\(Start \+[0-9]\+:\|[0-9]\+\/[0-9]\+ Test \+#.* Passed \|.*\*\*\*Skipped \)/d
     p' "$folder/test_log.txt"
   add_results "$folder/test_results.xml"
+}
+
+# The tests in build/asan, of the rooms $1 if any are given: all at once, or, where there is a
+# $TEST_DEADLINE, room by room until then.
+# These begin with another room at each commit, so that none is the one that is left out every time.
+asan_suite() {
+  local rooms=() room first
+  [ -z "$1" ] && [ -n "${TEST_DEADLINE-}" ] || {
+    ctest_suite asan "$1"
+    return
+  }
+  for room in tests/*/; do
+    room=$(basename "$room")
+    [ -z "$(compgen -G "tests/$room/*_test.cpp")" ] || rooms+=("$room")
+  done
+  first=$(($(git rev-list --count HEAD 2>/dev/null || echo 0) % ${#rooms[@]}))
+  for room in "${rooms[@]:$first}" "${rooms[@]:0:$first}"; do
+    SECONDS=0
+    ctest_suite asan "$room" || return 1
+    echo "asan:$room: run in $SECONDS s"
+  done
 }
 
 # The tests in tests/$1, or in its files $2 and on, with the Python of build/$1, into which the package
@@ -170,7 +215,8 @@ for suite in "$@"; do
       torchrec_suite "$chosen" test_{planner,estimates,sharding_types,estimator,versions}.py || add 0 1 0
       ;;
     format | lint) "${name}_suite" ;;
-    *) ctest_suite "$name" "$chosen" || add 0 1 0 ;;
+    asan) asan_suite "$chosen" || add 0 1 0 ;;
+    *) TEST_DEADLINE='' ctest_suite "$name" "$chosen" || add 0 1 0 ;;
   esac
   echo "$suite: run in $SECONDS s"
 done

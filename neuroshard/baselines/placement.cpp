@@ -83,6 +83,12 @@ Shard whole_table(const Task& task, int table, int device) {
   return {.table = table, .num_columns = task.tables[table].embedding_dim, .device = device};
 }
 
+std::string only_devices_text(const TablePins& pins, int table) {
+  const auto permitted = pins.devices_of(table);
+  if (permitted.empty()) return "";
+  return fmt::format(" on {}, where alone it may lie,", devices_text(permitted));
+}
+
 InfeasibleError no_room(std::string_view planner, const Task& task, int table,
                         std::int64_t num_columns, std::int64_t most_room) {
   const Table& of = task.tables[table];
@@ -91,15 +97,11 @@ InfeasibleError no_room(std::string_view planner, const Task& task, int table,
   const std::int64_t bytes = group != nullptr ? group_bytes(task, pins, table)
                                               : shard_bytes(of, num_columns, task.optimizer);
   const char* others = group != nullptr ? " and all that stay with it" : "";
-  std::string devices;
-  if (const auto permitted = pins.devices_of(table); !permitted.empty()) {
-    devices = fmt::format(" on {}, where alone it may lie,", devices_text(permitted));
-  }
   const bool whole = num_columns == of.embedding_dim;
   return InfeasibleError(
       fmt::format("{}: no device has room for {} table \"{}\"{} of {}; the most room left{} is {}",
                   planner, whole ? "the whole" : fmt::format("{} columns of", num_columns), of.name,
-                  others, format_bytes(static_cast<double>(bytes)), devices,
+                  others, format_bytes(static_cast<double>(bytes)), only_devices_text(pins, table),
                   format_bytes(static_cast<double>(most_room))));
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -64,6 +65,9 @@ class LeastLoadedDevices {
 
 /// The whole table on one device.
 [[nodiscard]] Shard whole_table(const Task& task, int table, int device);
+
+/// " on devices 0 and 3, where alone it may lie,"; empty if the table may lie on any.
+[[nodiscard]] std::string only_devices_text(const TablePins& pins, int table);
 
 /// "<planner>: no device has room for ... of table ..., which need ...; the most room left is ...",
 /// with the devices on which the table may lie and the tables that it stays with, if it is pinned.

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "neuroshard/baselines/placement.h"
-#include "neuroshard/core/table_pins.h"
 
 namespace neuroshard {
 
@@ -189,12 +188,9 @@ PlanningResult TorchRecLikePlanner::plan(const Simulator& simulator,
   const bool columns_alone = std::none_of(tables.begin(), tables.end(), [](const Table& table) {
     return table.allow.rows || table.allow.replicas;
   });
-  // TorchRec's types know nothing of tables that name their devices or stay with another.
-  const TablePins pins(allowed.task());
-  const bool is_pinned = pins.restricts_devices() || !pins.groups().empty();
   const StopClock clock = stop_clock_of(options);
   try {
-    return columns_alone || is_pinned ? plan_columns(allowed, clock) : plan_types(allowed, clock);
+    return columns_alone ? plan_columns(allowed, clock) : plan_types(allowed, clock);
   } catch (const TimeIsOver&) {
     throw no_plan_in_time(options);
   }

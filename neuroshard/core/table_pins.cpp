@@ -148,6 +148,7 @@ bool has_groups(const Task& task) {
 
 void validate_pins(const Task& task) {
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (task.tables[t].devices.empty()) continue;
     validate_devices(task.tables[t], task.topology.world_size, fmt::format("tables[{}]", t));
   }
   if (!has_groups(task)) return;

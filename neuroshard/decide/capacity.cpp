@@ -12,7 +12,9 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/plan/collected_warnings.h"
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/neuroshard_planner.h"
 
 namespace neuroshard {
@@ -116,6 +118,9 @@ class Column {
       const std::vector<std::int64_t> used = device_memory(task, result.plan);
       point.found = true;
       point.cost_ms = result.predicted.cost_ms;
+      point.warnings = plan_warnings(simulator, result.plan, result.predicted,
+                                     simulator.member_ranges(result.plan),
+                                     model_warnings(*models_.compute, task));
       point.used_bytes = *std::max_element(used.begin(), used.end());
     } catch (const InfeasibleError& error) {
       point.reason = error.what();
@@ -129,6 +134,17 @@ class Column {
   const CapacityRequest& request_;
   const CostModels& models_;
 };
+
+std::vector<std::string> plans_warnings(const std::vector<CapacityPoint>& points) {
+  CollectedWarnings warnings("plans");
+  for (const CapacityPoint& point : points) {
+    if (!point.found) continue;
+    warnings.add(fmt::format("{} with {} each", format_count(point.devices, "device"),
+                             format_bytes(static_cast<double>(point.memory_bytes))),
+                 point.warnings);
+  }
+  return warnings.lines();
+}
 
 void require_request(const CapacityRequest& request) {
   if (request.devices.empty()) throw InputError("--devices", "numbers of devices", "none");
@@ -199,6 +215,9 @@ Capacity plan_capacity(const Task& task, const CapacityRequest& request,
       }
       result.points.push_back(point);
     }
+  }
+  for (std::string& line : plans_warnings(result.points)) {
+    result.warnings.push_back(std::move(line));
   }
   return result;
 }

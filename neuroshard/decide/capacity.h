@@ -34,6 +34,8 @@ struct CapacityPoint {
   double cost_ms = 0.0;         ///< predicted, of the best plan found
   std::int64_t used_bytes = 0;  ///< by that plan, on its fullest device
   std::string reason{};         ///< why no plan, if not found
+  /// About the plan's prediction, beyond what is said of the task, as of plan_warnings.
+  std::vector<std::string> warnings{};
 };
 
 struct Capacity {
@@ -45,7 +47,8 @@ struct Capacity {
   std::optional<std::size_t> smallest{};
   std::optional<std::size_t> cheapest{};
   CostModels models{};  ///< those of the first number of devices
-  std::vector<std::string> warnings{};
+  std::vector<std::string>
+      warnings{};  ///< of the task on each number of devices, then of the plans
   std::vector<std::string> notes{};
 };
 

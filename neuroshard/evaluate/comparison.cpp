@@ -11,6 +11,8 @@
 #include <stdexcept>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_warnings.h"
 
 namespace neuroshard {
 
@@ -22,8 +24,10 @@ struct PlannerRun {
   ShardingPlan plan;
 };
 
+/// `of_task`: the warnings about the task's tables.
 PlannerRun run_planner(const std::string& task_name, const Simulator& simulator,
-                       const Planner& planner, const PlannerOptions& options) {
+                       const Planner& planner, const PlannerOptions& options,
+                       std::span<const std::string> of_task) {
   using Clock = std::chrono::steady_clock;
   ComparisonEntry entry;
   entry.task = task_name;
@@ -50,6 +54,8 @@ PlannerRun run_planner(const std::string& task_name, const Simulator& simulator,
   entry.found = true;
   entry.stats = result.stats;
   entry.predicted_ms = result.predicted.cost_ms;
+  entry.warnings = plan_warnings(simulator, result.plan, result.predicted,
+                                 simulator.member_ranges(result.plan), of_task);
   return {std::move(entry), std::move(result.plan)};
 }
 
@@ -155,9 +161,11 @@ std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
   std::vector<std::vector<PlannerRun>> runs;
   std::vector<SimulatedPlan> plans;
   for (const ComparisonTask& task : tasks) {
+    const Simulator& simulator = *task.simulator;
+    const std::vector<std::string> warnings = model_warnings(simulator.compute(), simulator.task());
     std::vector<PlannerRun>& of_task = runs.emplace_back();
     for (const std::unique_ptr<Planner>& planner : planners) {
-      of_task.push_back(run_planner(task.name, *task.simulator, *planner, options));
+      of_task.push_back(run_planner(task.name, simulator, *planner, options, warnings));
     }
     for (const PlannerRun& run : of_task) {
       if (run.entry.found) plans.push_back({task.simulator.get(), &run.plan});

@@ -37,6 +37,8 @@ struct ComparisonEntry {
   std::vector<std::int64_t> device_columns;  ///< per device: sum of columns, if measured
   std::vector<double> device_compute_ms;     ///< per device: computation, if measured
   PlanAdditions additions{};                 ///< if measured
+  /// About its plan's prediction, beyond what is said of the task, as of plan_warnings.
+  std::vector<std::string> warnings{};
 };
 
 /// One planner over all tasks. Means of costs are over the tasks for which every planner found a

@@ -84,6 +84,9 @@ Json to_json(const ComparisonEntry& entry) {
   const PlanAdditions& additions = entry.additions;
   if (additions.all_reduce_bytes > 0) json.set("all_reduce_bytes", additions.all_reduce_bytes);
   if (additions.partial_sums_ms > 0.0) json.set("partial_sums_ms", additions.partial_sums_ms);
+  if (!entry.warnings.empty()) {
+    json.set("warnings", Json::Array(entry.warnings.begin(), entry.warnings.end()));
+  }
   return json;
 }
 
@@ -110,7 +113,7 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "cuts", "found", "wall_ms", "reason", "predicted_ms",
                        "measured_ms", "measured_compute_ms", "compute_mape", "drift",
                        "less_drift_ms", "device_columns", "device_compute_ms", "all_reduce_bytes",
-                       "partial_sums_ms"});
+                       "partial_sums_ms", "warnings"});
   ComparisonEntry entry;
   entry.task = reader.field("task").text();
   entry.algorithm = reader.field("algorithm").text();
@@ -133,6 +136,11 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   }
   entry.additions.partial_sums_ms =
       optional_ms(reader, "partial_sums_ms", /*zero_allowed=*/true).value_or(0.0);
+  if (const auto warnings = reader.optional_field("warnings")) {
+    for (std::size_t i = 0; i < warnings->array_size(); ++i) {
+      entry.warnings.push_back(warnings->element(i).text());
+    }
+  }
   return entry;
 }
 

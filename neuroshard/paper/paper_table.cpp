@@ -11,7 +11,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
-#include "neuroshard/evaluate/task_warnings.h"
+#include "neuroshard/evaluate/comparison_warnings.h"
 #include "neuroshard/io/input_limit.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/report/comparison_report.h"
@@ -140,17 +140,17 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
   std::filesystem::create_directories(options.folder, error);
   if (error) throw InputError(options.folder, "a folder to write to", error.message());
   PaperTable table;
-  TaskWarnings warnings;
+  CollectedWarnings warnings("tasks");
   for (const int devices : options.devices) {
     for (const std::int64_t max_dim : options.max_dims) {
       const std::vector<NamedTask> tasks = paper_tasks(options, workload, devices, max_dim);
       const CostModels models = load_cost_models(options.models, tasks.front().task.topology);
-      add_warnings(tasks, {&models, 1}, warnings);
       const std::string name = cell_name(devices, max_dim);
       const std::vector<ComparisonEntry> entries = comparison.compare(
           tasks, {&models, 1}, journal_of(options, name), [&](const ComparisonProgress& progress) {
             if (callbacks.on_progress) callbacks.on_progress(name, progress);
           });
+      add_warnings(tasks, {&models, 1}, entries, warnings);
       table.cells.push_back({devices, max_dim, summarize(entries), described(*models.communication),
                              models.communication->is_simulated()});
     }

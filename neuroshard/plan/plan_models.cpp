@@ -108,11 +108,16 @@ std::vector<std::string> changed_models(const Json& made_with, const CostModels&
   return lines;
 }
 
-std::vector<std::string> model_warnings(const CostModels& models, const Task& task) {
+std::vector<std::string> model_warnings(const ComputeCostModel& model, const Task& task) {
   std::vector<std::string> lines;
-  for (const std::string& reason : models.compute->outside_range(task)) {
-    lines.push_back(models.compute->name() + ": " + reason);
+  for (const std::string& reason : model.outside_range(task)) {
+    lines.push_back(model.name() + ": " + reason);
   }
+  return lines;
+}
+
+std::vector<std::string> model_warnings(const CostModels& models, const Task& task) {
+  std::vector<std::string> lines = model_warnings(*models.compute, task);
   for (const std::string& reason : models.communication->outside_range(task)) {
     lines.push_back(models.communication->name() + ": " + reason);
   }

@@ -33,6 +33,9 @@ namespace neuroshard {
 /// Reasons to trust these models' predictions for the task less, a line each: what of it is outside
 /// the range that a model was trained on.
 [[nodiscard]] std::vector<std::string> model_warnings(const CostModels& models, const Task& task);
+/// Those of the computation model alone.
+[[nodiscard]] std::vector<std::string> model_warnings(const ComputeCostModel& model,
+                                                      const Task& task);
 
 /// What was chosen for the user that the user may want to choose, a line each: a default model, of
 /// a CPU, for devices that look like GPUs.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -109,24 +110,29 @@ Task copies_of(const Task& task, const ShardingPlan& plan) {
   return as_task;
 }
 
-/// Adds to the warnings about the task what the computation model was not trained on of the plan's
-/// slices of rows and copies, but for what is said of the task anyhow.
-void add_piece_warnings(const CostModels& models, const Simulator& simulator,
-                        const ShardingPlan& plan, std::vector<std::string>& lines) {
-  const std::size_t of_task = lines.size();
+/// What the computation model was not trained on of the plan's slices of rows and copies, but for
+/// what is said of the task anyhow.
+std::vector<std::string> piece_warnings(const Simulator& simulator, const ShardingPlan& plan,
+                                        std::span<const std::string> of_task) {
+  std::vector<std::string> lines;
+  const ComputeCostModel& model = simulator.compute();
   const auto add = [&](const Task& pieces, std::string_view what) {
-    for (const std::string& reason : models.compute->outside_range(pieces)) {
-      const std::string of_whole = fmt::format("{}: {}", models.compute->name(), reason);
-      const auto end = lines.begin() + static_cast<std::ptrdiff_t>(of_task);
-      const bool is_known = std::any_of(lines.begin(), end, [&](const std::string& line) {
-        return kind_of(line) == kind_of(of_whole);
-      });
-      if (is_known) continue;
-      lines.push_back(fmt::format("{}: {}: {}", models.compute->name(), what, reason));
+    for (const std::string& reason : model.outside_range(pieces)) {
+      const std::string of_whole = fmt::format("{}: {}", model.name(), reason);
+      const bool is_known =
+          std::any_of(of_task.begin(), of_task.end(),
+                      [&](const std::string& line) { return kind_of(line) == kind_of(of_whole); });
+      if (!is_known) lines.push_back(fmt::format("{}: {}: {}", model.name(), what, reason));
     }
   };
   if (plan.has_row_slices()) add(sparsest_slices(simulator, plan), "slices of rows");
   if (!plan.replicated_tables.empty()) add(copies_of(simulator.task(), plan), "replicated tables");
+  return lines;
+}
+
+void append(std::vector<std::string> more, std::vector<std::string>& lines) {
+  lines.insert(lines.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
 }
 
 }  // namespace
@@ -152,14 +158,20 @@ std::vector<std::string> disagreement_warnings(const Simulator& simulator, const
       range.most_ms, cause(simulator, plan, device))};
 }
 
+std::vector<std::string> plan_warnings(const Simulator& simulator, const ShardingPlan& plan,
+                                       const PlanCost& predicted,
+                                       std::span<const MemberRange> member_ranges,
+                                       std::span<const std::string> of_task) {
+  std::vector<std::string> lines = piece_warnings(simulator, plan, of_task);
+  append(disagreement_warnings(simulator, plan, predicted, member_ranges), lines);
+  return lines;
+}
+
 std::vector<std::string> prediction_warnings(const CostModels& models, const Simulator& simulator,
                                              const ShardingPlan& plan, const PlanCost& predicted,
                                              std::span<const MemberRange> member_ranges) {
   std::vector<std::string> lines = model_warnings(models, simulator.task());
-  add_piece_warnings(models, simulator, plan, lines);
-  for (std::string& line : disagreement_warnings(simulator, plan, predicted, member_ranges)) {
-    lines.push_back(std::move(line));
-  }
+  append(plan_warnings(simulator, plan, predicted, member_ranges, lines), lines);
   return lines;
 }
 

@@ -26,9 +26,17 @@ inline constexpr double kLargeDisagreement = 0.2;
     const Simulator& simulator, const ShardingPlan& plan, const PlanCost& predicted,
     std::span<const MemberRange> member_ranges);
 
+/// What is to be said of this plan's prediction beyond the warnings `of_task` (model_warnings):
+/// what of its slices of rows and copies the computation model was not trained on, unless the
+/// task's warnings say so anyhow, and disagreement_warnings.
+[[nodiscard]] std::vector<std::string> plan_warnings(const Simulator& simulator,
+                                                     const ShardingPlan& plan,
+                                                     const PlanCost& predicted,
+                                                     std::span<const MemberRange> member_ranges,
+                                                     std::span<const std::string> of_task);
+
 /// All warnings about this plan's prediction by these models, which the simulator has: those of its
-/// task (model_warnings), what of the plan's slices of rows and copies the computation model was
-/// not trained on, and disagreement_warnings. Plans record them. Who has what the simulator
+/// task (model_warnings), then plan_warnings. Plans record them. Who has what the simulator
 /// predicts passes it on: a plan of very many pieces takes a while.
 [[nodiscard]] std::vector<std::string> prediction_warnings(
     const CostModels& models, const Simulator& simulator, const ShardingPlan& plan,

@@ -139,10 +139,10 @@ std::string measured_iterations_text(const PlanCost& predicted, const PlanIterat
 
 std::string value_check_text(const ValueCheck& check) {
   return fmt::format(
-      "{}: {} pooled values of {} differ by at most {:.3g}, {} updated weights by at most {:.3g}, "
+      "{}: in {}, {} pooled values differ by at most {:.3g}, {} updated weights by at most {:.3g}, "
       "from those of whole tables on one device; the order of additions may change {:.3g}\n",
-      check.agrees() ? "equal" : "NOT EQUAL", check.outputs,
-      format_count(check.iterations, "iteration"), check.output_difference, check.weights,
+      check.agrees() ? "equal" : "NOT EQUAL", format_count(check.iterations, "iteration"),
+      check.outputs, check.output_difference, check.weights,
       check.weight_difference, check.tolerance);
 }
 

@@ -28,7 +28,7 @@
 #include "neuroshard/evaluate/evaluation_file.h"
 #include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
-#include "neuroshard/evaluate/task_warnings.h"
+#include "neuroshard/evaluate/comparison_warnings.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/io/output_files.h"
@@ -153,7 +153,7 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
   return to_line(comparison_document(of_tasks, entries, summarize(entries, request.reference),
                                      {.reference = request.reference,
                                       .platform = "",
-                                      .warnings = comparison_warnings(named, of_tasks)}));
+                                      .warnings = comparison_warnings(named, of_tasks, entries)}));
 }
 
 Answer evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,

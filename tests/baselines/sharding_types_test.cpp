@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
@@ -314,6 +315,58 @@ TEST(ShardingTypes, CopiesAndRowsAreTakenWhereTheyHelp) {
   for (int t = 0; t < 6; ++t) EXPECT_EQ(to_string(found.types[t]), "data_parallel");
   EXPECT_GT(found.plan.num_row_slices(), 0);
   EXPECT_EQ(found.plan.replicated_tables.size(), 6U);
+}
+
+TEST(ShardingTypes, APinnedTableLeavesRowsAndCopiesToTheOthers) {
+  std::vector<Table> tables;
+  for (int t = 0; t < 6; ++t) tables.push_back(make_table(fmt::format("tiny{}", t), 4, 32));
+  tables.push_back(make_table("large", 1'000'000, 32, 200.0));
+  tables.push_back(make_table("pinned", 1'000'000, 64, 20.0));
+  tables.push_back(make_table("with_tiny0", 1000, 32));
+  tables[7].devices = {1, 2};
+  tables[8].same_device_as = "tiny0";
+  const Task task = task_on_hosts(tables, 4, 4);
+  ShardingTypesOptions options;
+  options.constants = MachineConstants{};
+  // A simulator's tables allow the cuts that are left to them.
+  const Simulator simulator = analytic(task).with_cuts(kAllCuts);
+  const ShardingPlan plan = plan_sharding_types(simulator, options).plan;
+  EXPECT_THAT(violations(task, plan), testing::IsEmpty());
+  EXPECT_EQ(plan.replicated_tables, (std::vector<int>{1, 2, 3, 4, 5}));
+  const auto rows_of_large =
+      std::count_if(plan.shards.begin(), plan.shards.end(),
+                    [](const Shard& shard) { return shard.table == 6 && shard.num_rows > 0; });
+  EXPECT_GT(rows_of_large, 1);
+}
+
+TEST(ShardingTypes, RefusalsSayWhatIsPinned) {
+  Task task = task_on_hosts({make_table("a", 1 << 20, 64), make_table("b", 1 << 20, 64)}, 4, 4,
+                            std::int64_t{300} << 20);
+  const auto refusal = [&]() -> std::string {
+    PlannerOptions options;
+    options.cuts = kAllCuts;
+    try {
+      (void)find_planner("torchrec-like")->plan(analytic(task), options);
+    } catch (const InfeasibleError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  for (Table& table : task.tables) table.allow = {false, false, false};
+  EXPECT_EQ(refusal(), "no error");
+  for (Table& table : task.tables) {
+    table.allow = kAllCuts;
+    table.min_shard_columns = 64;
+    table.devices = {3};
+  }
+  EXPECT_THAT(refusal(), testing::EndsWith(
+                             "no device has room for the whole table \"b\" of 256.00 MiB; the most "
+                             "room left on device 3, where alone it may lie, is 44.00 MiB"));
+  for (Table& table : task.tables) table.devices = {};
+  task.tables[1].same_device_as = "a";
+  EXPECT_THAT(refusal(), testing::EndsWith(
+                             "no device has room for the whole table \"a\" and all that stay with "
+                             "it of 512.00 MiB; the most room left is 300.00 MiB"));
 }
 
 TEST(ShardingTypes, WorkIsLimited) {

@@ -4,9 +4,11 @@
 
 #include <string>
 
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/task_io.h"
 #include "tests/cli/run_cli.h"
+#include "tests/cost/arbitrary_network.h"
 
 namespace neuroshard {
 namespace {
@@ -46,17 +48,46 @@ TEST(CliExplain, AnswersInWordsAndAsJson) {
       "neuroshard/why-not/1");
 }
 
-/// That the models are named in the answer and, verbosely, on stderr; and that warnings are there.
+/// That the models are named in the answer and, verbosely, on stderr; and that there is nothing to
+/// warn of.
 void expect_models_and_warnings(const Arguments& command) {
   const Json json = parse_json(expect_success(command + Arguments{"--json"}), "answer");
   for (const char* field : {"compute_model", "communication_model"}) {
     EXPECT_NE(json.find(field), nullptr) << field;
   }
   ASSERT_NE(json.find("warnings"), nullptr);
-  EXPECT_NE(json.find("warnings")->array(), nullptr);
+  EXPECT_EQ(*json.find("warnings"), Json(Json::Array{}));
   const CommandResult result = run_cli(command + Arguments{"--verbose"});
   EXPECT_THAT(result.out, HasSubstr("\nmodels: "));
   EXPECT_THAT(result.err, HasSubstr("neuroshard: computation: "));
+}
+
+TEST(CliExplain, SaysWhatItsModelsWereNotTrainedOn) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", std::string(kTask));
+  const std::string plan = folder.file("plan.json");
+  const std::string model = folder.file("narrow.safetensors");
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.max_embeddings = 20;
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+                         info),
+      model);
+  const Arguments models{"--model", model, "--model", "analytic-a100-nvswitch"};
+  (void)expect_success(Arguments{"plan", task, "--steps", "100", "-o", plan} + models);
+  const std::string warning = "narrow: num_embeddings: trained on 10 to 20, got ";
+  for (const Arguments& command :
+       {Arguments{"explain", plan},
+        Arguments{"explain", plan, "--table", read_task(task).tables.front().name},
+        Arguments{"capacity", task, "--devices", "4", "--memory", "80GiB"}}) {
+    const CommandResult result = run_cli(command + models + Arguments{"--json"});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.err, HasSubstr("warning: " + warning)) << command.front();
+    const Json json = parse_json(result.out, "answer");
+    const Json::Array& lines = *json.find("warnings")->array();
+    ASSERT_FALSE(lines.empty()) << command.front();
+    EXPECT_THAT(*lines.front().text(), testing::StartsWith(warning)) << command.front();
+  }
 }
 
 TEST(CliExplain, NamesItsModelsAndWarnings) {

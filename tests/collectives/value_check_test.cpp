@@ -124,7 +124,9 @@ TEST_P(ValuesOfPlans, AreThoseOfWholeTablesOnOneDevice) {
           << check->weight_difference;
       std::int64_t columns = 0;
       for (const Table& table : task.tables) columns += table.embedding_dim;
-      EXPECT_EQ(check->outputs, check->iterations * task.batch_size * columns) << number;
+      // After an update with row-wise Adagrad, whole tables have other weights than their pieces.
+      const int compared = task.optimizer == Optimizer::sgd ? 2 : 1;
+      EXPECT_EQ(check->outputs, compared * task.batch_size * columns) << number;
       // All values are multiples of small powers of two: without roots, sums are exact in any
       // order.
       if (task.optimizer == Optimizer::sgd) {

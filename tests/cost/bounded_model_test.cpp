@@ -1,6 +1,6 @@
 // What a bounded model guarantees, on random tasks from everywhere in the format: finite positive
 // costs within a factor of the physical estimate, that never fall where the work grows, and exact
-// sums however long a task's pieces take.
+// sums however long a task's pieces take; of slices of rows and copies too.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,10 +10,12 @@
 #include <string>
 #include <utility>
 
+#include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_file.h"
+#include "neuroshard/cost/simulator.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/frontier_tables.h"
 
@@ -22,6 +24,7 @@ namespace {
 
 using testing_frontier::describe;
 using testing_frontier::LargestFall;
+using testing_frontier::random_slice;
 using testing_frontier::random_task;
 using testing_frontier::random_width;
 using testing_frontier::spread;
@@ -59,6 +62,7 @@ class Frontier {
     const std::vector<TableStatistics> statistics = table_statistics(task);
     const OperatorSettings settings = operator_settings(task, model_, statistics);
     coarser_ += settings.grid > kStateGrid ? 1 : 0;
+    const Simulator simulator(task, unowned_model(), communication_);
     std::vector<CheckedPiece> pieces;
     for (std::size_t t = 0; t < task.tables.size(); ++t) {
       const Table& table = task.tables[t];
@@ -68,11 +72,14 @@ class Frontier {
       std::int64_t left = table.embedding_dim;
       while (left > 0 && pieces.size() < 40) {
         piece.columns = std::min(random_width(table, random), left);
-        piece.statistics =
-            random.below(5) == 0 ? statistics[t].slice(spread(1e-6, 1.0, random)) : statistics[t];
+        piece.statistics = random.below(5) == 0
+                               ? simulator.statistics_of(piece_of(
+                                     task, random_slice(task, static_cast<int>(t), random)))
+                               : statistics[t];
         left -= piece.columns;
         pieces.push_back(piece);
       }
+      if (task.topology.world_size > 1) check_copy(simulator, static_cast<int>(t));
     }
     check_device(task, pieces, settings, random);
   }
@@ -98,6 +105,19 @@ class Frontier {
   }
 
  private:
+  /// For simulators, none of which outlives it.
+  [[nodiscard]] std::shared_ptr<const NeuralComputeModel> unowned_model() const {
+    return {std::shared_ptr<const NeuralComputeModel>(), &model_};
+  }
+
+  void check_copy(const Simulator& simulator, int table) const {
+    const std::vector<int> tables{table};
+    const Simulator::ReplicaCost cost = simulator.replica_cost(tables);
+    ASSERT_TRUE(std::isfinite(cost.compute_ms) && cost.compute_ms > 0.0) << cost.compute_ms;
+    ASSERT_TRUE(std::isfinite(cost.all_reduce_ms) && cost.all_reduce_ms >= 0.0)
+        << cost.all_reduce_ms;
+  }
+
   [[nodiscard]] State encoded(const TableStatistics& table, std::int64_t columns,
                               const OperatorSettings& settings) const {
     State contribution(model_.state_size(), std::nan(""));
@@ -193,6 +213,8 @@ class Frontier {
   }
 
   const NeuralComputeModel& model_;
+  std::shared_ptr<const CommunicationCostModel> communication_ =
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
   double steps_per_piece_ = 1.0;  ///< of the grid, that a piece's rounding may change a cost by
   int coarser_ = 0;
   LargestFall fewer_lookups_, smaller_batch_, columns_less_, half_columns_, below_, above_;

@@ -13,6 +13,7 @@
 
 #include "neuroshard/core/piece.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
 
@@ -105,6 +106,27 @@ inline RowUse random_use(Random& random) {
   return x < 0.8 ? RowUse::one_bin : RowUse::histogram;
 }
 
+/// A curve of accesses over the rows: convex, concave or neither, with steep and flat segments.
+inline std::vector<RowAccessPoint> random_row_access(Random& random) {
+  std::vector<double> rows{1.0};
+  std::vector<double> accesses{1.0};
+  for (std::int64_t i = random.integer(0, 4); i > 0; --i) {
+    rows.push_back(spread(1e-9, 1.0, random));
+    accesses.push_back(random.below(5) == 0 ? 0.0 : spread(1e-9, 1.0, random));
+  }
+  std::sort(rows.begin(), rows.end());
+  std::sort(accesses.begin(), accesses.end());
+  std::vector<RowAccessPoint> points;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (points.empty() || rows[i] > points.back().row_share) {
+      points.push_back({rows[i], accesses[i]});
+    }
+  }
+  points.back().access_share = 1.0;
+  return points;
+}
+
+/// On one device or several; some tables say which rows are used most.
 inline Task random_task(Random& random) {
   Task task;
   task.batch_size = spread_integer(1, kMaxBatchSize, random);
@@ -112,11 +134,28 @@ inline Task random_task(Random& random) {
   const std::int64_t tables = random.below(4) == 0 ? random.integer(2, 4) : 1;
   for (std::int64_t t = 0; t < tables; ++t) {
     task.tables.push_back(random_table(random_use(random), random));
-    task.tables.back().name = fmt::format("t{}", t);
+    Table& table = task.tables.back();
+    table.name = fmt::format("t{}", t);
+    const std::uint64_t order = random.below(10);
+    if (order == 0) table.row_order = RowOrder::by_frequency;
+    if (order == 1) table.row_access = random_row_access(random);
   }
-  task.topology.world_size = task.topology.local_world_size = 1;
-  task.topology.memory_bytes = {std::int64_t{1} << 60};
+  const bool has_several = random.below(4) == 0;
+  const int devices = has_several ? static_cast<int>(spread_integer(2, 1024, random)) : 1;
+  task.topology.world_size = task.topology.local_world_size = devices;
+  task.topology.memory_bytes.assign(devices, std::int64_t{1} << 60);
   return task;
+}
+
+/// Rows of one slice, any of the table's.
+inline Shard random_slice(const Task& task, int table, Random& random) {
+  const std::int64_t rows = task.tables[table].num_embeddings;
+  Shard shard;
+  shard.table = table;
+  shard.num_columns = task.tables[table].embedding_dim;
+  shard.row_offset = random.below(3) == 0 ? 0 : spread_integer(1, rows, random) - 1;
+  shard.num_rows = spread_integer(1, rows - shard.row_offset, random);
+  return shard;
 }
 
 /// Columns of one piece that the table may be cut into, or all of them.
@@ -149,6 +188,10 @@ inline std::string describe(const Table& table, std::int64_t batch_size, std::in
     for (const auto& [rows, share] : table.index_distribution->access_classes) {
       use += fmt::format(" {}: {}", rows, share);
     }
+  }
+  if (table.row_order == RowOrder::by_frequency) use += ", by frequency";
+  for (const RowAccessPoint& point : table.row_access) {
+    use += fmt::format(", accesses to {}: {}", point.row_share, point.access_share);
   }
   return fmt::format("{} rows, {} of {} columns, {}, pooling {}, {} features, batch {}, {}",
                      table.num_embeddings, columns, table.embedding_dim, to_string(table.data_type),

@@ -7,14 +7,21 @@
 #include <string>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/report/capacity_report.h"
+#include "tests/cost/arbitrary_network.h"
 #include "tests/decide/decide_tasks.h"
+#include "tests/io/io_test_util.h"
 
 namespace neuroshard {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 using testing_decide::kEstimates;
 using testing_decide::make_task;
 
@@ -70,6 +77,23 @@ TEST(Capacity, DoesNotDependOnTheNumberOfThreads) {
   request.options.num_threads = 1;
   EXPECT_EQ(to_document(capacity_json(plan_capacity(make_task(), request))),
             to_document(capacity_json(first)));
+}
+
+TEST(Capacity, SaysAboutHowManyPlansNetworksDisagree) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("unsure.safetensors");
+  write_compute_model(*testing_networks::random_model(ComputeArchitecture::bounded_loads, 5), path);
+  CapacityRequest request = make_request({1, 2}, {1024 * kMiB, 2048 * kMiB});
+  request.models = {path, "analytic-a100-nvswitch"};
+  const Capacity capacity = plan_capacity(make_task(), request);
+  for (const CapacityPoint& point : capacity.points) {
+    EXPECT_THAT(point.warnings, Contains(HasSubstr("unsure: its 3 networks disagree by")))
+        << point.devices;
+  }
+  EXPECT_THAT(capacity.warnings,
+              Contains(AllOf(StartsWith("unsure: its 3 networks disagree by"),
+                             EndsWith(": 4 of 4 plans, the first of them 1 device with 1.00 GiB "
+                                      "each"))));
 }
 
 TEST(Capacity, TellsProgressOfEveryPoint) {

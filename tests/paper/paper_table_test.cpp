@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/workload/workload.h"
+#include "tests/cost/arbitrary_network.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {
@@ -60,7 +62,30 @@ TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
                                        "greedy-dim             100%  100%\n"));
   const Json json = paper_table_json(table);
   EXPECT_EQ(json.find("cells")->array()->size(), 2u);
-  EXPECT_NE(json.find("warnings")->array(), nullptr);
+  EXPECT_EQ(*json.find("warnings"), Json(Json::Array{}));
+}
+
+TEST(PaperTable, SaysOnceWhatOfAllItsTasksTheModelWasNotTrainedOn) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("narrow.safetensors");
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range.max_embeddings = 20;
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+                         info),
+      model);
+  PaperTableOptions options = tiny(folder.file("table"));
+  options.models.front() = model;
+  ComparisonRun comparison(find_planners({"greedy-dim"}), {});
+  const PaperTable table = run_paper_table(options, comparison, {});
+  EXPECT_THAT(
+      table.warnings,
+      testing::ElementsAre(
+          testing::AllOf(testing::StartsWith("narrow: num_embeddings: trained on 10 to 20, "),
+                         testing::EndsWith(": 2 of 2 tasks, the first of them 2x8-000")),
+          testing::StartsWith("narrow: pooling_factor: trained on ")));
+  EXPECT_EQ(*paper_table_json(table).find("warnings"),
+            Json(Json::Array(table.warnings.begin(), table.warnings.end())));
 }
 
 }  // namespace

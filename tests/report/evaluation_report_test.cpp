@@ -102,9 +102,10 @@ TEST(IterationsText, HasTheAllReduceAndTheIndicesWhereThereAreAny) {
 
 TEST(ValueCheckText, SaysWhetherTheValuesAreEqual) {
   ValueCheck check{.iterations = 2, .outputs = 64, .weights = 8, .output_difference = 0.5};
-  EXPECT_THAT(value_check_text(check),
-              testing::StartsWith("NOT EQUAL: 64 pooled values of 2 iterations differ by at most "
-                                  "0.5, 8 updated weights by at most 0, from those of whole "));
+  EXPECT_THAT(
+      value_check_text(check),
+      testing::StartsWith("NOT EQUAL: in 2 iterations, 64 pooled values differ by at "
+                          "most 0.5, 8 updated weights by at most 0, from those of whole "));
   check.output_difference = 0.0;
   EXPECT_THAT(value_check_text(check), testing::StartsWith("equal: "));
 }

@@ -2,12 +2,14 @@
 // rows would do.
 #include "neuroshard/search/memory/row_fit.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/search/memory/memory_fit.h"
@@ -45,6 +47,60 @@ TEST(RowFit, WholeTablesWhereTheyFit) {
   const std::vector<Shard> shards = fit_with_rows(task);
   ASSERT_EQ(shards.size(), 3u);
   for (const Shard& shard : shards) EXPECT_TRUE(shard.has_all_rows());
+}
+
+TEST(RowFit, RowsMakeWayWherePinsOverlap) {
+  // `a` fills device 1, where it has most room, and has to move on for `b`.
+  Task task = one_host_task({make_table("a", 8, 4), make_table("b", 8, 4)}, 3, 0);
+  task.topology.memory_bytes = {16 * 6, 16 * 10, 16 * 2};
+  task.tables[0].devices = {0, 1};
+  task.tables[1].devices = {1, 2};
+  const std::vector<Shard> shards = fit_with_rows(task);
+  EXPECT_THAT(violations(task, {shards}), IsEmpty());
+  EXPECT_FALSE(shards.empty());
+  task.topology.memory_bytes[2] = 16 * 2 - 1;
+  EXPECT_FALSE(fit_with_rows(task).empty());  // two rows to spare
+  task.topology.memory_bytes = {16 * 6, 16 * 9, 1};
+  EXPECT_THAT(fit_with_rows(task), IsEmpty());
+}
+
+/// Hall's condition: whatever tables are taken, the devices that they may lie on have room for all
+/// their rows.
+bool has_rooms(const Task& task) {
+  const auto count = static_cast<unsigned>(task.tables.size());
+  for (unsigned chosen = 1; chosen < 1U << count; ++chosen) {
+    std::int64_t rows = 0;
+    std::set<int> devices;
+    for (unsigned t = 0; t < count; ++t) {
+      if ((chosen >> t & 1U) == 0) continue;
+      rows += task.tables[t].num_embeddings;
+      devices.insert(task.tables[t].devices.begin(), task.tables[t].devices.end());
+    }
+    for (const int device : devices) rows -= task.topology.memory_bytes[device] / 16;
+    if (rows > 0) return false;
+  }
+  return true;
+}
+
+RC_GTEST_PROP(RowFitProperty, PinnedTablesFitExactlyWhereHallsConditionSaysSo, ()) {
+  const int num_devices = *rc::gen::inRange(2, 7);
+  const int num_tables = *rc::gen::inRange(1, 8);
+  Task task = one_host_task({}, num_devices, 0);
+  for (std::int64_t& bytes : task.topology.memory_bytes) {
+    bytes = std::max<std::int64_t>(16 * *rc::gen::inRange<std::int64_t>(0, 40), 1);
+  }
+  for (int t = 0; t < num_tables; ++t) {
+    Table table = make_table(fmt::format("t{}", t), *rc::gen::inRange<std::int64_t>(2, 40), 4);
+    for (int device = 0; device < num_devices; ++device) {
+      if (*rc::gen::arbitrary<bool>()) table.devices.push_back(device);
+    }
+    if (table.devices.empty()) table.devices.push_back(t % num_devices);
+    task.tables.push_back(table);
+  }
+  const std::vector<Shard> shards = fit_with_rows(task);
+  RC_ASSERT(shards.empty() != has_rooms(task));
+  if (!shards.empty()) RC_ASSERT(violations(task, {shards}).empty());
+  RC_CLASSIFY(shards.empty(), "no room");
 }
 
 TEST(RowFit, SlicesHaveTheLeastRowsThatTheirTableSays) {

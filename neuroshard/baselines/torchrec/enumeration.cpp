@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "neuroshard/core/piece.h"
+#include "neuroshard/core/table_pins.h"
 
 namespace neuroshard::torchrec {
 
@@ -35,9 +36,12 @@ bool is_of_one_host(ShardingType type) {
          type == ShardingType::grid_shard;
 }
 
-/// Whether task and table allow the type, and the devices make it another than the others.
-bool is_an_option(ShardingType type, const Task& task, const Table& table) {
+/// Whether task and table allow the type, and the devices make it another than the others. A table
+/// that names its devices has shards that may lie on any of these: the other types decide
+/// themselves which devices they take.
+bool is_an_option(ShardingType type, const Task& task, const Table& table, bool names_devices) {
   if (type == ShardingType::table_wise) return true;
+  if (names_devices && type != ShardingType::column_wise) return false;
   if (task.topology.world_size == 1) return false;
   if (is_of_one_host(type) && task.topology.local_world_size == 1) return false;
   const Cuts& allowed = table.allow;  // the task's and its own, as of a simulator's
@@ -87,12 +91,15 @@ void add_estimates(const Task& task, const PerfEstimate& estimate, ShardingOptio
 SearchSpace enumerate(const Task& task, std::int64_t min_partition,
                       const MachineConstants& constants) {
   const PerfEstimate estimate(task, constants);
+  const TablePins pins(task);
   SearchSpace space(task.tables.size());
   for (std::size_t t = 0; t < space.size(); ++t) {
     for (int number = 0; number < kNumShardingTypes; ++number) {
       const auto type = static_cast<ShardingType>(number);
-      if (!is_an_option(type, task, task.tables[t])) continue;
-      ShardingOption option = geometry(type, task, static_cast<int>(t), min_partition);
+      const auto table = static_cast<int>(t);
+      const bool names_devices = !pins.devices_of(table).empty();
+      if (!is_an_option(type, task, task.tables[t], names_devices)) continue;
+      ShardingOption option = geometry(type, task, table, min_partition);
       if (!has_enough_rows(option, task.tables[t])) continue;
       add_estimates(task, estimate, option);
       space[t].push_back(option);

@@ -9,7 +9,7 @@
 namespace neuroshard::torchrec {
 
 GreedyPartitioner::GreedyPartitioner(const Task& task)
-    : task_(task), devices_(task.topology.world_size), ranks_(task.tables.size()) {}
+    : task_(task), pins_(task), devices_(task.topology.world_size), ranks_(task.tables.size()) {}
 
 std::optional<double> GreedyPartitioner::place(const Proposal& proposal) {
   reset();
@@ -24,7 +24,9 @@ std::optional<double> GreedyPartitioner::place(const Proposal& proposal) {
   for (const ShardingOption* option : rest) {
     work_ += option->num_shards;
     bool found = false;
-    if (option->type == ShardingType::grid_shard) {
+    if (const TableGroup* group = pins_.group_of(option->table)) {
+      found = place_with_group(*option, *group);
+    } else if (option->type == ShardingType::grid_shard) {
       found = place_on_hosts(*option);
     } else if (option->type == ShardingType::table_row_wise ||
                option->type == ShardingType::table_column_wise) {
@@ -44,6 +46,7 @@ void GreedyPartitioner::reset() {
     devices_[d] = {{}, task_.topology.memory_bytes[d], 0.0};
   }
   uniform_rating_ms_ = 0.0;
+  if (!pins_.groups().empty()) group_device_.assign(task_.tables.size(), -1);
   work_ += static_cast<std::int64_t>(devices_.size());
 }
 
@@ -52,13 +55,24 @@ GreedyPartitioner::Key GreedyPartitioner::key(int device) const {
 }
 
 void GreedyPartitioner::add(int device, const ShardingOption& option, int shard) {
+  devices_[device].room -= option.bytes(task_, shard);
+  add_cost(device, option.perf);
+}
+
+void GreedyPartitioner::add_cost(int device, const Perf& perf) {
   auto node = by_cost_.extract(key(device));
-  Device& to = devices_[device];
-  to.room -= option.bytes(task_, shard);
-  to.perf += option.perf;
-  to.rating_ms += option.perf.total();
+  devices_[device].perf += perf;
+  devices_[device].rating_ms += perf.total();
   node.value() = key(device);
   by_cost_.insert(std::move(node));
+}
+
+int GreedyPartitioner::cheapest_device(int table, WideBytes bytes) const {
+  const auto found = std::find_if(by_cost_.begin(), by_cost_.end(), [&](const Key& candidate) {
+    const int device = std::get<2>(candidate);
+    return devices_[device].room >= bytes && pins_.permits(table, device);
+  });
+  return found == by_cost_.end() ? -1 : std::get<2>(*found);
 }
 
 bool GreedyPartitioner::place_uniform(const Proposal& proposal) {
@@ -112,19 +126,42 @@ bool GreedyPartitioner::place_on_devices(const ShardingOption& option) {
   ranks.clear();
   for (int shard = 0; shard < option.num_shards; ++shard) {
     const std::int64_t bytes = option.bytes(task_, shard);
-    const auto found = std::find_if(by_cost_.begin(), by_cost_.end(), [&](const Key& candidate) {
-      return devices_[std::get<2>(candidate)].room >= bytes;
-    });
-    if (found == by_cost_.end()) {
-      std::int64_t most_room = 0;
-      for (const Device& device : devices_) most_room = std::max(most_room, device.room);
+    const int device = cheapest_device(option.table, bytes);
+    if (device < 0) {
       return refuse("no device has", option.table, option.range(task_.tables[option.table], shard),
-                    bytes, most_room);
+                    bytes, most_room(option.table));
     }
-    ranks.push_back(std::get<2>(*found));
-    add(ranks.back(), option, shard);
+    ranks.push_back(device);
+    add(device, option, shard);
   }
   return true;
+}
+
+bool GreedyPartitioner::place_with_group(const ShardingOption& option, const TableGroup& group) {
+  int& device = group_device_[group.tables.front()];
+  if (device < 0) {
+    WideBytes bytes = 0;
+    for (const int table : group.tables) {
+      bytes += shard_bytes(task_.tables[table], task_.tables[table].embedding_dim, task_.optimizer);
+    }
+    device = cheapest_device(option.table, bytes);
+    if (device < 0) {
+      return refuse("no device has", option.table, option.range(task_.tables[option.table], 0),
+                    bytes, most_room(option.table));
+    }
+    devices_[device].room -= static_cast<std::int64_t>(bytes);
+  }
+  add_cost(device, option.perf);
+  ranks_[option.table].assign(1, device);
+  return true;
+}
+
+std::int64_t GreedyPartitioner::most_room(int table) const {
+  std::int64_t most = 0;
+  for (int device = 0; device < static_cast<int>(devices_.size()); ++device) {
+    if (pins_.permits(table, device)) most = std::max(most, devices_[device].room);
+  }
+  return most;
 }
 
 bool GreedyPartitioner::take(const ShardingOption& option, std::span<const int> devices) {

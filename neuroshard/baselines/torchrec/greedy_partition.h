@@ -14,6 +14,7 @@
 #include "neuroshard/baselines/torchrec/sharding_option.h"
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/task.h"
 
 namespace neuroshard::torchrec {
@@ -36,6 +37,8 @@ struct NoRoom {
 ///   grid_shard                            to as many hosts, in the order of their cost, as there
 ///                                         are blocks of columns: beginning with the cheapest with
 ///                                         which all have room; each again if there are too few
+/// Beyond TorchRec, which knows no pins: shards of table_wise and column_wise only go to devices
+/// that their table may lie on, and of tables that stay together the first takes the memory of all.
 class GreedyPartitioner {
  public:
   /// Keeps a reference to the task.
@@ -64,8 +67,14 @@ class GreedyPartitioner {
   void reset();
   [[nodiscard]] Key key(int device) const;
   void add(int device, const ShardingOption& option, int shard);
+  void add_cost(int device, const Perf& perf);
+  /// The device of least cost on which the table may lie and that has room; -1: none has.
+  [[nodiscard]] int cheapest_device(int table, WideBytes bytes) const;
+  /// Of a device on which the table may lie.
+  [[nodiscard]] std::int64_t most_room(int table) const;
   [[nodiscard]] bool place_uniform(const Proposal& proposal);
   [[nodiscard]] bool place_on_devices(const ShardingOption& option);
+  [[nodiscard]] bool place_with_group(const ShardingOption& option, const TableGroup& group);
   [[nodiscard]] bool place_on_host(const ShardingOption& option);
   [[nodiscard]] bool place_on_hosts(const ShardingOption& option);
   /// Shard i on devices[i]; false, and nothing is changed, if one of them has no room.
@@ -80,10 +89,12 @@ class GreedyPartitioner {
   [[nodiscard]] bool refuse_uniform(const Proposal& proposal, int device);
 
   const Task& task_;
+  TablePins pins_;
   std::vector<Device> devices_;
   std::set<Key> by_cost_;
   double uniform_rating_ms_ = 0.0;
   std::vector<std::vector<int>> ranks_;  ///< of each table that is not uniform, its shards' devices
+  std::vector<int> group_device_;        ///< of each first table of a group; -1: none yet
   NoRoom no_room_;
   std::int64_t work_ = 0;
 };

@@ -6,11 +6,13 @@
 #include <string>
 #include <utility>
 
+#include "neuroshard/baselines/placement.h"
 #include "neuroshard/baselines/torchrec/enumeration.h"
 #include "neuroshard/baselines/torchrec/fitted_constants.h"
 #include "neuroshard/baselines/torchrec/greedy_partition.h"
 #include "neuroshard/baselines/torchrec/proposals.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard::torchrec {
@@ -30,10 +32,13 @@ std::string described(const Table& table, const ShardRange& piece) {
 
 InfeasibleError no_plan(const Task& task, const NoRoom& refusal, std::int64_t num_proposals) {
   const Table& table = task.tables[refusal.table];
+  const TablePins pins(task);
+  const char* others = pins.group_of(refusal.table) ? " and all that stay with it" : "";
   return InfeasibleError(fmt::format(
-      "torchrec-like ({} proposals): {} room for {} \"{}\" of {}; the most room left is {}",
-      num_proposals, refusal.where, described(table, refusal.piece), table.name,
-      format_bytes(refusal.bytes), format_bytes(refusal.most_room)));
+      "torchrec-like ({} proposals): {} room for {} \"{}\"{} of {}; the most room left{} is {}",
+      num_proposals, refusal.where, described(table, refusal.piece), table.name, others,
+      format_bytes(refusal.bytes), only_devices_text(pins, refusal.table),
+      format_bytes(refusal.most_room)));
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ constexpr double kTolerance = 1e-5;
 /// A last place of fp16, in case that a sum is rounded to the other side.
 constexpr double kHalfTolerance = 0x1p-10;
 
+/// The second one meets the states and weights that the first has left.
+constexpr int kIterations = 2;
+
 /// The bags of samples [first, first + count).
 IndexBatch bags_of(const IndexBatch& batch, std::int64_t first, std::int64_t count) {
   IndexBatch result;
@@ -139,7 +142,11 @@ class CheckedProcess {
 
   void iterate(int iteration) {
     const Batches batches = draw(iteration);
-    compare_outputs(pooled_outputs(batches), whole_.forward(batches.whole, task_.batch_size));
+    // With row-wise Adagrad whole tables have other states than pieces of some columns, and after an
+    // update other weights.
+    if (iteration == 0 || task_.optimizer == Optimizer::sgd) {
+      compare_outputs(pooled_outputs(batches), whole_.forward(batches.whole, task_.batch_size));
+    }
     update(batches, iteration);
   }
 
@@ -398,8 +405,7 @@ std::optional<ValueCheck> check_values(const Task& task, const ShardingPlan& pla
   require_a_process_for_each_device(task, transport.size());
   require_small_tables(task, most_bytes);
   CheckedProcess process(task, plan, seed, transport, pool);
-  const int iterations = task.optimizer == Optimizer::sgd ? 2 : 1;
-  for (int iteration = 0; iteration < iterations; ++iteration) process.iterate(iteration);
+  for (int iteration = 0; iteration < kIterations; ++iteration) process.iterate(iteration);
   process.compare_weights();
   const auto over_all = [&](double own) { return transport.gather(own); };
   const ValueCheck& own = process.result();
@@ -409,7 +415,7 @@ std::optional<ValueCheck> check_values(const Task& task, const ShardingPlan& pla
   const std::vector<double> weight_differences = over_all(own.weight_difference);
   if (transport.rank() != 0) return std::nullopt;
   ValueCheck all;
-  all.iterations = iterations;
+  all.iterations = kIterations;
   const bool has_halves =
       std::any_of(task.tables.begin(), task.tables.end(),
                   [](const Table& table) { return table.data_type == DataType::fp16; });

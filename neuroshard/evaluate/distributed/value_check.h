@@ -19,8 +19,8 @@ namespace neuroshard {
 /// are the pooled outputs of its samples and, afterwards, the weights of its pieces and copies with
 /// those of the whole tables on one device; with row-wise Adagrad, of which each column piece keeps
 /// a state of its own, with those of the same columns on one device. Two iterations; with row-wise
-/// Adagrad one, as with slices of different columns no single device has those states. Process 0
-/// gets the result, nothing the others.
+/// Adagrad outputs are those of the first alone, as no single device has the states that slices of
+/// different columns begin the second one with. Process 0 gets the result, nothing the others.
 ///
 /// Each process also has the whole tables: throws InputError if they take more than `most_bytes`,
 /// and for tables with several features; CollectiveInputError unless there are as many processes as

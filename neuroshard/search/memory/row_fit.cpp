@@ -10,6 +10,7 @@
 
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/memory/row_flow.h"
 
 namespace neuroshard {
 
@@ -24,6 +25,7 @@ bool can_cut_rows(const Table& table) {
 enum class Order {
   unsliced_first,  ///< tables whose rows stay together: nothing else finds room so easily as rows
   pinned_first,    ///< tables that may not lie on every device
+  flow,            ///< as unsliced_first, and rows move on for those of tables that lie elsewhere
 };
 
 /// The run of the algorithm.
@@ -52,9 +54,8 @@ class RowFilling {
       }
     }
     if (first.empty() && (in_rows.empty() || order_ == Order::pinned_first)) return {};
-    if (!place_with_rows(first) || !place_in_columns(others) || !place_with_rows(in_rows)) {
-      return {};
-    }
+    if (!place_with_rows(first) || !place_in_columns(others)) return {};
+    if (order_ == Order::flow ? !place_by_flow(in_rows) : !place_with_rows(in_rows)) return {};
     ShardingPlan plan{std::move(shards_), {}};
     sort_shards(plan);
     return std::move(plan.shards);
@@ -82,6 +83,19 @@ class RowFilling {
       if (!place_whole(table) && !place_in_slices(table)) return false;
     }
     return true;
+  }
+
+  /// Only where it may find what the others do not: where some of the tables are pinned.
+  bool place_by_flow(const std::vector<int>& tables) {
+    const bool is_pinned = std::any_of(tables.begin(), tables.end(),
+                                       [&](int table) { return choice(table) < rooms_.size(); });
+    const bool has_single_rows = std::all_of(tables.begin(), tables.end(), [&](int table) {
+      return task_.tables[table].min_shard_rows <= 1;
+    });
+    if (!is_pinned || !has_single_rows) return false;
+    const std::vector<Shard> placed = fit_by_row_flow(task_, tables, rooms_, clock_);
+    shards_.insert(shards_.end(), placed.begin(), placed.end());
+    return !placed.empty();
   }
 
   bool place_in_columns(const std::vector<int>& tables) {
@@ -187,7 +201,7 @@ class RowFilling {
 }  // namespace
 
 std::vector<Shard> fit_with_rows(const Task& task, const StopClock& clock) {
-  for (const Order order : {Order::unsliced_first, Order::pinned_first}) {
+  for (const Order order : {Order::unsliced_first, Order::pinned_first, Order::flow}) {
     std::vector<Shard> shards = RowFilling(task, clock, order).run();
     if (!shards.empty()) return shards;
   }

@@ -11,7 +11,8 @@ namespace neuroshard {
 /// The shards of a valid plan, in canonical order, in which tables that may be cut in rows are cut
 /// where a device is full, and the others in columns where they must be; empty if none was found.
 /// Where the fewest rows of a slice leave no room otherwise, a table is cut in both. Tables that
-/// may not lie on every device are also tried first. Costs are not looked at. If every table may be
+/// may not lie on every device are also tried first, then with rows of others moving on for theirs
+/// (row_flow.h). Costs are not looked at. If every table may be
 /// cut anywhere, a plan is found whenever the tables together, uncut, leave room for the largest
 /// row on each device. The task must be valid. Throws TimeIsOver.
 [[nodiscard]] std::vector<Shard> fit_with_rows(const Task& task, const StopClock& clock = {});

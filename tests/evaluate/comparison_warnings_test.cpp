@@ -1,11 +1,13 @@
 // Warnings about many tasks: each reason once, with the number of tasks and the first of them.
-#include "neuroshard/evaluate/task_warnings.h"
+#include "neuroshard/evaluate/comparison_warnings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/evaluate/comparison_io.h"
 #include "tests/cost/arbitrary_network.h"
+#include "tests/plan/two_networks.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
@@ -57,6 +59,46 @@ TEST(ComparisonWarnings, OfSeveralModelsAreApart) {
   const std::vector<CostModels> models{models_of("one"), models_of("one"), models_of("one"),
                                        models_of("other")};
   EXPECT_EQ(comparison_warnings(kTasks, models).size(), 4u);
+}
+
+TEST(ComparisonWarnings, SayAboutWhosePlansNetworksDisagree) {
+  const CostModels models = models_of("narrow");
+  const std::vector<NamedTask> tasks{kTasks[0], kTasks[0], kTasks[1]};
+  const auto entry = [](const char* algorithm, std::vector<std::string> warnings) {
+    ComparisonEntry result;
+    result.algorithm = algorithm;
+    result.warnings = std::move(warnings);
+    return result;
+  };
+  const std::vector<ComparisonEntry> entries{
+      entry("random", {}),
+      entry("neuroshard", {"m: its 2 networks disagree by 50% about device 1"}),
+      entry("random", {"m: its 2 networks disagree by 60% about device 0"}),
+      entry("neuroshard", {"m: its 2 networks disagree by 70% about device 0"}),
+      entry("random", {}),
+      entry("neuroshard", {})};
+  EXPECT_THAT(
+      comparison_warnings(tasks, {&models, 1}, entries),
+      ElementsAre("plan of neuroshard: m: its 2 networks disagree by 50% about device 1: 2 of 3 "
+                  "tasks, the first of them fine",
+                  "plan of random: m: its 2 networks disagree by 60% about device 0: 1 of 3 tasks, "
+                  "the first of them fine",
+                  "narrow: num_embeddings: trained on 10 to 1000000, got 2000000 (\"b\"): 1 of 3 "
+                  "tasks, the first of them large"));
+}
+
+TEST(ComparisonWarnings, OfPlansAreThoseOfTheirDevices) {
+  const Task task = one_host_task({make_table("a", 1000, 64), make_table("huge", 1'000'000, 64)}, 2,
+                                  std::int64_t{1} << 40);
+  const ComparisonTask given{
+      "t", std::make_shared<Simulator>(
+               task, std::make_shared<testing_plan::TwoNetworks>(1000, 3.0),
+               std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch")))};
+  std::vector<std::unique_ptr<Planner>> planners;
+  planners.push_back(find_planner("greedy-dim"));
+  const auto entries = compare_on_tasks({&given, 1}, planners, {}, nullptr);
+  EXPECT_THAT(entries.front().front().warnings,
+              ElementsAre(testing::HasSubstr("two: its 2 networks disagree by 100% about device")));
 }
 
 TEST(ComparisonWarnings, AreInTheResult) {

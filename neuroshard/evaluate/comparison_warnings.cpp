@@ -1,0 +1,35 @@
+// Warnings task by task.
+#include "neuroshard/evaluate/comparison_warnings.h"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+#include "neuroshard/plan/plan_models.h"
+
+namespace neuroshard {
+
+void add_warnings(const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
+                  std::span<const ComparisonEntry> entries, CollectedWarnings& warnings) {
+  const std::size_t plans = tasks.empty() ? 0 : entries.size() / tasks.size();
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const CostModels& own = models.size() == 1 ? models.front() : models[t];
+    std::vector<std::string> lines = model_warnings(own, tasks[t].task);
+    for (const ComparisonEntry& entry : entries.subspan(t * plans, plans)) {
+      for (const std::string& line : entry.warnings) {
+        lines.push_back(fmt::format("plan of {}: {}", entry.algorithm, line));
+      }
+    }
+    warnings.add(tasks[t].name, lines);
+  }
+}
+
+std::vector<std::string> comparison_warnings(const std::vector<NamedTask>& tasks,
+                                             std::span<const CostModels> models,
+                                             std::span<const ComparisonEntry> entries) {
+  CollectedWarnings warnings("tasks");
+  add_warnings(tasks, models, entries, warnings);
+  return warnings.lines();
+}
+
+}  // namespace neuroshard
