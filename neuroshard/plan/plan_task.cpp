@@ -30,9 +30,9 @@ using Clock = StopClock::Clock;
 /// What is done for each table after the search: its pieces are encoded for the lower bound and for
 /// the range of the networks, and written [s].
 constexpr double kAfterSearch_s = 30e-6;
-/// What is done for each shard after the lower bound: it is priced by each network, for the
-/// warnings, and written [s].
-constexpr double kAfterBound_s = 1e-6;
+/// Of this, what is left for each shard after the lower bound, which may be cut short: it is priced
+/// by each network, for the warnings, and written [s]. On the slowest CPU that it was measured on.
+constexpr double kAfterBound_s = 15e-6;
 
 /// When the request's time is over, and its parts: the planner ends earlier by what cannot be left
 /// out after it, as far as that is more than the tenth, or the 100 ms, by which the limit may be
