@@ -142,8 +142,8 @@ std::string value_check_text(const ValueCheck& check) {
       "{}: in {}, {} pooled values differ by at most {:.3g}, {} updated weights by at most {:.3g}, "
       "from those of whole tables on one device; the order of additions may change {:.3g}\n",
       check.agrees() ? "equal" : "NOT EQUAL", format_count(check.iterations, "iteration"),
-      check.outputs, check.output_difference, check.weights,
-      check.weight_difference, check.tolerance);
+      check.outputs, check.output_difference, check.weights, check.weight_difference,
+      check.tolerance);
 }
 
 }  // namespace neuroshard

@@ -4,11 +4,10 @@
 
 #include <string>
 
-#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/io/task_io.h"
 #include "tests/cli/run_cli.h"
-#include "tests/cost/arbitrary_network.h"
+#include "tests/cost/narrow_model.h"
 
 namespace neuroshard {
 namespace {
@@ -67,12 +66,7 @@ TEST(CliExplain, SaysWhatItsModelsWereNotTrainedOn) {
   const std::string task = folder.write("task.json", std::string(kTask));
   const std::string plan = folder.file("plan.json");
   const std::string model = folder.file("narrow.safetensors");
-  ComputeModelInfo info = testing_networks::wide_info("narrow");
-  info.range.max_embeddings = 20;
-  write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
-                         info),
-      model);
+  testing_networks::write_narrow_model(model, 20);
   const Arguments models{"--model", model, "--model", "analytic-a100-nvswitch"};
   (void)expect_success(Arguments{"plan", task, "--steps", "100", "-o", plan} + models);
   const std::string warning = "narrow: num_embeddings: trained on 10 to 20, got ";

@@ -4,10 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/workload/workload.h"
-#include "tests/cost/arbitrary_network.h"
+#include "tests/cost/narrow_model.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {
@@ -68,12 +67,7 @@ TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
 TEST(PaperTable, SaysOnceWhatOfAllItsTasksTheModelWasNotTrainedOn) {
   const TemporaryFolder folder;
   const std::string model = folder.file("narrow.safetensors");
-  ComputeModelInfo info = testing_networks::wide_info("narrow");
-  info.range.max_embeddings = 20;
-  write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
-                         info),
-      model);
+  testing_networks::write_narrow_model(model, 20);
   PaperTableOptions options = tiny(folder.file("table"));
   options.models.front() = model;
   ComparisonRun comparison(find_planners({"greedy-dim"}), {});

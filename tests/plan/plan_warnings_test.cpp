@@ -12,6 +12,7 @@
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/plan/plan_task.h"
 #include "tests/cost/arbitrary_network.h"
+#include "tests/cost/narrow_model.h"
 #include "tests/io/io_test_util.h"
 #include "tests/plan/two_networks.h"
 
@@ -147,13 +148,8 @@ TEST(PlanWarnings, SayWhatOfSlicesAndCopiesAModelWasNotTrainedOn) {
 
 TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {
   const TemporaryFolder folder;
-  ComputeModelInfo info = testing_networks::wide_info("narrow");
-  info.range.max_embeddings = 1000;
   const std::string path = folder.file("narrow.safetensors");
-  write_compute_model(
-      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
-                         info),
-      path);
+  testing_networks::write_narrow_model(path, 1000);
   PlanRequest request;
   request.options.steps = 100;
   request.models = {path, "analytic-a100-nvswitch"};

@@ -142,8 +142,8 @@ class CheckedProcess {
 
   void iterate(int iteration) {
     const Batches batches = draw(iteration);
-    // With row-wise Adagrad whole tables have other states than pieces of some columns, and after an
-    // update other weights.
+    // With row-wise Adagrad whole tables have other states than pieces of some columns, and after
+    // an update other weights.
     if (iteration == 0 || task_.optimizer == Optimizer::sgd) {
       compare_outputs(pooled_outputs(batches), whole_.forward(batches.whole, task_.batch_size));
     }
