@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "neuroshard/core/piece.h"
@@ -14,11 +15,12 @@ namespace neuroshard {
 namespace {
 
 /// Of all tables and devices together: of more the rows of each are not kept.
-constexpr std::size_t kMostPairs = 20'000'000;
+constexpr std::size_t kMostPairs = 5'000'000;
 
-/// For the rows of one table. Each moves some, but where tables' rows differ in bytes the room that
-/// is made may be too little for one of the next.
-constexpr int kMostSearches = 10'000;
+/// Devices and tables that all searches together look at, some half a second: to be sure that there
+/// is no plan may take long. Where tables' rows differ in bytes, they may also make room for
+/// ever that is too little for a row of the next.
+constexpr std::int64_t kMostSteps = 300'000'000;
 
 class RowFlow {
  public:
@@ -36,9 +38,8 @@ class RowFlow {
   std::vector<Shard> run() {
     for (std::size_t i = 0; i < tables_.size(); ++i) {
       std::int64_t left = task_.tables[tables_[i]].num_embeddings;
-      for (int searches = 0; left > 0; ++searches) {
-        clock_.check();
-        const int device = searches < kMostSearches ? make_way(i) : -1;
+      while (left > 0) {
+        const int device = make_way(i);
         if (device < 0) return {};
         const std::int64_t placed = std::min(left, rows_with_room(i, device));
         if (placed == 0) continue;
@@ -84,8 +85,11 @@ class RowFlow {
   }
 
   /// A device on which the table may lie: with room for a row of it, or with more room than before,
-  /// as rows of others have moved on; -1 if none can.
+  /// as rows of others have moved on; -1 if none can, or no steps are left.
   int make_way(std::size_t i) {
+    const auto num_devices = static_cast<std::int64_t>(rooms_.size());
+    steps_ += num_devices;
+    if (steps_ > kMostSteps) return -1;
     std::fill(paths_.begin(), paths_.end(), Step{});
     std::vector<int> queue;
     for (int device = 0; device < static_cast<int>(rooms_.size()); ++device) {
@@ -96,8 +100,12 @@ class RowFlow {
     }
     for (std::size_t next = 0; next < queue.size(); ++next) {
       const int from = queue[next];
+      steps_ += std::ssize(tables_);
+      if (steps_ > kMostSteps) return -1;
       for (std::size_t other = 0; other < tables_.size(); ++other) {
         if (rows(other, from) == 0) continue;
+        clock_.check();
+        steps_ += num_devices;
         for (int to = 0; to < static_cast<int>(rooms_.size()); ++to) {
           if (paths_[to].is_reached || !pins_.permits(tables_[other], to)) continue;
           paths_[to] = {from, other, true};
@@ -147,6 +155,7 @@ class RowFlow {
   PatientClock clock_;
   std::vector<std::int64_t> rows_;  ///< [table of tables_][device]
   std::vector<Step> paths_;         ///< by device, of one search
+  std::int64_t steps_ = 0;
 };
 
 }  // namespace
