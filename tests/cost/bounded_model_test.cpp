@@ -110,7 +110,7 @@ class Frontier {
     return {std::shared_ptr<const NeuralComputeModel>(), &model_};
   }
 
-  void check_copy(const Simulator& simulator, int table) const {
+  static void check_copy(const Simulator& simulator, int table) {
     const std::vector<int> tables{table};
     const Simulator::ReplicaCost cost = simulator.replica_cost(tables);
     ASSERT_TRUE(std::isfinite(cost.compute_ms) && cost.compute_ms > 0.0) << cost.compute_ms;
