@@ -12,19 +12,6 @@
 
 namespace neuroshard {
 
-namespace {
-
-/// Of the tables that a table stays with, itself among them, or of itself.
-std::int64_t group_bytes(const Task& task, const TablePins& pins, int table) {
-  const TableGroup* group = pins.group_of(table);
-  if (group == nullptr) return table_bytes(task, table);
-  std::int64_t bytes = 0;
-  for (const int member : group->tables) bytes = add_saturated(bytes, table_bytes(task, member));
-  return bytes;
-}
-
-}  // namespace
-
 DeviceRooms::DeviceRooms(const Task& task)
     : task_(task), pins_(task), rooms_(task.topology.memory_bytes) {
   if (!pins_.groups().empty()) placed_on_.resize(task.tables.size(), -1);
@@ -77,6 +64,14 @@ double LeastLoadedDevices::largest_load() const { return by_load_.rbegin()->firs
 
 std::int64_t table_bytes(const Task& task, int table) {
   return shard_bytes(task.tables[table], task.tables[table].embedding_dim, task.optimizer);
+}
+
+std::int64_t group_bytes(const Task& task, const TablePins& pins, int table) {
+  const TableGroup* group = pins.group_of(table);
+  if (group == nullptr) return table_bytes(task, table);
+  std::int64_t bytes = 0;
+  for (const int member : group->tables) bytes = add_saturated(bytes, table_bytes(task, member));
+  return bytes;
 }
 
 Shard whole_table(const Task& task, int table, int device) {

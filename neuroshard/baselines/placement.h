@@ -63,6 +63,9 @@ class LeastLoadedDevices {
 /// Bytes of a whole table of the task.
 [[nodiscard]] std::int64_t table_bytes(const Task& task, int table);
 
+/// Of the tables that a table stays with, itself among them, or of itself; saturated.
+[[nodiscard]] std::int64_t group_bytes(const Task& task, const TablePins& pins, int table);
+
 /// The whole table on one device.
 [[nodiscard]] Shard whole_table(const Task& task, int table, int device);
 

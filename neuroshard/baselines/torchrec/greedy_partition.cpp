@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "neuroshard/baselines/placement.h"
+
 namespace neuroshard::torchrec {
 
 GreedyPartitioner::GreedyPartitioner(const Task& task)
@@ -140,16 +142,13 @@ bool GreedyPartitioner::place_on_devices(const ShardingOption& option) {
 bool GreedyPartitioner::place_with_group(const ShardingOption& option, const TableGroup& group) {
   int& device = group_device_[group.tables.front()];
   if (device < 0) {
-    WideBytes bytes = 0;
-    for (const int table : group.tables) {
-      bytes += shard_bytes(task_.tables[table], task_.tables[table].embedding_dim, task_.optimizer);
-    }
+    const std::int64_t bytes = group_bytes(task_, pins_, option.table);
     device = cheapest_device(option.table, bytes);
     if (device < 0) {
       return refuse("no device has", option.table, option.range(task_.tables[option.table], 0),
                     bytes, most_room(option.table));
     }
-    devices_[device].room -= static_cast<std::int64_t>(bytes);
+    devices_[device].room -= bytes;
   }
   add_cost(device, option.perf);
   ranks_[option.table].assign(1, device);
