@@ -2,7 +2,7 @@
 """Times PyTorch's EmbeddingBag, and FBGEMM's table-batched operator where it is installed, on the
 cases that `cuda_throughput --dump FOLDER` has written, for comparison with cuda_throughput's table:
 
-    embedding_bag.py FOLDER
+    embedding_bag.py FOLDER [EmbeddingBag|FBGEMM]
 
 Forward, and backward with the optimizer's update; the median of 15 runs after 3, device events, four
 times the second-level cache read before each pass. A case that runs out of memory is left out.
@@ -18,7 +18,11 @@ import torch
 
 try:
     from fbgemm_gpu.split_embedding_configs import EmbOptimType, SparseType
-    from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation, PoolingMode
+    from fbgemm_gpu.split_table_batched_embeddings_ops_common import (
+        BoundsCheckMode,
+        EmbeddingLocation,
+        PoolingMode,
+    )
     from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
         ComputeDevice,
         SplitTableBatchedEmbeddingBagsCodegen,
@@ -116,6 +120,7 @@ def time_fbgemm(case, timer):
         weights_precision=SparseType.FP32 if tables[0]["data_type"] == "fp32" else SparseType.FP16,
         output_dtype=SparseType.FP32,
         pooling_mode=PoolingMode.SUM,
+        bounds_check_mode=BoundsCheckMode.NONE,  # which ours has not either
     ).cuda()
     for weight in operator.split_embedding_weights():
         weight.uniform_(0.5, 1.0)
@@ -128,7 +133,7 @@ def time_fbgemm(case, timer):
     )
 
 
-def main(folder):
+def main(folder, only=None):
     timer = Timer()
     print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, "
           f"FBGEMM {'found' if HAS_FBGEMM else 'not installed'}")
@@ -136,6 +141,9 @@ def main(folder):
     operators = [("EmbeddingBag", time_embedding_bag)]
     if HAS_FBGEMM:
         operators.append(("FBGEMM", time_fbgemm))
+    operators = [each for each in operators if only in (None, each[0])]
+    if not operators:
+        sys.exit(f"embedding_bag.py: expected EmbeddingBag, or FBGEMM where it is installed, got {only}")
     for path in sorted(pathlib.Path(folder).glob("*.json")):
         for name, measure in operators:
             try:
@@ -147,8 +155,8 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     if not torch.cuda.is_available():
         sys.exit("embedding_bag.py: expected a CUDA device that PyTorch can use, found none")
-    main(sys.argv[1])
+    main(*sys.argv[1:])

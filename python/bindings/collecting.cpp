@@ -22,6 +22,7 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/memory_limit.h"
+#include "neuroshard/core/parallel.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/workload/generate/nonnegative_least_squares.h"
@@ -45,13 +46,14 @@ Indices to_array(std::vector<std::int64_t> values) {
 }
 
 /// Row indices and batch_size + 1 offsets of one batch of lookups in a table.
-std::pair<Indices, Indices> draw_batch(const Table& table, std::int64_t batch_size,
-                                       std::uint64_t seed) {
+IndexBatch draw_batch(const Table& table, std::int64_t batch_size, std::uint64_t seed) {
   IndexBatch batch;
-  without_gil([&] {
-    Random random(seed);
-    IndexSampler(table, batch_size).draw(batch_size, random, batch);
-  });
+  Random random(seed);
+  IndexSampler(table, batch_size).draw(batch_size, random, batch);
+  return batch;
+}
+
+std::pair<Indices, Indices> to_arrays(IndexBatch batch) {
   return {to_array(std::move(batch.indices)), to_array(std::move(batch.offsets))};
 }
 
@@ -95,12 +97,17 @@ class PythonDevice final : public MeasuringDevice {
     Random random = set.random;
     const std::uint64_t seed = random();
     try {
+      std::vector<IndexBatch> batches(set.pieces.size());
+      without_gil([&] {
+        pool_.for_each(batches.size(), [&](std::size_t i, int) {
+          batches[i] = draw_batch(set.table_of(set.pieces[i]), set.batch_size, seed + i);
+        });
+      });
       nb::list pieces;
       for (std::size_t i = 0; i < set.pieces.size(); ++i) {
-        const Piece& piece = set.pieces[i];
-        const Table& table = set.table_of(piece);
-        auto [indices, offsets] = draw_batch(table, set.batch_size, seed + i);
-        pieces.append(nb::make_tuple(table.num_embeddings, piece.num_columns, indices, offsets));
+        auto [indices, offsets] = to_arrays(std::move(batches[i]));
+        pieces.append(nb::make_tuple(set.table_of(set.pieces[i]).num_embeddings,
+                                     set.pieces[i].num_columns, indices, offsets));
       }
       return std::make_unique<PythonSet>(
           device_.attr("prepare")(pieces, std::string(to_string(set.optimizer)), seed));
@@ -130,6 +137,7 @@ class PythonDevice final : public MeasuringDevice {
  private:
   nb::object device_;
   RepetitionOptions repetitions_;
+  ThreadPool pool_;  ///< draws batches; idle while passes are timed
 };
 
 class Collection {
@@ -165,6 +173,28 @@ class Collection {
     use_planned_sets(sampling_, find_planning_model(model), 0);
   }
 
+  /// From now on, sets are these, of pieces of the tables; as many as a file may have samples.
+  void give(const std::vector<Triples>& sets, const std::string& kind, const std::string& by) {
+    std::vector<std::vector<Piece>> given;
+    for (const Triples& set : sets) {
+      std::vector<Piece>& pieces = given.emplace_back();
+      for (const auto& [table, num_columns, row_share] : set) {
+        if (table < 0 || table >= static_cast<int>(sampling_.tables.size())) {
+          throw InputError("table", "an index below " + std::to_string(sampling_.tables.size()),
+                           std::to_string(table));
+        }
+        pieces.push_back({table, num_columns, row_share});
+      }
+    }
+    sampling_.sampling = SetSampling::given;
+    sampling_.given = [given = std::move(given)](std::int64_t id) {
+      return given.at(static_cast<std::size_t>(id));
+    };
+    sampling_.given_kind = kind;
+    sampling_.given_by = by;
+    sampling_.candidates = 1;
+  }
+
   [[nodiscard]] Triples pieces(std::int64_t id) const {
     return to_triples(sample_pieces(sampling_, id));
   }
@@ -175,8 +205,10 @@ class Collection {
       throw InputError("table", "an index below " + std::to_string(sampling_.tables.size()),
                        std::to_string(table));
     }
-    return draw_batch(sampling_.tables[static_cast<std::size_t>(table)], sampling_.batch_size,
-                      seed);
+    return to_arrays(without_gil([&] {
+      return draw_batch(sampling_.tables[static_cast<std::size_t>(table)], sampling_.batch_size,
+                        seed);
+    }));
   }
 
   [[nodiscard]] const ComputeSamplingOptions& sampling() const { return sampling_; }
@@ -186,10 +218,10 @@ class Collection {
 };
 
 /// Collections and their files' paths, measured together; each file should have `num_samples` in
-/// the end. `make_device` is called once if there is anything to measure.
+/// the end. `make_device` is called once if there is anything to measure; a GPU repeats less often.
 std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>>& collections,
                      std::int64_t num_samples, const std::string& hardware,
-                     const std::string& operator_info, double quantile, int in_flight,
+                     const std::string& operator_info, double quantile, bool on_gpu, int in_flight,
                      const std::function<nb::object()>& make_device,
                      const std::function<void(std::int64_t, std::int64_t, double)>& on_progress) {
   if (!(quantile > 0.0 && quantile < 1.0)) {
@@ -205,6 +237,7 @@ std::int64_t collect(const std::vector<std::pair<const Collection*, std::string>
       repetitions = coverage_repetitions(quantile);
     }
   }
+  if (on_gpu) repetitions = gpu_repetitions(quantile);
   const ComputeBackendFactory backend{
       {parse_json(hardware, "hardware"), parse_json(operator_info, "operator")},
       [&] { return one_device(std::make_unique<PythonDevice>(make_device(), repetitions)); }};
@@ -242,6 +275,7 @@ void bind_collecting(nb::module_& module) {
                     std::int64_t, double, std::uint64_t>())
       .def("cover", &Collection::cover)
       .def("plan", &Collection::plan)
+      .def("give", &Collection::give)
       .def("pieces", &Collection::pieces)
       .def("draw", &Collection::draw);
   module.def("collect", &collect);

@@ -134,6 +134,9 @@ class Collection:
         self, slice_share: float, max_pass_bytes: int, large_share: float
     ) -> None: ...
     def plan(self, model: str) -> None: ...
+    def give(
+        self, sets: Sequence[Sequence[tuple[int, int, float]]], kind: str, by: str
+    ) -> None: ...
     def pieces(self, id: int) -> list[tuple[int, int, float]]: ...
     def draw(
         self, table: int, seed: int
@@ -145,6 +148,7 @@ def collect(
     hardware: str,
     operator_info: str,
     quantile: float,
+    on_gpu: bool,
     in_flight: int,
     make_device: Callable[[], Device],
     on_progress: Callable[[int, int, float], None],

@@ -189,6 +189,7 @@ class Device:
         with_lookups = []
         for num_embeddings, num_columns, *drawn in pieces:
             indices, offsets = (torch.from_numpy(array) for array in drawn)
+            indices = indices.to(self._arena.device)
             rows = num_embeddings
             if self._wraps and rows * num_columns > room:
                 rows = max(room // num_columns, 1)
@@ -338,6 +339,7 @@ def collect(options: argparse.Namespace) -> int:
             json.dumps(hardware),
             json.dumps(operator),
             options.quantile,
+            torch.device(options.device).type != "cpu",
             options.in_flight,
             lambda: Device(options),
             on_progress,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neuroshard import MachineError, Table, Task, Topology, _core
+from neuroshard import InputError, MachineError, Table, Task, Topology, _core
 from neuroshard.types import task_text
 
 
@@ -62,6 +62,7 @@ def collect(path, samples, make_device, in_flight=3, slices=None):
         "{}",
         "{}",
         0.25,
+        False,
         in_flight,
         make_device,
         lambda *_: None,
@@ -106,6 +107,37 @@ def test_a_device_is_given_each_slice_of_rows_with_its_own_lookups(tmp_path):
             assert abs(given[2] - 64 * 2.0 * share) <= 32  # a fraction of a lookup is drawn
             shares.append(share)
     assert sum(share < 1.0 for share in shares) > 0.7 * len(shares)
+
+
+def test_sets_can_be_given(tmp_path):
+    def collection():
+        tables = [Table(f"t{i}", 1000, 16, 2.0) for i in range(3)]
+        task = Task(tables, Topology(1, 1 << 60), 64, "sgd")
+        return _core.Collection(task_text(task), "given", [], 1, 1, 1 << 60, 0.0, 5)
+
+    class Recording(FakeDevice):
+        def prepare(self, pieces, optimizer, seed):
+            prepared.append([(rows, columns) for rows, columns, *_ in pieces])
+            return super().prepare(pieces, optimizer, seed)
+
+    prepared = []
+    sets = [[(2, 8, 1.0)], [(0, 16, 0.25), (1, 4, 1.0)], [(1, 12, 1.0)]]
+    given = collection()
+    given.give(sets, "plans", "a test")
+    path = tmp_path / "costs.jsonl"
+    device = lambda: Recording()  # noqa: E731
+    for on_gpu, fewest in [(True, 6), (False, 13)]:
+        path.unlink(missing_ok=True)
+        _core.collect(
+            [(given, str(path))], 3, "{}", "{}", 0.25, on_gpu, 1, device, lambda *_: None
+        )
+        header, *samples = [json.loads(line) for line in path.read_text().splitlines()]
+        assert [sample["repetitions"] for sample in samples] == [fewest] * 3
+        shards = {sample["index"]: sample["shards"] for sample in samples}
+        assert shards == {0: [[2, 8]], 1: [[0, 16, 0.25], [1, 4]], 2: [[1, 12]]}
+    assert prepared == 2 * [[(1000, 8)], [(250, 16), (1000, 4)], [(1000, 12)]]
+    with pytest.raises(InputError, match="table: expected an index below 3, got 3"):
+        collection().give([[(3, 4, 1.0)]], "plans", "a test")
 
 
 def test_a_finished_file_needs_no_device(tmp_path):

@@ -19,13 +19,7 @@ struct CudaBackendOptions {
   /// Six values are the fewest for a 95 % interval of the median, which then reaches from the
   /// smallest to the largest, as with seven and eight. With three more it leaves out the smallest
   /// and the largest.
-  RepetitionOptions repetitions{.quantile = 0.5,
-                                .target_interval = 0.02,
-                                .warm_ups = 1,
-                                .min_repetitions = 6,
-                                .max_repetitions = 21,
-                                .max_seconds = 1.0,
-                                .further_repetitions = 3};
+  RepetitionOptions repetitions = gpu_repetitions();
   /// Read before every pass, in sizes of the second-level cache: caches keep some lines for long.
   int disturbance = 4;
   /// Most rows of a table in memory; lookups of larger tables wrap around them as around the arena.
