@@ -48,6 +48,7 @@ struct TrainComputeOptions {
   double learning_rate = 0.0;
   int batch_size = 0;
   double granularity_ms = 0.0;
+  bool widest_piece = false;
   bool speed_per_folder = false;
   bool json = false;
   bool force = false;
@@ -141,7 +142,11 @@ void run(const TrainComputeOptions& options) {
   if (options.granularity_ms > 0.0 && architecture == ComputeArchitecture::published) {
     throw InputError("--granularity-ms needs --architecture bounded-loads, got published");
   }
+  if (options.widest_piece && architecture == ComputeArchitecture::published) {
+    throw InputError("--widest-piece needs --architecture bounded-loads, got published");
+  }
   training.granularity_ms = options.granularity_ms;
+  training.has_widest_factors = options.widest_piece;
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);
@@ -201,6 +206,9 @@ void add_compute(CLI::App& train) {
                    "Errors of less than this count little: for GPUs, whose launches take that long")
       ->check(number_between(0.0, 1e6))
       ->capture_default_str();
+  command->add_flag("--widest-piece", options->widest_piece,
+                    "Costs also depend on the widest piece of a set, as those of FBGEMM's operator "
+                    "on GPUs do");
   command->add_flag("--speed-per-folder", options->speed_per_folder,
                     "The files of each folder are of a host with a speed of its own: costs are "
                     "brought to the speed of the first folder");

@@ -159,11 +159,11 @@ double cheapest_share(const Simulator& simulator, const Table& table,
     for (double& element : state) {
       element *= static_cast<double>(least.num_quanta()) / world_size;
     }
-    return simulator.compute().cost(state) + floor_ms(fewest);
+    return simulator.compute().bound(state) + floor_ms(fewest);
   }
   double cheapest = std::numeric_limits<double>::infinity();
   for (std::int64_t n = fewest; n <= least.num_quanta(); ++n) {
-    cheapest = std::min(cheapest, simulator.compute().cost(least.of(n)) + floor_ms(n));
+    cheapest = std::min(cheapest, simulator.compute().bound(least.of(n)) + floor_ms(n));
   }
   return cheapest;
 }
@@ -201,12 +201,12 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
     }
     if (replicas) replicable.push_back({number, std::move(share), columns});
   }
-  double of_mean = compute.cost(mean) + floor_ms(mean_columns);
+  double of_mean = compute.bound(mean) + floor_ms(mean_columns);
   double saved = 0.0;
   std::vector<double> more(mean.size());
   for (const Replicable& table : replicable) {
     for (std::size_t i = 0; i < mean.size(); ++i) more[i] = mean[i] + table.share[i];
-    const double gain_ms = compute.cost(more) + floor_ms(mean_columns + table.columns) - of_mean;
+    const double gain_ms = compute.bound(more) + floor_ms(mean_columns + table.columns) - of_mean;
     simulator.encode_replica(table.number, more);
     saved += std::max(gain_ms - compute.least_rise_ms(more), 0.0);
   }

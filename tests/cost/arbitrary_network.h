@@ -1,6 +1,7 @@
 // Random computation cost networks that keep the constraints of their architecture, for tests.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>
@@ -170,8 +171,17 @@ inline ComputeModelInfo wide_info(std::string name = "random") {
   return info;
 }
 
+/// Factors of a set's widest piece, as a model file may have them.
+inline std::vector<float> random_widest_factors(std::uint64_t seed) {
+  Random random(mix64(seed) + 2);
+  std::vector<float> factors = random_values(kWidestClasses, kLeastWidestFactor, 1.0, random);
+  std::sort(factors.begin(), factors.end());
+  factors.back() = 1.0F;
+  return factors;
+}
+
 /// An ensemble of 1, 2 or 3 networks, which share their standardisation and estimate as trained
-/// ones do.
+/// ones do. A third of the bounded ones, but none of the seeds up to 5, depend on the widest piece.
 inline std::shared_ptr<const NeuralComputeModel> random_model(ComputeArchitecture architecture,
                                                               std::uint64_t seed,
                                                               const NetworkSizes& sizes = {}) {
@@ -186,6 +196,11 @@ inline std::shared_ptr<const NeuralComputeModel> random_model(ComputeArchitectur
     network.feature_mean = first.feature_mean;
     network.feature_scale = first.feature_scale;
     members.push_back(std::move(network));
+  }
+  if (architecture == ComputeArchitecture::bounded_loads && seed > 5 && mix64(seed) % 3 == 0) {
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      members[m].widest_factors = random_widest_factors(seed + m);
+    }
   }
   return std::make_shared<NeuralComputeModel>(std::move(members), wide_info());
 }

@@ -169,11 +169,23 @@ class Frontier {
     return model_.members().front().estimate.piece_ms(terms);
   }
 
+  /// Of the members', for a set whose widest piece has this many columns.
+  [[nodiscard]] double least_factor(std::int64_t columns) const {
+    float least = 1.0F;
+    for (const ComputeNetwork& member : model_.members()) {
+      if (member.widest_factors.empty()) return 1.0;
+      least = std::min(least, member.widest_factors[widest_class(columns)]);
+    }
+    return static_cast<double>(least);
+  }
+
   void check_device(const Task& task, const std::vector<CheckedPiece>& pieces,
                     const OperatorSettings& settings, Random& random) {
     double estimate = model_.members().front().estimate.offset_ms;
     std::vector<State> contributions;
+    std::int64_t widest = 0;
     for (const CheckedPiece& piece : pieces) {
+      widest = std::max(widest, piece.columns);
       estimate += estimate_of(piece, settings);
       contributions.push_back(encoded(piece.statistics, piece.columns, settings));
     }
@@ -184,7 +196,9 @@ class Frontier {
     const double cost = model_.cost(states.back());
     ASSERT_TRUE(std::isfinite(cost) && cost > 0.0) << cost << ": " << where();
     const double slack = rounding(static_cast<double>(pieces.size()), settings);
-    below_.add(estimate / kEstimateFactor, cost, slack, where);
+    below_.add(estimate * least_factor(widest) / kEstimateFactor, cost, slack, where);
+    ASSERT_LE(model_.bound(states.back()), cost * (1.0 + 1e-12)) << where();
+    ASSERT_LE(model_.bound(states.front()), cost * (1.0 + 1e-12)) << where();
     above_.add(cost, estimate * kEstimateFactor, slack, where);
     undo(contributions, states, where());
     std::vector<State> shuffled = contributions;

@@ -41,6 +41,7 @@ void expect_same(const ComputeNetwork& a, const ComputeNetwork& b) {
   EXPECT_EQ(a.head_output, b.head_output);
   EXPECT_EQ(a.linear, b.linear);
   EXPECT_EQ(a.offset, b.offset);
+  EXPECT_EQ(a.widest_factors, b.widest_factors);
 }
 
 void expect_same(const TrainedRange& a, const TrainedRange& b) {
@@ -168,6 +169,39 @@ TEST(ComputeModelIo, RefusesFeaturesOfAnotherArchitecture) {
   expect_refusals(kPublished, {metadata("feature_schema", "shard/work/1",
                                         ": expected \"shard/published/1\" with this architecture, "
                                         "got \"shard/work/1\"")});
+}
+
+TEST(ComputeModelIo, FactorsOfTheWidestPieceAreReadBackAndChecked) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  std::vector<ComputeNetwork> members = random_model(kLoads, 5)->members();
+  for (ComputeNetwork& member : members) {
+    member.widest_factors = testing_networks::random_widest_factors(members.size());
+  }
+  const NeuralComputeModel written(members, testing_networks::wide_info());
+  write_compute_model(written, path);
+  const auto read = read_compute_model(path);
+  ASSERT_EQ(read->members().size(), members.size());
+  for (std::size_t m = 0; m < members.size(); ++m) expect_same(read->members()[m], members[m]);
+
+  const TensorFile whole = read_tensors(path);
+  const auto refusal = [&](std::vector<float> factors) {
+    TensorFile damaged = whole;
+    damaged.tensors["members.1.widest_factors"] = vector_tensor(std::move(factors));
+    write_tensors(damaged, path);
+    return input_error([&] { (void)read_compute_model(path); });
+  };
+  const std::string at = path + ": members.1.widest_factors";
+  EXPECT_EQ(refusal({0.5F, 0.5F, 0.75F, 0.7F, 1.0F, 1.0F}),
+            at + "[3]: expected a number from 0.75 to 1, got 0.7");
+  EXPECT_EQ(refusal({0.2F, 0.5F, 0.75F, 1.0F, 1.0F, 1.0F}),
+            at + "[0]: expected a number from 0.25 to 1, got 0.2");
+  EXPECT_EQ(refusal({0.5F, 0.5F, 0.5F, 0.5F, 0.5F, 0.5F}), at + "[5]: expected 1, got 0.5");
+  TensorFile damaged = whole;
+  damaged.tensors.erase("members.1.widest_factors");
+  write_tensors(damaged, path);
+  EXPECT_EQ(input_error([&] { (void)read_compute_model(path); }),
+            at + ": expected a tensor of all networks or of none, got of some");
 }
 
 TEST(ComputeModelIo, RefusesIncompleteMetadata) {

@@ -105,6 +105,46 @@ TEST(NeuralComputeModel, FollowsItsFormula) {
   EXPECT_NEAR(model.cost(both), 0.25 + 0.8 * loads + 0.5 * (loads - 1.0), 1e-5);
 }
 
+TEST(NeuralComputeModel, AllLoadsAreMultipliedByTheFactorOfTheWidestPiece) {
+  for (const std::uint64_t seed : {4, 5}) {  // of two networks and of three
+    const auto plain = random_model(ComputeArchitecture::bounded_loads, seed);
+    std::vector<ComputeNetwork> members = plain->members();
+    for (ComputeNetwork& member : members) {
+      member.widest_factors = {0.4F, 0.5F, 0.75F, 0.875F, 0.9F, 1.0F};
+    }
+    const NeuralComputeModel model(members, wide_info());
+    EXPECT_TRUE(model.has_widest_factors());
+    const TableStatistics table{100'000, 5.0, DataType::fp32, ReuseHistogram{1.0}};
+    const std::vector<std::pair<std::int64_t, double>> factors{
+        {4, 0.4},     {32, 0.4},    {36, 0.5},  {64, 0.5},  {68, 0.75}, {128, 0.75},
+        {132, 0.875}, {256, 0.875}, {260, 0.9}, {512, 0.9}, {516, 1.0}, {1024, 1.0}};
+    State narrow(model.state_size(), 0.0);
+    State plain_narrow(plain->state_size(), 0.0);
+    double before = 0.0;
+    for (const auto& [columns, factor] : factors) {  // each makes the set wider
+      narrow = sum(narrow, contribution(model, table, columns));
+      plain_narrow = sum(plain_narrow, contribution(*plain, table, columns));
+      State scaled = plain_narrow;
+      for (std::size_t i = 1; i < scaled.size(); ++i) scaled[i] *= factor;
+      const double cost = model.cost(narrow);
+      EXPECT_NEAR(cost, plain->cost(scaled), 1e-6 * cost) << columns;
+      EXPECT_GT(cost, before);
+      EXPECT_LE(model.bound(narrow), cost);
+      const State alone = contribution(model, table, columns);
+      EXPECT_NEAR(model.bound(alone), model.cost(alone), 1e-5 * model.cost(alone)) << columns;
+      EXPECT_GE(cost - before, model.least_rise_ms(alone)) << columns;
+      before = cost;
+    }
+    // Without the widest pieces, all are as cheap as before, bit for bit.
+    State rest = narrow;
+    for (std::size_t i = factors.size(); i-- > 1;) {
+      rest = sum(rest, contribution(model, table, factors[i].first), -1.0);
+    }
+    EXPECT_EQ(rest, contribution(model, table, 4));
+    EXPECT_EQ(plain->bound(plain_narrow), plain->cost(plain_narrow));
+  }
+}
+
 TEST(NeuralComputeModel, ContributionsLieOnTheGridThatIsAskedFor) {
   const auto model = random_model(ComputeArchitecture::bounded_loads, 4);
   const TableStatistics table{100'000, 20.0, DataType::fp32, ReuseHistogram{1.0}};

@@ -126,13 +126,13 @@ def test_sets_can_be_given(tmp_path):
     given.give(sets, "plans", "a test")
     path = tmp_path / "costs.jsonl"
     device = lambda: Recording()  # noqa: E731
-    for on_gpu, fewest in [(True, 6), (False, 13)]:
+    for on_gpu, counts in [(True, range(6, 22)), (False, range(13, 17))]:
         path.unlink(missing_ok=True)
         _core.collect(
             [(given, str(path))], 3, "{}", "{}", 0.25, on_gpu, 1, device, lambda *_: None
         )
         header, *samples = [json.loads(line) for line in path.read_text().splitlines()]
-        assert [sample["repetitions"] for sample in samples] == [fewest] * 3
+        assert all(sample["repetitions"] in counts for sample in samples)
         shards = {sample["index"]: sample["shards"] for sample in samples}
         assert shards == {0: [[2, 8]], 1: [[0, 16, 0.25], [1, 4]], 2: [[1, 12]]}
     assert prepared == 2 * [[(1000, 8)], [(250, 16), (1000, 4)], [(1000, 12)]]

@@ -439,11 +439,11 @@ def test_estimates_are_said(sharders, caplog):
 @pytest.mark.parametrize(
     ("interconnect", "gpu", "model"),
     [
-        ("h100-nvswitch", None, "h100"),
-        ("", "NVIDIA H100 80GB HBM3", "h100"),
-        ("", "NVIDIA H200", "h200"),
-        ("h100-nvswitch", "NVIDIA H200", "h200"),
-        ("h100-nvswitch", "NVIDIA A100-SXM4-80GB", "h100"),
+        ("h100-nvswitch", None, "fbgemm-h100"),
+        ("", "NVIDIA H100 80GB HBM3", "fbgemm-h100"),
+        ("", "NVIDIA H200", "fbgemm-h100"),
+        ("h100-nvswitch", "NVIDIA H200", "fbgemm-h100"),
+        ("h100-nvswitch", "NVIDIA A100-SXM4-80GB", "fbgemm-h100"),
         ("", "NVIDIA A100-SXM4-80GB", "analytic-a100-80gb"),
         ("a100-nvswitch", "NVIDIA H100 80GB HBM3", "analytic-a100-80gb"),
         ("", None, "analytic-a100-80gb"),
@@ -456,14 +456,23 @@ def test_gpus_are_priced_by_what_was_measured_on_their_like(
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: gpu)
     planner = make_planner(make_topology(2, 8 << 30, "cuda"), interconnect=interconnect)
     planner.plan(make_collection(SIZES), sharders)
-    expected = {
-        "h100": "costs (h100) are those of NeuroShard's CUDA operator on one H100, not of FBGEMM's",
-        "h200": "costs (h200) are those of NeuroShard's CUDA operator on one H200, not of FBGEMM's",
-        "analytic-a100-80gb": "costs are an estimate from data sheets (analytic-a100-80gb)",
+    said = {
+        "costs are an estimate from data sheets (analytic-a100-80gb)": model.startswith("analytic"),
+        "costs (fbgemm-h100) are those of FBGEMM's operator on an H100, not on an H200":
+            gpu == "NVIDIA H200",
+        "costs (": gpu == "NVIDIA H200",
     }
-    for name, text in expected.items():
-        assert (text in caplog.text) == (name == model)
+    for text, expected in said.items():
+        assert (text in caplog.text) == expected, text
     assert planner.neuroshard_plan.model["compute"]["name"] == model
+
+
+@pytest.mark.parametrize(("model", "gpu"), [("h100", "H100"), ("h200", "H200")])
+def test_models_of_our_own_operator_are_said_to_be_that(sharders, caplog, model, gpu):
+    planner = make_planner(make_topology(2, 8 << 30, "cuda"), models=[model, "h100-nvswitch"])
+    planner.plan(make_collection(SIZES), sharders)
+    text = f"costs ({model}) are those of NeuroShard's CUDA operator on one {gpu}, not of FBGEMM's"
+    assert text in caplog.text
 
 
 def test_an_enumerator_of_ones_own(sharders):

@@ -109,6 +109,35 @@ TEST(ComputeTrainer, AGranularityIsToldApartAndTestsLargeSamplesAlone) {
   EXPECT_EQ(result.model->info().metrics.at("unseen_tables.large.mape"), large.unseen_tables.mape);
 }
 
+TEST(ComputeTrainer, LearnsWhatTheWidestPieceDoesToAllOthers) {
+  ComputeDataset dataset = synthetic_dataset(kLoads, 600);
+  const std::vector<double> planted{0.5, 0.7, 1.0};  // no set has more than 128 columns
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    dataset.cost_ms[i] = 0.05 + planted[dataset.widest[i]] * (dataset.cost_ms[i] - 0.05);
+  }
+  ComputeTrainingOptions options = options_for(kLoads, 150);
+  const ComputeTrainingResult without = train_compute_model(dataset, options);
+  EXPECT_FALSE(without.model->has_widest_factors());
+  options.has_widest_factors = true;
+  const ComputeTrainingResult with = train_compute_model(dataset, options);
+  const std::vector<float>& factors = with.model->members().front().widest_factors;
+  ASSERT_EQ(factors.size(), kWidestClasses);
+  EXPECT_NEAR(factors[0] / factors[2], planted[0], 0.05);
+  EXPECT_NEAR(factors[1] / factors[2], planted[1], 0.05);
+  EXPECT_LT(with.unseen_combinations.mape, 0.5 * without.unseen_combinations.mape);
+  // They are learned by a model that goes on from one without, and go on themselves.
+  options.initial = without.model;
+  options.adaptation = adaptations().back();
+  options.adaptation->loop.epochs = 100;
+  const ComputeTrainingResult adapted = train_compute_model(dataset, options);
+  const std::vector<float>& learned = adapted.model->members().front().widest_factors;
+  ASSERT_EQ(learned.size(), kWidestClasses);
+  EXPECT_NEAR(learned[0] / learned[2], planted[0], 0.1);
+  options.has_widest_factors = false;
+  options.initial = with.model;
+  EXPECT_TRUE(train_compute_model(dataset, options).model->has_widest_factors());
+}
+
 TEST_P(ComputeTrainerTest, TheModelCarriesWhereItIsFrom) {
   const ComputeDataset dataset = synthetic_dataset(GetParam(), 50);
   const ComputeTrainingResult result = train_compute_model(dataset, options_for(GetParam(), 1));

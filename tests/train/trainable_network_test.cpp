@@ -40,6 +40,20 @@ NetworkShape small_shape(ComputeArchitecture architecture) {
   return shape;
 }
 
+/// The same, with factors of the widest piece that are not 1.
+TrainableNetwork small_network(ComputeArchitecture architecture, bool has_widest, Random& random) {
+  NetworkShape shape = small_shape(architecture);
+  shape.has_widest_factors = has_widest;
+  TrainableNetwork network(shape, random);
+  if (has_widest) {
+    MatrixXf& factors = network.parameters().back();
+    for (Index i = 0; i < factors.size(); ++i) {
+      factors(i, 0) = -0.1F * static_cast<float>(factors.size() - 1 - i);
+    }
+  }
+  return network;
+}
+
 /// Samples of 1, 2, 3, ... pieces.
 PieceBatch random_batch(int samples, Random& random) {
   PieceBatch batch;
@@ -56,6 +70,9 @@ PieceBatch random_batch(int samples, Random& random) {
       std::numbers::ln2_v<float>;
   batch.target = Eigen::VectorXf::NullaryExpr(
       samples, [&] { return static_cast<float>(random.uniform(0.2, 3.0)); });
+  for (int i = 0; i < samples; ++i) {
+    batch.widest.push_back(static_cast<std::size_t>(i) % kWidestClasses);
+  }
   return batch;
 }
 
@@ -92,6 +109,9 @@ double reference_cost(ComputeArchitecture architecture, const DoubleParameters& 
   for (int i = batch.first_piece[sample]; i < batch.first_piece[sample + 1]; ++i) {
     sum += encode(architecture, p, batch.features.col(i).cast<double>(), batch.log_estimate[i]);
   }
+  if (p.size() > 2 * kLayers + 5) {
+    sum *= std::exp(p[2 * kLayers + 5](static_cast<Index>(batch.widest[sample]), 0));
+  }
   VectorXd bias = p[2 * kLayers + 1].col(0);
   if (architecture == kBoundedLoads) bias = bias.cwiseProduct(threshold_units(bias.size()));
   const VectorXd hidden = (p[2 * kLayers] * sum + bias).cwiseMax(0.0);
@@ -123,13 +143,18 @@ void disturb(TrainableNetwork& network, Random& random) {
   network.project();
 }
 
+/// Of some of the cases.
+bool has_widest(ComputeArchitecture architecture, int seed) {
+  return architecture == kBoundedLoads && seed > 2;
+}
+
 class TrainableNetworkTest
     : public testing::TestWithParam<std::tuple<ComputeArchitecture, Loss, int>> {};
 
 TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   const auto [architecture, loss, seed] = GetParam();
   Random random(static_cast<std::uint64_t>(seed));
-  TrainableNetwork network(small_shape(architecture), random);
+  TrainableNetwork network = small_network(architecture, has_widest(architecture, seed), random);
   disturb(network, random);
   // The published network has no linear term: its parameter stays 0.
   const std::size_t linear = 2 * kLayers + 3;
@@ -159,7 +184,7 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
 TEST_P(TrainableNetworkTest, PredictionsFollowTheFormula) {
   const auto [architecture, loss, seed] = GetParam();
   Random random(static_cast<std::uint64_t>(seed));
-  TrainableNetwork network(small_shape(architecture), random);
+  TrainableNetwork network = small_network(architecture, has_widest(architecture, seed), random);
   disturb(network, random);
   const PieceBatch batch = random_batch(12, random);
   const Eigen::VectorXf predicted = network.predict(batch);
@@ -294,6 +319,28 @@ TEST(TrainableNetwork, StepsOfTheHeadAreSmaller) {
             (std::vector<float>{1, 1, 1, 1, 1, 1, 0.1F, 1, 0.03F, 0.03F, 0.003F}));
   EXPECT_EQ(TrainableNetwork(small_shape(kPublishedSums), random).step_sizes(),
             std::vector<float>(11, 1.0F));
+}
+
+TEST(TrainableNetwork, FactorsOfTheWidestPieceRiseToOne) {
+  Random random(3);
+  TrainableNetwork network = small_network(kBoundedLoads, true, random);
+  MatrixXf& factors = network.parameters().back();
+  factors.col(0) << -9.0F, -0.5F, -0.8F, 0.3F, -0.1F, 0.2F;
+  network.project();
+  MatrixXf expected(kWidestClasses, 1);
+  expected.col(0) << std::log(kLeastWidestFactor), -0.8F, -0.8F, -0.1F, -0.1F, 0.0F;
+  EXPECT_EQ(factors, expected);
+  const PhysicalEstimate estimate = testing_networks::random_estimate(3);
+  const std::vector<float> written = exported(network, estimate).widest_factors;
+  ASSERT_EQ(written.size(), kWidestClasses);
+  EXPECT_FLOAT_EQ(written.front(), kLeastWidestFactor);
+  EXPECT_FLOAT_EQ(written[3], std::exp(-0.1F));
+  EXPECT_EQ(written.back(), 1.0F);
+  // A network that goes on has them, whatever its speed.
+  ComputeNetwork known = testing_networks::random_network(kBoundedLoads, 3);
+  known.widest_factors = written;
+  const TrainableNetwork goes_on(known, 2.0);
+  EXPECT_FLOAT_EQ(goes_on.parameters().back()(1, 0), -0.8F);
 }
 
 TEST(TrainableNetwork, ProjectionBringsAnyParametersIntoTheirBounds) {

@@ -100,9 +100,12 @@ class ComputeCostModel {
     costs_with(states, piece, costs);
   }
 
-  /// True if the cost of a device with pieces is a convex function of its state that does not fall
+  /// True if `bound` of a device with pieces is a convex function of its state that does not fall
   /// when an element rises (except for element 0, the number of pieces). Lower bounds rely on this.
   [[nodiscard]] virtual bool is_convex_increasing() const { return false; }
+
+  /// Never above the cost of the state [ms], and for most models the cost itself.
+  [[nodiscard]] virtual double bound(std::span<const double> state) const { return cost(state); }
 
   /// What a piece adds to the cost of any device with other pieces, at least [ms]; linear in the
   /// contribution. Lower bounds rely on this too.

@@ -115,6 +115,22 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
   network.head_output = file.vector(prefix + "head_output", network.head.outputs);
   if (loads) network.linear = file.vector(prefix + "linear", inputs);
   network.offset = file.vector(prefix + "offset", 1)[0];
+  const std::string widest = prefix + "widest_factors";
+  if (loads && file.has(widest)) {
+    network.widest_factors = file.vector(widest, kWidestClasses);
+    float before = kLeastWidestFactor;
+    for (std::size_t i = 0; i < kWidestClasses; ++i) {
+      const float factor = network.widest_factors[i];
+      if (!(factor >= before && factor <= 1.0F)) {
+        file.fail(fmt::format("{}[{}]", widest, i), fmt::format("a number from {} to 1", before),
+                  fmt::format("{}", factor));
+      }
+      before = factor;
+    }
+    if (before != 1.0F) {
+      file.fail(fmt::format("{}[{}]", widest, kWidestClasses - 1), "1", fmt::format("{}", before));
+    }
+  }
   if (loads) {
     // Which keeps costs positive and never lets them fall when a piece is added.
     for (const char* name : {"head.weight", "head_output", "linear", "offset"}) {
@@ -137,6 +153,10 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
   std::vector<ComputeNetwork> members;
   for (std::size_t m = 0; m < count; ++m) {
     members.push_back(network_from(file, path, member_prefix(m, count)));
+    if (members.back().widest_factors.empty() != members.front().widest_factors.empty()) {
+      file.fail(member_prefix(m, count) + "widest_factors", "a tensor of all networks or of none",
+                "of some");
+    }
   }
   return members;
 }
@@ -155,6 +175,9 @@ void add_network(TensorFile& file, const ComputeNetwork& network, const std::str
   file.tensors[prefix + "head_output"] = vector_tensor(network.head_output);
   if (!network.linear.empty()) file.tensors[prefix + "linear"] = vector_tensor(network.linear);
   file.tensors[prefix + "offset"] = vector_tensor({network.offset});
+  if (!network.widest_factors.empty()) {
+    file.tensors[prefix + "widest_factors"] = vector_tensor(network.widest_factors);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The parameters of a computation cost network, which training produces and inference uses.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +62,22 @@ struct DenseLayer {
   std::vector<float> bias;
 };
 
+/// Classes of a set of pieces by its widest one [columns]: up to each of these, and wider. FBGEMM's
+/// kernels on GPUs are chosen by the widest piece of all that one operator has: with narrow ones
+/// alone, fewer threads look up a row.
+inline constexpr std::array<std::int64_t, 5> kWidestPiece{32, 64, 128, 256, 512};
+inline constexpr std::size_t kWidestClasses = kWidestPiece.size() + 1;
+
+/// Of a set whose widest piece has this many columns.
+[[nodiscard]] constexpr std::size_t widest_class(std::int64_t num_columns) {
+  std::size_t number = 0;
+  while (number < kWidestPiece.size() && num_columns > kWidestPiece[number]) ++number;
+  return number;
+}
+
+/// Least factor of a class.
+inline constexpr float kLeastWidestFactor = 0.25F;
+
 struct ComputeNetwork {
   ComputeArchitecture architecture = ComputeArchitecture::bounded_loads;
   FeatureSchema schema = FeatureSchema::work;
@@ -71,6 +90,9 @@ struct ComputeNetwork {
   std::vector<float> head_output;  ///< one per hidden unit [ms]
   std::vector<float> linear;       ///< bounded_loads: s, one per resource; else empty
   float offset = 0.0F;             ///< c0, the cost of running anything at all [ms]
+  /// bounded_loads: by what a set's summed loads are multiplied, for each class of its widest
+  /// piece; from kLeastWidestFactor on, none below the one before it, the last 1. Empty: 1 for all.
+  std::vector<float> widest_factors;
 };
 
 }  // namespace neuroshard

@@ -120,14 +120,49 @@ NeuralComputeModel::NeuralComputeModel(ComputeNetwork network, ComputeModelInfo 
 
 NeuralComputeModel::~NeuralComputeModel() = default;
 
-std::size_t NeuralComputeModel::state_size() const {
+std::size_t NeuralComputeModel::plain_size() const {
   return 2 + head_bias_.size() + (members_.size() > 1 ? members_.size() : 0);
+}
+
+std::size_t NeuralComputeModel::state_size() const {
+  return has_widest_factors() ? 2 * plain_size() - 1 + kWidestPiece.size() : plain_size();
+}
+
+void NeuralComputeModel::scale(std::size_t width_class, std::span<double> plain) const {
+  const auto count = static_cast<double>(members_.size());
+  auto hidden = plain.begin() + 2;
+  double* linear = plain.data() + (members_.size() > 1 ? 2 + head_bias_.size() : 1);
+  double sum = 0.0;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    const auto factor = static_cast<double>(members_[m].widest_factors[width_class]);
+    for (std::size_t unit = 0; unit < hidden_[m]; ++unit) *hidden++ *= factor;
+    linear[m] *= factor;
+    sum += linear[m];
+  }
+  plain[1] = sum / count;
+}
+
+void NeuralComputeModel::write_scaled(const double* state, const double* piece,
+                                      std::span<double> plain) const {
+  const std::size_t numbers_at = 2 * plain_size() - 1;
+  std::size_t widest = kWidestPiece.size();
+  while (widest > 0) {
+    const std::size_t at = numbers_at + widest - 1;
+    if (state[at] + (piece == nullptr ? 0.0 : piece[at]) > 0.0) break;
+    --widest;
+  }
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    plain[i] = state[i] + (piece == nullptr ? 0.0 : piece[i]);
+  }
+  scale(widest, plain);
 }
 
 void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_columns,
                                 const OperatorSettings& settings,
                                 std::span<double> contribution) const {
   assert(contribution.size() == state_size());
+  const std::span<double> all = contribution;
+  contribution = contribution.first(plain_size());
   const FeatureSchema schema = members_.front().schema;
   static thread_local Scratch scratch;
   scratch.features.resize(feature_names(schema).size());
@@ -153,6 +188,23 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
   }
   round_to_grid(contribution, settings.grid);
   contribution[0] = 1.0;
+  if (has_widest_factors()) add_bound(num_columns, settings.grid, all);
+}
+
+void NeuralComputeModel::add_bound(std::int64_t num_columns, double grid,
+                                   std::span<double> contribution) const {
+  const std::size_t own = widest_class(num_columns);
+  static thread_local std::vector<double> scaled;
+  scaled.assign(contribution.begin(),
+                contribution.begin() + static_cast<std::ptrdiff_t>(plain_size()));
+  scale(own, scaled);
+  for (std::size_t i = 1; i < scaled.size(); ++i) {
+    // Down, so that no bound is above its cost.
+    contribution[plain_size() + i - 1] = std::floor(scaled[i] / grid) * grid;
+  }
+  const std::span<double> numbers = contribution.last(kWidestPiece.size());
+  std::fill(numbers.begin(), numbers.end(), 0.0);
+  if (own > 0) numbers[own - 1] = 1.0;
 }
 
 double NeuralComputeModel::largest_element(const TableStatistics& table, std::int64_t num_columns,
@@ -169,7 +221,31 @@ double NeuralComputeModel::largest_element(const TableStatistics& table, std::in
 void NeuralComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,
                                     std::span<double> costs) const {
   assert(states.size() == costs.size() * state_size());
-  kernels::head_costs(states.data(), costs.size(), state_size(),
+  if (!has_widest_factors()) return plain_costs_with(states, piece, costs);
+  const std::size_t stride = state_size();
+  static thread_local std::vector<double> plain;
+  plain.resize(plain_size());
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    write_scaled(states.data() + i * stride, piece.empty() ? nullptr : piece.data(), plain);
+    plain_costs_with(plain, {}, costs.subspan(i, 1));
+  }
+}
+
+double NeuralComputeModel::bound(std::span<const double> state) const {
+  if (!has_widest_factors()) return cost(state);
+  static thread_local std::vector<double> plain;
+  plain.assign(state.begin() + static_cast<std::ptrdiff_t>(plain_size()) - 1,
+               state.begin() + static_cast<std::ptrdiff_t>(2 * plain_size()) - 1);
+  plain[0] = state[0];
+  double result = 0.0;
+  plain_costs_with(plain, {}, {&result, 1});
+  return result;
+}
+
+void NeuralComputeModel::plain_costs_with(std::span<const double> states,
+                                          std::span<const double> piece,
+                                          std::span<double> costs) const {
+  kernels::head_costs(states.data(), costs.size(), plain_size(),
                       piece.empty() ? nullptr : piece.data(), head_bias_.size(), head_bias_.data(),
                       mean_output_.data(), mean_offset_, costs.data());
   // The published network may predict a negative cost; ours cannot.
@@ -181,6 +257,7 @@ void NeuralComputeModel::costs_with(std::span<const double> states, std::span<co
 double NeuralComputeModel::add_and_cost(std::span<double> state,
                                         std::span<const double> piece) const {
   assert(state.size() == state_size() && piece.size() == state_size());
+  if (has_widest_factors()) return ComputeCostModel::add_and_cost(state, piece);
   const double cost =
       kernels::add_and_cost(state.data(), piece.data(), state.size(), head_bias_.size(),
                             head_bias_.data(), mean_output_.data(), mean_offset_);
@@ -189,9 +266,23 @@ double NeuralComputeModel::add_and_cost(std::span<double> state,
 
 void NeuralComputeModel::member_costs(std::span<const double> states, std::span<const double> piece,
                                       std::span<double> costs) const {
+  if (!has_widest_factors()) return plain_member_costs(states, piece, costs);
   const std::size_t count = members_.size();
-  if (count == 1) return costs_with(states, piece, costs);
   const std::size_t stride = state_size();
+  static thread_local std::vector<double> plain;
+  plain.resize(plain_size());
+  for (std::size_t i = 0; i * stride < states.size(); ++i) {
+    write_scaled(states.data() + i * stride, piece.empty() ? nullptr : piece.data(), plain);
+    plain_member_costs(plain, {}, costs.subspan(i * count, count));
+  }
+}
+
+void NeuralComputeModel::plain_member_costs(std::span<const double> states,
+                                            std::span<const double> piece,
+                                            std::span<double> costs) const {
+  const std::size_t count = members_.size();
+  if (count == 1) return plain_costs_with(states, piece, costs);
+  const std::size_t stride = plain_size();
   const std::size_t linear_at = 2 + head_bias_.size();
   assert(states.size() * count == costs.size() * stride);
   for (std::size_t i = 0; i * stride < states.size(); ++i) {

@@ -41,9 +41,13 @@ class NeuralComputeModel final : public ComputeCostModel {
   [[nodiscard]] bool is_convex_increasing() const override {
     return architecture() == ComputeArchitecture::bounded_loads;
   }
-  /// Its part of the linear term.
+  /// Where costs depend on the widest piece: as if each piece's loads were multiplied by the factor
+  /// of its own width, which is not above that of its set's widest piece.
+  [[nodiscard]] double bound(std::span<const double> state) const override;
+  /// Its part of the linear term; of `bound`, where that is not the cost.
   [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
-    return is_convex_increasing() ? piece[1] : 0.0;
+    if (!is_convex_increasing()) return 0.0;
+    return piece[has_widest_factors() ? plain_size() : 1];
   }
   [[nodiscard]] int num_members() const override { return static_cast<int>(members_.size()); }
   [[nodiscard]] std::size_t state_size() const override;
@@ -62,9 +66,26 @@ class NeuralComputeModel final : public ComputeCostModel {
   [[nodiscard]] const std::vector<ComputeNetwork>& members() const { return members_; }
   [[nodiscard]] const ComputeModelInfo& info() const { return info_; }
 
+  /// Whether costs depend on a set's widest piece (ComputeNetwork::widest_factors).
+  [[nodiscard]] bool has_widest_factors() const { return !members_.front().widest_factors.empty(); }
+
  private:
   // A state: the number of pieces, the mean of the members' linear parts, the hidden units of all
-  // members; of an ensemble also each member's linear part.
+  // members; of an ensemble also each member's linear part. With widest factors, then all but the
+  // number again, each piece's multiplied by the factors of its own width, and the numbers of
+  // pieces of each class of widths but the narrowest.
+  [[nodiscard]] std::size_t plain_size() const;
+  /// The elements of a contribution that follow the plain ones.
+  void add_bound(std::int64_t num_columns, double grid, std::span<double> contribution) const;
+  /// plain[0 ...] = those elements of the state, and of the piece if any, by the factors of the
+  /// widest piece among them.
+  void write_scaled(const double* state, const double* piece, std::span<double> plain) const;
+  /// Multiplies all but the number of pieces by the members' factors of a class.
+  void scale(std::size_t width_class, std::span<double> plain) const;
+  void plain_costs_with(std::span<const double> states, std::span<const double> piece,
+                        std::span<double> costs) const;
+  void plain_member_costs(std::span<const double> states, std::span<const double> piece,
+                          std::span<double> costs) const;
   std::vector<ComputeNetwork> members_;
   ComputeModelInfo info_;
   std::vector<std::size_t> hidden_;    ///< units of each member's head

@@ -29,6 +29,9 @@ class PessimisticComputeModel final : public ComputeCostModel {
   [[nodiscard]] bool is_convex_increasing() const override {
     return model_->is_convex_increasing();
   }
+  [[nodiscard]] double bound(std::span<const double> state) const override {
+    return model_->bound(state);
+  }
   [[nodiscard]] bool is_estimate() const override { return model_->is_estimate(); }
   [[nodiscard]] std::string hardware() const override { return model_->hardware(); }
   [[nodiscard]] std::string operator_info() const override { return model_->operator_info(); }

@@ -45,6 +45,9 @@ class RememberingComputeModel final : public ComputeCostModel {
   [[nodiscard]] bool is_convex_increasing() const override {
     return model_->is_convex_increasing();
   }
+  [[nodiscard]] double bound(std::span<const double> state) const override {
+    return model_->bound(state);
+  }
   [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
     return model_->least_rise_ms(piece);
   }

@@ -14,6 +14,7 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/cost/compute/compute_network.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"
@@ -106,6 +107,9 @@ void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
     }
     dataset.first_piece.push_back(static_cast<int>(next));
     dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
+    std::int64_t widest = 0;
+    for (const Piece& piece : sample.pieces) widest = std::max(widest, piece.num_columns);
+    dataset.widest.push_back(widest_class(widest));
     const auto held_out_pieces = std::count_if(
         sample.pieces.begin(), sample.pieces.end(),
         [&](const Piece& piece) { return is_held_out(header.tables[piece.table].name, share); });

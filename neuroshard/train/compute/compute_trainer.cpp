@@ -42,6 +42,7 @@ PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
     const int pieces = dataset.first_piece[samples[i] + 1] - dataset.first_piece[samples[i]];
     batch.first_piece.push_back(batch.first_piece.back() + pieces);
     batch.target[static_cast<Index>(i)] = static_cast<float>(dataset.cost_ms[samples[i]] / scale);
+    batch.widest.push_back(dataset.widest[static_cast<std::size_t>(samples[i])]);
   }
   batch.features.resize(features.rows(), batch.first_piece.back());
   batch.log_estimate.resize(batch.first_piece.back());
@@ -208,6 +209,7 @@ class Trainer {
     shape.estimate_mean = standard_.mean[0];
     shape.estimate_scale = standard_.scale[0];
     shape.estimate_offset_ms = static_cast<float>(estimate_.offset_ms);
+    shape.has_widest_factors = options_.has_widest_factors;
     if (options_.architecture == ComputeArchitecture::published) {
       shape.encoder = {128, 32};
       shape.head = 64;
@@ -253,6 +255,9 @@ class Trainer {
   [[nodiscard]] TrainableNetwork adapted_network(int member) const {
     ComputeNetwork network = options_.initial->members()[member];
     network.estimate.offset_ms = estimate_.offset_ms / speed_;
+    if (options_.has_widest_factors && network.widest_factors.empty()) {
+      network.widest_factors.assign(kWidestClasses, 1.0F);
+    }
     return {network, speed_};
   }
 

@@ -42,6 +42,9 @@ struct ComputeTrainingOptions {
   /// as much. Where a GPU spends more on launches than on tables its costs are far from convex in
   /// the work, and a model that is held to them errs more where tables are what counts.
   double granularity_ms = 0.0;
+  /// Of bounded loads: costs also depend on a set's widest piece (ComputeNetwork::widest_factors),
+  /// as those of FBGEMM's operator on GPUs do. They do as well if the initial model's do.
+  bool has_widest_factors = false;
   bool has_test = true;  ///< a tenth of the samples is kept for a test, not for training
   /// A bounded model of another machine or operator to go on from, or none. Its features'
   /// standardisation is kept, its members are trained on, `members` and `loop` are not used, and

@@ -121,6 +121,7 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
             .array()
             .exp();
     initialise_bounded(random);
+    if (shape.has_widest_factors) parameters_.push_back(MatrixXf::Zero(kWidestClasses, 1));
   } else {
     parameters_.push_back(he_uniform(shape.head, inputs, random));
     parameters_.push_back(MatrixXf::Zero(shape.head, 1));
@@ -157,6 +158,10 @@ TrainableNetwork::TrainableNetwork(const ComputeNetwork& network, double speed) 
   parameters_.push_back(matrix(network.head_output, network.head.outputs));
   parameters_.push_back(matrix(network.linear, static_cast<Index>(network.linear.size())));
   parameters_.push_back(MatrixXf::Constant(1, 1, network.offset * scale));
+  shape_.has_widest_factors = !network.widest_factors.empty();
+  if (shape_.has_widest_factors) {
+    parameters_.push_back(matrix(network.widest_factors, kWidestClasses).array().log());
+  }
 }
 
 float TrainableNetwork::weight_sign(std::size_t layer, Index unit, Index input) const {
@@ -244,6 +249,11 @@ void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
     }
   }
   kernels::sum_pieces(a.encoded, batch.first_piece, a.sums);
+  if (shape_.has_widest_factors) {
+    for (Index sample = 0; sample < a.sums.cols(); ++sample) {
+      a.sums.col(sample) *= widest_factor(batch, sample);
+    }
+  }
   multiply(parameters_[head_at()], Transpose::no, a.sums, Transpose::no, Product::assign, a.hidden);
   kernels::add_and_rectify(a.hidden, head_bias());
   a.cost = a.hidden.transpose() * parameters_[output_at()].col(0) +
@@ -295,6 +305,15 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
   MatrixXf sums_gradient = parameters_[linear_at()] * cost_gradient.transpose();
   multiply(parameters_[head_at()], Transpose::yes, hidden_gradient, Transpose::no, Product::add,
            sums_gradient);
+  if (shape_.has_widest_factors) {
+    MatrixXf& of_factors = gradients[widest_at()];
+    of_factors = MatrixXf::Zero(kWidestClasses, 1);
+    for (Index sample = 0; sample < a.sums.cols(); ++sample) {
+      of_factors(static_cast<Index>(batch.widest[static_cast<std::size_t>(sample)]), 0) +=
+          sums_gradient.col(sample).dot(a.sums.col(sample));
+      sums_gradient.col(sample) *= widest_factor(batch, sample);
+    }
+  }
   MatrixXf output_gradient;
   spread_to_pieces(sums_gradient, batch.first_piece, output_gradient);
   if (has_loads()) {  // d exp(B tanh(x / B)) = exp(B tanh(x / B)) (1 - tanh^2)
@@ -358,10 +377,25 @@ void TrainableNetwork::project_head() {
   if (active > room) parameters_[output_at()] *= room / active;
 }
 
+void TrainableNetwork::project_widest() {
+  MatrixXf& factors = parameters_[widest_at()];
+  factors(kWidestClasses - 1, 0) = 0.0F;
+  const float least = std::log(kLeastWidestFactor);
+  for (Index i = kWidestClasses - 1; i-- > 0;) {
+    factors(i, 0) = std::clamp(factors(i, 0), least, factors(i + 1, 0));
+  }
+}
+
+float TrainableNetwork::widest_factor(const PieceBatch& batch, Index sample) const {
+  const std::size_t number = batch.widest[static_cast<std::size_t>(sample)];
+  return std::exp(parameters_[widest_at()](static_cast<Index>(number), 0));
+}
+
 void TrainableNetwork::project() {
   if (!has_loads()) return;
   project_signs();
   project_head();
+  if (shape_.has_widest_factors) project_widest();
 }
 
 MatrixXf TrainableNetwork::head_bias() const {
@@ -392,6 +426,10 @@ ComputeNetwork TrainableNetwork::exported(FeatureSchema schema, const VectorXf& 
   network.head_output = flat(parameters_[output_at()] * scale);
   if (has_loads()) network.linear = flat(parameters_[linear_at()] * scale);
   network.offset = parameters_[offset_at()](0, 0) * scale;
+  if (shape_.has_widest_factors) {
+    const MatrixXf factors = parameters_[widest_at()].array().exp();
+    network.widest_factors = flat(factors.cwiseMax(kLeastWidestFactor).cwiseMin(1.0F));
+  }
   return network;
 }
 

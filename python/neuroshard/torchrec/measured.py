@@ -56,29 +56,30 @@ DEFAULT_MODELS = {
     "cuda": ("analytic-a100-80gb", "a100-nvswitch"),
 }
 
-#: Models of Hopper's GPUs, learned from the times of our own CUDA operator on one of each.
-HOPPER_MODELS = {"H100": "h100", "H200": "h200"}
+#: The model of Hopper's GPUs, learned from the times of FBGEMM's operator on one H100.
+HOPPER_MODEL = "fbgemm-h100"
+#: Models of our own CUDA operator, and the GPU.
+OPERATOR_MODELS = {"h100": "H100", "h200": "H200"}
 _HOPPER_INTERCONNECT = "h100-nvswitch"  # an H200's host has the same
 
 
-def hopper_model(interconnect: str) -> str | None:
-    """The model of the H100s or H200s that plans are for: by the name of their interconnect or,
-    without one, of this process's first GPU, which also tells whether the hosts of H100s, whose
-    interconnect those of H200s have too, have H200s."""
-    gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
-    here = next((model for name, model in HOPPER_MODELS.items() if name in gpu), None)
-    if not interconnect:
-        return here
-    if interconnect.startswith("h200"):
-        return HOPPER_MODELS["H200"]
-    return (here or HOPPER_MODELS["H100"]) if interconnect.startswith("h100") else None
+def is_for_hopper(interconnect: str) -> bool:
+    """Whether plans are for H100s or H200s: by the name of their interconnect or, without one, by
+    this process's first GPU."""
+    if interconnect:
+        return interconnect.startswith(("h100", "h200"))
+    return "H100" in first_gpu() or "H200" in first_gpu()
+
+
+def first_gpu() -> str:
+    """The name of this process's first GPU; empty without one."""
+    return torch.cuda.get_device_name(0) if torch.cuda.is_available() else ""
 
 
 def default_models(compute_device: str, interconnect: str) -> Sequence[str]:
     """Of a task that names none."""
-    hopper = hopper_model(interconnect) if compute_device == "cuda" else None
-    if hopper is not None:
-        return (hopper, _HOPPER_INTERCONNECT)
+    if compute_device == "cuda" and is_for_hopper(interconnect):
+        return (HOPPER_MODEL, _HOPPER_INTERCONNECT)
     return DEFAULT_MODELS.get(compute_device, ())
 
 
@@ -218,9 +219,9 @@ def task_of(
 
 
 def say_what_is_estimated(models: Sequence[str]) -> None:
-    """Logs which of the models for computation are not measured ones of TorchRec's operator."""
+    """Logs which of the models for computation are not of TorchRec's operator on this hardware."""
     names = set(models)
-    for gpu, name in HOPPER_MODELS.items():
+    for name, gpu in OPERATOR_MODELS.items():
         if name in names:
             logger.warning(
                 "costs (%s) are those of NeuroShard's CUDA operator on one %s, not of FBGEMM's: "
@@ -228,6 +229,12 @@ def say_what_is_estimated(models: Sequence[str]) -> None:
                 name,
                 gpu,
             )
+    if HOPPER_MODEL in names and "H200" in first_gpu():
+        logger.warning(
+            "costs (%s) are those of FBGEMM's operator on an H100, not on an H200, which takes "
+            "less time: python -m neuroshard.collect measures yours",
+            HOPPER_MODEL,
+        )
     for model in catalog.list_models():
         if model.name in names and model.kind == "compute" and model.is_estimate:
             logger.warning(

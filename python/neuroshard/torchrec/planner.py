@@ -76,8 +76,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             unless there are pins or a previous plan, and its plan is then taken.
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
             model of FBGEMM's operator, on H100s and H200s (by `interconnect`, or this process's
-            GPU) those of our own CUDA operator on one of each, on other GPUs an estimate from data
-            sheets; measure your own (`python -m neuroshard.collect`).
+            GPU) that of it on one H100, on other GPUs an estimate from data sheets; measure your own
+            (`python -m neuroshard.collect`).
         statistics: how tables are used, by table name (`neuroshard.statistics`), for our models;
             default: the constraints' pooling factors, and every row equally likely.
         optimizer: "sgd" or "rowwise_adagrad", for our models; default: what the sharders' fused
