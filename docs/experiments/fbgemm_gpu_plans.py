@@ -9,14 +9,18 @@
 model of FBGEMM's costs and, to compare, by that of our operator's. `measure` runs the set of pieces of
 each device of each plan, device by device, on the one GPU; sets that several plans share run once.
 `report` prints costs: the slowest device's measured computation, and the all-to-alls as the plan's
-prediction has them for its slowest device.
+prediction has them for its slowest device. It also takes what is in data/compute/fbgemm-h100, which
+was measured of plans by an earlier model (fbgemm_gpu.md).
 """
 
 import argparse
+import gzip
 import json
 import statistics
 import subprocess
 from pathlib import Path
+
+SHIPPED = Path(__file__).parents[2] / "data" / "compute" / "fbgemm-h100"
 
 #: Devices, tables of a task, seed: those of scripts/gpu/first_run.sh.
 KINDS = [(4, "10:60", 1), (8, "20:120", 2)]
@@ -90,6 +94,8 @@ def read_plans(folder):
 
 
 def measure(options):
+    import torch
+
     from neuroshard import _core
     from neuroshard import collect as collecting
 
@@ -102,6 +108,7 @@ def measure(options):
     made_by = {
         "name": "fbgemm-split-tbe",
         "version": collecting.installed_versions().get("fbgemm-gpu", "unknown"),
+        "num_threads": torch.get_num_threads(),
         "quantile": given.quantile,
         "in_flight": given.in_flight,
     }
@@ -126,12 +133,14 @@ def report(options):
     ratios, gaps, counts, errors = {}, {}, {}, {}
     for devices, name, plans in read_plans(options.folder):
         measured = {}
-        for path in (options.folder / "costs").glob(f"{devices}-{name}-b*.jsonl"):
-            for line in path.read_text().splitlines()[1:]:
+        files = list((options.folder / "costs").glob(f"{devices}-{name}-b*.jsonl"))
+        for path in files or SHIPPED.glob(f"tasks-{devices}-{name}-b*.jsonl.gz"):
+            text = gzip.decompress(path.read_bytes()) if files == [] else path.read_bytes()
+            for line in text.decode().splitlines()[1:]:
                 sample = json.loads(line)
                 if "forward_ms" in sample:
                     pieces = tuple(sorted((*shard, 1.0)[:3] for shard in sample["shards"]))
-                    key = int(path.stem.split("-b")[-1]), pieces
+                    key = int(path.name.split("-b")[-1].split(".")[0]), pieces
                     measured[key] = sample["forward_ms"] + sample["backward_ms"]
         costs = {}
         for plan, (content, sets) in plans.items():
