@@ -97,6 +97,24 @@ std::string range_text(const TrainedRange& range) {
       fmt::join(optimizers, ", "), fmt::join(types, ", "));
 }
 
+/// What a set's widest piece does to its loads, if anything; the mean of the networks.
+std::string widest_text(const NeuralComputeModel& model) {
+  if (!model.has_widest_factors()) return "";
+  std::vector<std::string> classes;
+  for (std::size_t number = 0; number < kWidestClasses; ++number) {
+    double sum = 0.0;
+    for (const ComputeNetwork& member : model.members()) {
+      sum += static_cast<double>(member.widest_factors[number]);
+    }
+    const bool last = number == kWidestPiece.size();
+    classes.push_back(
+        fmt::format("{:.2f} {}", sum / static_cast<double>(model.members().size()),
+                    last ? "if wider" : fmt::format("up to {}", kWidestPiece[number])));
+  }
+  return fmt::format("widest piece    of a device, its columns: its loads times {}\n",
+                     fmt::join(classes, ", "));
+}
+
 std::string compute_model_text(const NeuralComputeModel& model, const std::string& file) {
   const ComputeModelInfo& info = model.info();
   return fmt::format(
@@ -114,7 +132,7 @@ std::string compute_model_text(const NeuralComputeModel& model, const std::strin
              to_string(model.architecture()), model.members().size(),
              to_string(model.members().front().schema), printable(info.hardware),
              printable(info.operator_info), printable(info.data_sha256)) +
-         range_text(info.range) + metrics_text(info.metrics);
+         range_text(info.range) + widest_text(model) + metrics_text(info.metrics);
 }
 
 }  // namespace

@@ -254,6 +254,30 @@ TEST(Cli, TrainOnHostsOfTwoSpeeds) {
               HasSubstr("speed.2"));
 }
 
+TEST(Cli, CostsThatDependOnTheWidestPieceAreLearnedShownAndPlannedBy) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 60);
+  const std::string model = folder.file("model.safetensors");
+  (void)expect_success({"train", "compute", costs, "--widest-piece", "--epochs", "3", "-o", model});
+  EXPECT_THAT(expect_success({"model", "show", model}),
+              testing::ContainsRegex(
+                  "widest piece    of a device, its columns: its loads times [01].[0-9]+ up to 32, "
+                  ".* up to 512, 1.00 if wider\n"));
+  const std::string plan = folder.file("plan.json");
+  const std::string task = folder.write("task.json", kTask);
+  (void)expect_success({"plan", task, "--model", model, "-o", plan});
+  const std::string again = folder.file("again.json");
+  (void)expect_success({"plan", task, "--model", model, "--threads", "2", "-o", again});
+  const auto shards = [](const std::string& path) {
+    return *parse_json(read_file(path), path).find("shards");
+  };
+  EXPECT_EQ(shards(plan), shards(again));
+  EXPECT_THAT(expect_success({"model", "test", model, costs}), HasSubstr("costs.jsonl       60"));
+  EXPECT_THAT(expect_success({"model", "show", "cpu-xeon-2core"}),
+              testing::Not(HasSubstr("widest piece")));
+}
+
 TEST(Cli, TrainThenPlanWithTheModel) {
   const CliFolder folder;
   const std::string costs = folder.file("costs.jsonl");

@@ -143,6 +143,7 @@ try:
             '{"kind": "none"}',
             '{"name": "none"}',
             0.25,
+            False,
             1,
             Device,
             lambda done, requested, left: print(done, flush=True),
