@@ -130,7 +130,7 @@ def measure(options):
 
 
 def report(options):
-    ratios, gaps, counts, errors = {}, {}, {}, {}
+    ratios, gaps, errors = {}, {}, {}
     for devices, name, plans in read_plans(options.folder):
         measured = {}
         files = list((options.folder / "costs").glob(f"{devices}-{name}-b*.jsonl"))
@@ -156,7 +156,6 @@ def report(options):
                     errors.setdefault((devices, plan), []).append(abs(each["compute_ms"] / time - 1))
         if "columns" not in costs:
             continue
-        counts[devices] = counts.get(devices, 0) + 1
         for plan, cost in costs.items():
             ratios.setdefault((devices, plan), []).append(cost / costs["columns"])
             if plan != "neuroshard" and "neuroshard" in costs:

@@ -31,6 +31,8 @@ enum class ComputeArchitecture {
   ///   - more lookups, a larger batch or more columns never cost less;
   ///   - a cost never falls when a piece is added, and, being convex, is bounded from below on the
   ///     slowest device by the cost of the mean load.
+  /// With `widest_factors`, L is the sum times that of the set's widest piece, and so is what the
+  /// cost lies within kEstimateFactor of; it still never falls, but is convex only within a class.
   bounded_loads,
 };
 
