@@ -185,9 +185,9 @@ TEST(ComputeModelIo, FactorsOfTheWidestPieceAreReadBackAndChecked) {
   for (std::size_t m = 0; m < members.size(); ++m) expect_same(read->members()[m], members[m]);
 
   const TensorFile whole = read_tensors(path);
-  const auto refusal = [&](std::vector<float> factors) {
+  const auto refusal = [&](const std::vector<float>& factors) {
     TensorFile damaged = whole;
-    damaged.tensors["members.1.widest_factors"] = vector_tensor(std::move(factors));
+    damaged.tensors["members.1.widest_factors"] = vector_tensor(factors);
     write_tensors(damaged, path);
     return input_error([&] { (void)read_compute_model(path); });
   };
