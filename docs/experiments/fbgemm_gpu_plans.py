@@ -3,19 +3,23 @@
 
     docs/experiments/fbgemm_gpu_plans.py plan FOLDER --neuroshard build/release/cli/neuroshard
     docs/experiments/fbgemm_gpu_plans.py measure FOLDER       where PyTorch, FBGEMM and the GPU are
-    docs/experiments/fbgemm_gpu_plans.py report FOLDER
+    docs/experiments/fbgemm_gpu_plans.py report FOLDER [--others FOLDER]
+    docs/experiments/fbgemm_gpu_plans.py widest FOLDER --neuroshard ... --models MODEL h100
 
 `plan` makes tasks of `dlrm-2021` for 4 and for 8 devices and has each algorithm plan them, by the
 model of FBGEMM's costs and, to compare, by that of our operator's. `measure` runs the set of pieces of
 each device of each plan, device by device, on the one GPU; sets that several plans share run once.
-`report` prints costs: the slowest device's measured computation, and the all-to-alls as the plan's
+`widest` prints how wrong a model (`--models`, the first) is about the shipped sets of plans, by their
+widest piece. `report` prints costs: the slowest device's measured computation, and the all-to-alls as the plan's
 prediction has them for its slowest device. It also takes what is in data/compute/fbgemm-h100, which
-was measured of plans by an earlier model (fbgemm_gpu.md).
+was measured of plans by an earlier model (fbgemm_gpu.md); with `--others`, what plans of the same
+tasks in another folder are predicted at, relative to those that were measured.
 """
 
 import argparse
 import gzip
 import json
+import math
 import statistics
 import subprocess
 from pathlib import Path
@@ -129,19 +133,60 @@ def measure(options):
         print(f"{devices} devices, {name}: {len(sets)} sets", flush=True)
 
 
+def samples_of(path):
+    """The measured ones of a file of costs, with its batch size and optimizer."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content = gzip.decompress(content)
+    header, *lines = map(json.loads, content.decode().splitlines())
+    return header, [sample for sample in lines if "forward_ms" in sample]
+
+
+def widest(options):
+    options.folder.mkdir(parents=True, exist_ok=True)
+    errors_of = options.folder / "samples.jsonl"
+    files = sorted(SHIPPED.glob("tasks-*-b65536.jsonl.gz"))
+    subprocess.run(
+        [options.neuroshard, "model", "test", options.models[0], *files, "--samples", errors_of],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    columns = {
+        (path.name, sample["index"]): max(shard[1] for shard in sample["shards"])
+        for path in files
+        for sample in samples_of(path)[1]
+    }
+    by_class = {}
+    for line in errors_of.read_text().splitlines():
+        error = json.loads(line)
+        if error["measured_ms"] >= 0.5:
+            of = columns[Path(error["file"]).name, error["index"]]
+            bound = next(bound for bound in (32, 64, 128, 1024) if of <= bound)
+            ratio = error["measured_ms"] / error["predicted_ms"]
+            by_class.setdefault(bound, []).append(math.log(ratio))
+    print("| widest piece, up to | sets | log of measured over predicted: mean | deviation |")
+    print("|---|---|---|---|")
+    for bound, logs in sorted(by_class.items()):
+        print(
+            f"| {bound} | {len(logs)} | {statistics.mean(logs):.2f} | {statistics.pstdev(logs):.2f} |"
+        )
+
+
 def report(options):
-    ratios, gaps, errors = {}, {}, {}
+    ratios, gaps, errors, others = {}, {}, {}, {}
+    elsewhere = {}
+    if options.others:
+        for devices, name, plans in read_plans(options.others):
+            for plan, (content, _) in plans.items():
+                elsewhere[devices, name, plan] = content["predicted"]["cost_ms"]
     for devices, name, plans in read_plans(options.folder):
         measured = {}
         files = list((options.folder / "costs").glob(f"{devices}-{name}-b*.jsonl"))
         for path in files or SHIPPED.glob(f"tasks-{devices}-{name}-b*.jsonl.gz"):
-            text = gzip.decompress(path.read_bytes()) if files == [] else path.read_bytes()
-            for line in text.decode().splitlines()[1:]:
-                sample = json.loads(line)
-                if "forward_ms" in sample:
-                    pieces = tuple(sorted((*shard, 1.0)[:3] for shard in sample["shards"]))
-                    key = int(path.name.split("-b")[-1].split(".")[0]), pieces
-                    measured[key] = sample["forward_ms"] + sample["backward_ms"]
+            header, samples = samples_of(path)
+            for sample in samples:
+                pieces = tuple(sorted((*shard, 1.0)[:3] for shard in sample["shards"]))
+                key = header["batch_size"], pieces
+                measured[key] = sample["forward_ms"] + sample["backward_ms"]
         costs = {}
         for plan, (content, sets) in plans.items():
             if any(each not in measured for of_device in sets for each in of_device):
@@ -154,6 +199,10 @@ def report(options):
             for each, time in zip(predicted["devices"], times):
                 if time:
                     errors.setdefault((devices, plan), []).append(abs(each["compute_ms"] / time - 1))
+        for plan, cost in costs.items():
+            if (devices, name, plan) in elsewhere:
+                ratio = elsewhere[devices, name, plan] / cost
+                others.setdefault((devices, plan), []).append(ratio)
         if "columns" not in costs:
             continue
         for plan, cost in costs.items():
@@ -161,6 +210,11 @@ def report(options):
             if plan != "neuroshard" and "neuroshard" in costs:
                 key = devices, f"neuroshard to {plan}"
                 ratios.setdefault(key, []).append(costs["neuroshard"] / cost)
+    for (devices, plan), values in others.items():
+        print(
+            f"{plan}, {devices} devices: predicted elsewhere at {statistics.mean(values):.3f} "
+            f"({min(values):.3f} to {max(values):.3f}) of its measured cost"
+        )
     print("| devices | tasks | plans | to columns alone: mean, best, worst | gap | error of devices |")
     print("|---|---|---|---|---|---|")
     for (devices, plan), values in ratios.items():
@@ -175,13 +229,15 @@ def report(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("verb", choices=["plan", "measure", "report"])
+    parser.add_argument("verb", choices=["plan", "measure", "report", "widest"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--neuroshard", default="neuroshard")
     parser.add_argument("--count", type=int, default=8, help="tasks for each number of devices")
     parser.add_argument("--batch-size", type=int, default=65536)
+    parser.add_argument("--others", type=Path, help="report: a folder of other plans")
     parser.add_argument("--device", default="cuda", help="cuda, or cpu to try it")
     parser.add_argument("--memory", default="20GiB", help="of the tables that are measured")
     parser.add_argument("--models", nargs=2, default=["fbgemm-h100", "h100"], help="of FBGEMM, and ours")
     given = parser.parse_args()
-    {"plan": make_plans, "measure": measure, "report": report}[given.verb](given)
+    verbs = {"plan": make_plans, "measure": measure, "report": report, "widest": widest}
+    verbs[given.verb](given)
