@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/printable.h"
+#include "neuroshard/core/random.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
@@ -24,6 +25,7 @@
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/paper/baselines_report.h"
 #include "neuroshard/paper/communication_baselines.h"
+#include "neuroshard/refine/range_sampling.h"
 #include "neuroshard/report/page/training_page.h"
 #include "neuroshard/report/training_report.h"
 #include "neuroshard/train/communication/communication_trainer.h"
@@ -45,6 +47,7 @@ struct TrainComputeOptions {
   int threads = 0;
   std::string name;
   std::string from;
+  int expected_sets = 0;
   double learning_rate = 0.0;
   int batch_size = 0;
   double granularity_ms = 0.0;
@@ -126,10 +129,17 @@ void run(const TrainComputeOptions& options) {
   if (options.speed_per_folder && !options.from.empty()) {
     throw InputError("--speed-per-folder needs a training from nothing, got --from");
   }
+  if (options.expected_sets > 0 && options.from.empty()) {
+    throw InputError("--expected-sets needs a model to go on from, got no --from");
+  }
   if (options.members > 0) training.members = options.members;
   if (!options.from.empty()) {
     training.initial = bounded_model(options.from);
     training.members = training.initial->num_members();
+    if (options.expected_sets > 0) {
+      training.unmeasured = std::make_shared<const ComputeDataset>(sets_within(
+          training.initial->info().range, options.expected_sets, mix64(options.seed + 1)));
+    }
   }
   const bool own_loop = options.epochs > 0 || options.learning_rate > 0.0 || options.batch_size > 0;
   if (training.initial) training.loop = adaptations()[1].loop;
@@ -191,6 +201,12 @@ void add_compute(CLI::App& train) {
       ->capture_default_str();
   command->add_option("--from", options->from,
                       "Go on from this model, for example of another machine: adapts it");
+  command
+      ->add_option("--expected-sets", options->expected_sets,
+                   "With --from: as many sets that nobody measured are trained on too, at the costs "
+                   "that are expected of them by the measured ones")
+      ->check(integer_between(0, 1'000'000))
+      ->capture_default_str();
   command
       ->add_option("--learning-rate", options->learning_rate,
                    "At the start; 0: the architecture's default")

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/core/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
@@ -44,9 +45,14 @@ Json model_json(const ModelEntry& entry) {
     (void)communication_model_from(file, entry.origin);  // throws for an incomplete model
     json.set("clusters", file.json("clusters"));
   } else {
-    json.set("networks", compute_model_from(file, entry.origin)->members().size());
+    const auto model = compute_model_from(file, entry.origin);
+    json.set("networks", model->members().size());
     json.set("hardware", file.json("hardware"));
     json.set("operator", file.json("operator"));
+    if (model->has_widest_factors()) {
+      const std::vector<double> factors = model->mean_widest_factors();
+      json.set("widest_factors", Json::Array(factors.begin(), factors.end()));
+    }
   }
   if (file.has_metadata("collectives_data_sha256")) {
     json.set("collectives_data_sha256", file.metadata("collectives_data_sha256"));

@@ -8,15 +8,16 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/refine/planned_sets.h"
+#include "neuroshard/refine/range_sampling.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/train/compute/model_test.h"
-#include "neuroshard/workload/generate/coverage_workload.h"
 #include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
@@ -29,8 +30,10 @@ using Clock = std::chrono::steady_clock;
 constexpr int kBatchSizes = 3;
 /// Share of the time limit that is for measuring, the rest for training.
 constexpr double kMeasuringShare = 0.85;
-constexpr std::int64_t kSmallestBatch = 64;
-constexpr std::int64_t kLargestBatch = 131'072;
+/// Sets of expected costs for each second of the time limit, at the most: two minutes have a
+/// thousand, with which training takes some twenty seconds.
+constexpr double kExpectedPerSecond = 8.0;
+constexpr double kFewestExpected = 100.0;
 /// Samples of these are quick, so that minutes suffice for thousands.
 constexpr double kMaxPassBytes = 1e9;
 constexpr double kUsualMaxPassBytes = 2e8;
@@ -47,6 +50,7 @@ constexpr double kShareOfPlans = 0.3;
 
 /// Tables of the tasks that plans are made for.
 constexpr const char* kPlannedWorkload = "dlrm-2021";
+constexpr std::int64_t kWidestPlanned = 128;
 
 /// What the sets of a file are.
 enum class SetsOf { coverage, large_passes, plans };
@@ -64,17 +68,9 @@ struct Group {
 /// so that both ends are near, then large passes, then plans at the same batch sizes as the first.
 std::vector<Group> groups_of(const TrainedRange& range) {
   std::vector<Group> groups;
-  const auto within = [&](std::int64_t batch_size) {
-    return std::clamp(std::clamp(batch_size, kSmallestBatch, kLargestBatch), range.min_batch_size,
-                      range.max_batch_size);
-  };
-  const double low = std::log2(static_cast<double>(within(range.min_batch_size)));
-  const double high = std::log2(static_cast<double>(within(range.max_batch_size)));
   const auto add = [&](double where, SetsOf sets) {
-    const auto batch_size =
-        static_cast<std::int64_t>(std::exp2(std::round(low + (high - low) * where)));
     for (const Optimizer optimizer : range.optimizers) {
-      const Group group{within(batch_size), optimizer, sets};
+      const Group group{batch_size_at(range, where), optimizer, sets};
       if (std::find(groups.begin(), groups.end(), group) == groups.end()) groups.push_back(group);
     }
   };
@@ -116,41 +112,22 @@ ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Grou
                                    std::size_t number) {
   const TrainedRange& range = options.model->info().range;
   const std::uint64_t seed = mix64(options.seed) + number;
-  ComputeSamplingOptions sampling;
-  sampling.workload = group.sets == SetsOf::plans ? kPlannedWorkload : kCoverage;
-  sampling.tables = find_workload(sampling.workload, seed).tables;
-  for (std::size_t i = 0; group.sets == SetsOf::plans && i < sampling.tables.size(); ++i) {
-    if (i % 4 == 3) sampling.tables[i].data_type = DataType::fp16;  // as among the others
-  }
-  for (Table& table : sampling.tables) {
-    const auto& types = range.data_types;
-    if (std::find(types.begin(), types.end(), table.data_type) == types.end()) {
-      table.data_type = types.front();
-    }
-  }
-  std::erase_if(sampling.dims, [&](std::int64_t dim) {
-    return dim < range.min_columns || dim > range.max_columns;
-  });
-  if (group.sets != SetsOf::plans) {
-    for (std::int64_t dim = 144; dim <= std::min<std::int64_t>(range.max_columns, 1024);
-         dim += 16) {
-      sampling.dims.push_back(dim);
-    }
-  }
-  if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
-  sampling.max_tables = std::max(range.max_pieces, 1);
-  sampling.batch_size = group.batch_size;
-  sampling.optimizer = group.optimizer;
-  sampling.held_out_share = 0.0;
-  sampling.seed = seed;
+  ComputeSamplingOptions sampling = coverage_within(range, group.batch_size, group.optimizer, seed);
   sampling.in_flight = kCalibrationInFlight;
   if (group.sets == SetsOf::plans) {
+    sampling.workload = kPlannedWorkload;
+    sampling.tables = find_workload(sampling.workload, seed).tables;
+    for (std::size_t i = 3; i < sampling.tables.size(); i += 4) {
+      sampling.tables[i].data_type = DataType::fp16;  // as among the others
+    }
+    keep_data_types(range, sampling.tables);
+    std::erase_if(sampling.dims, [](std::int64_t dim) { return dim > kWidestPlanned; });
+    if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
     use_planned_sets(sampling, {options.model, options.model->info().model_sha256},
                      options.num_threads);
     return sampling;
   }
   const bool is_large = group.sets == SetsOf::large_passes;
-  sampling.sampling = SetSampling::coverage;
   sampling.max_pass_bytes = is_large ? kLargestPassBytes : kMaxPassBytes;
   sampling.usual_max_pass_bytes = is_large ? kMaxPassBytes : kUsualMaxPassBytes;
   if (is_large) sampling.large_share = 1.0;
@@ -187,6 +164,13 @@ void make_folder_and_measure(const CalibrationOptions& options,
     if (is_new) (void)std::filesystem::remove(options.folder, error);  // only where it is empty
     throw;
   }
+}
+
+/// Fewer where there is little time.
+int num_expected_sets(const CalibrationOptions& options) {
+  return static_cast<int>(
+      std::min(static_cast<double>(options.expected_sets),
+               std::max(kFewestExpected, kExpectedPerSecond * options.time_limit_seconds)));
 }
 
 /// Of the model on all samples of the files.
@@ -238,6 +222,8 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   training.num_threads = options.num_threads;
   training.seed = options.seed;
   training.name = options.name;
+  training.unmeasured = std::make_shared<const ComputeDataset>(sets_within(
+      options.model->info().range, num_expected_sets(options), mix64(options.seed + 1)));
   const ComputeTrainingResult trained =
       train_compute_model(load_compute_dataset(files, FeatureSchema::work), training, on_epoch);
 

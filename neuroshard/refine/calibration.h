@@ -22,6 +22,9 @@ struct CalibrationOptions {
   /// on where it was.
   std::string folder;
   int samples = 3000;  ///< at the most, over all files
+  /// Sets that are not measured but trained on at the costs that are expected of them, at the most:
+  /// fewer where the time limit is below some minutes.
+  int expected_sets = 3000;
   /// Of measuring and training: no sample begins after most of it.
   double time_limit_seconds = 600.0;
   std::uint64_t seed = 0;  ///< of the tables and sets
@@ -51,7 +54,8 @@ struct CalibrationResult {
 
 /// Measures sets of tables that cover the whole space (coverage_workload), and sets of the devices
 /// of the model's plans (PlannedSets), at batch sizes across the model's trained range, then trains
-/// the model on with small steps, beginning with its costs multiplied by the change of speed. A
+/// the model on with small steps, beginning with its costs multiplied by the change of speed, on
+/// these and on sets that are not measured (ComputeTrainingOptions::unmeasured). A
 /// folder that another model's plans were measured in is refused. Throws InputError if fewer than
 /// kFewestTrainingSamples could be measured, and as the collector and the trainer. `on_epoch` is as
 /// train_compute_model's.

@@ -100,15 +100,12 @@ std::string range_text(const TrainedRange& range) {
 /// What a set's widest piece does to its loads, if anything; the mean of the networks.
 std::string widest_text(const NeuralComputeModel& model) {
   if (!model.has_widest_factors()) return "";
+  const std::vector<double> factors = model.mean_widest_factors();
   std::vector<std::string> classes;
-  for (std::size_t number = 0; number < kWidestClasses; ++number) {
-    double sum = 0.0;
-    for (const ComputeNetwork& member : model.members()) {
-      sum += static_cast<double>(member.widest_factors[number]);
-    }
+  for (std::size_t number = 0; number < factors.size(); ++number) {
     const bool last = number == kWidestPiece.size();
     classes.push_back(
-        fmt::format("{:.2f} {}", sum / static_cast<double>(model.members().size()),
+        fmt::format("{:.2f} {}", factors[number],
                     last ? "if wider" : fmt::format("up to {}", kWidestPiece[number])));
   }
   return fmt::format("widest piece    of a device, its columns: its loads times {}\n",

@@ -135,6 +135,8 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
            {{"plan", "--like", task, "--seed", "1"},
             "--like excludes --seed: only --model, --json and -o go with it"},
            {{"compare", task, "--platform", "pcie4"}, "--platform needs --measure"},
+           {{"train", "compute", task, "--expected-sets", "9", "-o", output},
+            "--expected-sets needs a model to go on from, got no --from"},
            {{"train", "compute", task, "--speed-per-folder", "--from", "m", "-o", output},
             "--speed-per-folder needs a training from nothing, got --from"},
            {{"train", "compute", task, "--widest-piece", "--architecture", "published", "-o",

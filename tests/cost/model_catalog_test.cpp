@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <vector>
 
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_description.h"
@@ -163,6 +164,19 @@ TEST(ModelCatalog, NamesThatAreNoUtf8HideNoModel) {
   EXPECT_THAT(to_line(model_json(find_model("tiny"))), HasSubstr("models\\\\xff/tiny"));
   EXPECT_EQ(load({"tiny"}).compute->name(), "tiny");
   unsetenv("NEUROSHARD_MODELS");
+}
+
+TEST(ModelCatalog, ADescriptionHasTheMeansOfTheFactorsOfTheWidestPiece) {
+  const ModelFolder models;
+  EXPECT_EQ(model_json(find_model("tiny")).find("widest_factors"), nullptr);
+  std::vector<ComputeNetwork> networks;
+  for (const float narrowest : {0.25F, 0.75F}) {
+    networks.push_back(random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2}));
+    networks.back().widest_factors = {narrowest, 0.75F, 0.75F, 1.0F, 1.0F, 1.0F};
+  }
+  write_compute_model(NeuralComputeModel(networks, wide_info("wide")), models.file("wide"));
+  EXPECT_THAT(to_line(model_json(find_model("wide"))),
+              HasSubstr("\"widest_factors\": [0.5, 0.75, 0.75, 1.0, 1.0, 1.0]"));
 }
 
 TEST(ModelCatalog, InAFolderThatIsNoUtf8APathIsKeptAsItWasGiven) {

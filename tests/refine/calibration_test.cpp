@@ -86,6 +86,7 @@ class CalibrationTest : public testing::Test {
     options_.name = "here";
     options_.folder = folder_.file("costs");
     options_.samples = 60;
+    options_.expected_sets = 200;
     options_.num_threads = 1;
     options_.backend.description.hardware =
         Json::Object{{"kind", "cpu"}, {"name", "this machine"}, {"num_cores", 2}};

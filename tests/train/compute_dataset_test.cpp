@@ -308,5 +308,46 @@ TEST_F(ComputeDatasetTest, ASampleOfBothKindsOfTablesIsOfNoUse) {
             60u);
 }
 
+TEST_F(ComputeDatasetTest, UnmeasuredSetsAreSamplesOfTheSameFeaturesWithoutCosts) {
+  const ComputeCostsHeader header = make_header();
+  const std::string path = write("a.jsonl", header);
+  const ComputeDataset measured = load({path});
+  UnmeasuredSets group;
+  group.settings = {.batch_size = header.batch_size, .optimizer = header.optimizer};
+  for (const MeasuredTable& table : header.tables) {
+    group.tables.push_back(measured_statistics(table, 1.0));
+  }
+  for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
+    group.sets.push_back(sample.pieces);
+  }
+  const ComputeDataset unmeasured = dataset_of({group}, FeatureSchema::work);
+  EXPECT_EQ(unmeasured.features, measured.features);
+  EXPECT_EQ(unmeasured.work, measured.work);
+  EXPECT_EQ(unmeasured.first_piece, measured.first_piece);
+  EXPECT_EQ(unmeasured.widest, measured.widest);
+  EXPECT_EQ(unmeasured.cost_ms, std::vector<double>(measured.size(), 0.0));
+  EXPECT_EQ(unmeasured.num_known(), measured.size());
+  EXPECT_EQ(dataset_of({}, FeatureSchema::work).size(), 0u);
+}
+
+TEST_F(ComputeDatasetTest, AppendedSamplesFollowWithTheirCosts) {
+  const std::string first = write("a.jsonl", make_header(), 20, 1);
+  const std::string second = write("b.jsonl", make_header(), 30, 2);
+  const ComputeDataset other = load({second});
+  ComputeDataset dataset = load({first});
+  append(dataset, other, std::vector<double>(other.size(), 7.0));
+  const ComputeDataset both = load({first, second});
+  EXPECT_EQ(dataset.features, both.features);
+  EXPECT_EQ(dataset.work, both.work);
+  EXPECT_EQ(dataset.first_piece, both.first_piece);
+  EXPECT_EQ(dataset.widest, both.widest);
+  EXPECT_EQ(dataset.held_out, both.held_out);
+  EXPECT_EQ(dataset.mixed, both.mixed);
+  ASSERT_EQ(dataset.size(), 50u);
+  EXPECT_EQ(dataset.cost_ms[19], both.cost_ms[19]);
+  EXPECT_EQ(dataset.cost_ms[20], 7.0);
+  EXPECT_EQ(dataset.same_as[20], 20);
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -293,6 +293,32 @@ TEST_F(Adapting, AnotherOperatorChangesItMore) {
   EXPECT_EQ(broken_bound(result.model->members().front()), "");
 }
 
+TEST_F(Adapting, SetsOfExpectedCostsAreTrainedOnButCountInNoMetric) {
+  ComputeDataset dataset = synthetic_dataset(kLoads, 60);
+  for (double& cost_ms : dataset.cost_ms) cost_ms *= 1.3;
+  ComputeTrainingOptions options = options_for(kLoads, 1);
+  options.initial = initial_;
+  options.unmeasured = std::make_shared<const ComputeDataset>(synthetic_dataset(kLoads, 100));
+  int epochs = 0;
+  const auto count = [&](const EpochStats& epoch) { epochs = epoch.epoch; };
+  const ComputeTrainingResult result = train_compute_model(dataset, options, count);
+  // Two ways are tried on five parts of the samples, and one is taken.
+  EXPECT_EQ(epochs, 5 * (100 + 100) + 100);
+  const DatasetSplit split = split_dataset(dataset, options.seed);
+  EXPECT_EQ(result.training.count, split.training.size());
+  EXPECT_EQ(result.validation.count, split.validation.size());
+  EXPECT_EQ(result.model->info().metrics.at("expected.samples"), 100.0);
+  EXPECT_EQ(result.model->info().range.max_pieces, dataset.range.max_pieces);
+  EXPECT_EQ(result.model->info().data_sha256, dataset.data_sha256);
+  EXPECT_LT(result.unseen_tables.mape, 0.1);
+  EXPECT_EQ(broken_bound(result.model->members().front()), "");
+  options.num_threads = 3;
+  EXPECT_EQ(weights(train_compute_model(dataset, options)), weights(result));
+  // They are in the training: without them, or with others, the model is another.
+  options.unmeasured = std::make_shared<const ComputeDataset>(synthetic_dataset(kLoads, 60));
+  EXPECT_NE(weights(train_compute_model(dataset, options)), weights(result));
+}
+
 TEST(ComputeTrainer, RefusesTooFewSamples) {
   const ComputeDataset dataset = synthetic_dataset(kLoads, 35);  // 28 of them known
   EXPECT_EQ(input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 1)); }),

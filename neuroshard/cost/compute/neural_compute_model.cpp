@@ -128,6 +128,17 @@ std::size_t NeuralComputeModel::state_size() const {
   return has_widest_factors() ? 2 * plain_size() - 1 + kWidestPiece.size() : plain_size();
 }
 
+std::vector<double> NeuralComputeModel::mean_widest_factors() const {
+  std::vector<double> factors(has_widest_factors() ? kWidestClasses : 0);
+  for (const ComputeNetwork& member : members_) {
+    for (std::size_t number = 0; number < factors.size(); ++number) {
+      factors[number] +=
+          static_cast<double>(member.widest_factors[number]) / static_cast<double>(members_.size());
+    }
+  }
+  return factors;
+}
+
 void NeuralComputeModel::scale(std::size_t width_class, std::span<double> plain) const {
   const auto count = static_cast<double>(members_.size());
   auto hidden = plain.begin() + 2;

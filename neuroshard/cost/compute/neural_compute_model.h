@@ -68,6 +68,8 @@ class NeuralComputeModel final : public ComputeCostModel {
 
   /// Whether costs depend on a set's widest piece (ComputeNetwork::widest_factors).
   [[nodiscard]] bool has_widest_factors() const { return !members_.front().widest_factors.empty(); }
+  /// Means over the networks, one for each class; empty without such factors.
+  [[nodiscard]] std::vector<double> mean_widest_factors() const;
 
  private:
   // A state: the number of pieces, the mean of the members' linear parts, the hidden units of all

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
@@ -77,39 +78,64 @@ void widen(TrainedRange& range, const ComputeCosts& costs) {
   }
 }
 
-/// `share` of the tables are kept from training.
-void append(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
-  const ComputeCostsHeader& header = costs.header;
-  const OperatorSettings settings{header.batch_size, header.optimizer};
+ComputeDataset empty_dataset(FeatureSchema schema) {
+  ComputeDataset dataset;
+  dataset.schema = schema;
+  dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
+  dataset.work.resize(static_cast<Eigen::Index>(work_terms().size()), 0);
+  dataset.first_piece.push_back(0);
+  return dataset;
+}
+
+/// Room for the pieces of that many more.
+void add_pieces(ComputeDataset& dataset, std::size_t pieces) {
+  const Eigen::Index size = dataset.features.cols() + static_cast<Eigen::Index>(pieces);
+  dataset.features.conservativeResize(Eigen::NoChange, size);
+  dataset.work.conservativeResize(Eigen::NoChange, size);
+}
+
+/// A sample, whose pieces there is room for.
+void add_sample(ComputeDataset& dataset, const std::vector<Piece>& pieces,
+                const std::function<TableStatistics(const Piece&)>& statistics_of,
+                const OperatorSettings& settings, double cost_ms) {
   // Before the fit, a piece's estimate is 1 ms.
   PhysicalEstimate unit;
   unit.weights_ms.assign(work_terms().size(), 0.0);
   unit.weights_ms.front() = 1.0;
   std::vector<double> terms(work_terms().size());
   Eigen::Index next = dataset.first_piece.back();
+  std::int64_t widest = 0;
+  for (const Piece& piece : pieces) {
+    const TableStatistics statistics = statistics_of(piece);
+    auto column = dataset.features.col(next);
+    shard_features(dataset.schema, statistics, piece.num_columns, settings, unit,
+                   {column.data(), static_cast<std::size_t>(column.size())});
+    write_work_terms(piece_work(statistics, piece.num_columns, settings), statistics, settings,
+                     terms);
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      dataset.work(static_cast<Eigen::Index>(i), next) = static_cast<float>(terms[i]);
+    }
+    widest = std::max(widest, piece.num_columns);
+    ++next;
+  }
+  dataset.first_piece.push_back(static_cast<int>(next));
+  dataset.cost_ms.push_back(cost_ms);
+  dataset.widest.push_back(widest_class(widest));
+}
+
+/// `share` of the tables are kept from training.
+void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
+  const ComputeCostsHeader& header = costs.header;
+  const OperatorSettings settings{header.batch_size, header.optimizer};
   std::size_t pieces = 0;
   for (const ComputeCostSample& sample : costs.samples) pieces += sample.pieces.size();
-  dataset.features.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
-  dataset.work.conservativeResize(Eigen::NoChange, next + static_cast<Eigen::Index>(pieces));
+  add_pieces(dataset, pieces);
+  const auto statistics_of = [&](const Piece& piece) {
+    return measured_statistics(header.tables[piece.table], piece.row_share);
+  };
   for (const ComputeCostSample& sample : costs.samples) {
-    for (const Piece& piece : sample.pieces) {
-      const TableStatistics statistics =
-          measured_statistics(header.tables[piece.table], piece.row_share);
-      auto column = dataset.features.col(next);
-      shard_features(dataset.schema, statistics, piece.num_columns, settings, unit,
-                     {column.data(), static_cast<std::size_t>(column.size())});
-      write_work_terms(piece_work(statistics, piece.num_columns, settings), statistics, settings,
-                       terms);
-      for (std::size_t i = 0; i < terms.size(); ++i) {
-        dataset.work(static_cast<Eigen::Index>(i), next) = static_cast<float>(terms[i]);
-      }
-      ++next;
-    }
-    dataset.first_piece.push_back(static_cast<int>(next));
-    dataset.cost_ms.push_back(sample.forward_ms + sample.backward_ms);
-    std::int64_t widest = 0;
-    for (const Piece& piece : sample.pieces) widest = std::max(widest, piece.num_columns);
-    dataset.widest.push_back(widest_class(widest));
+    add_sample(dataset, sample.pieces, statistics_of, settings,
+               sample.forward_ms + sample.backward_ms);
     const auto held_out_pieces = std::count_if(
         sample.pieces.begin(), sample.pieces.end(),
         [&](const Piece& piece) { return is_held_out(header.tables[piece.table].name, share); });
@@ -180,6 +206,42 @@ void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
   }
 }
 
+ComputeDataset dataset_of(const std::vector<UnmeasuredSets>& groups, FeatureSchema schema) {
+  ComputeDataset dataset = empty_dataset(schema);
+  for (const UnmeasuredSets& group : groups) {
+    std::size_t pieces = 0;
+    for (const std::vector<Piece>& set : group.sets) pieces += set.size();
+    add_pieces(dataset, pieces);
+    const auto statistics_of = [&](const Piece& piece) {
+      return group.tables[piece.table].slice(piece.row_share);
+    };
+    for (const std::vector<Piece>& set : group.sets) {
+      add_sample(dataset, set, statistics_of, group.settings, 0.0);
+    }
+  }
+  dataset.held_out.assign(dataset.size(), false);
+  dataset.mixed.assign(dataset.size(), false);
+  find_same_sets(dataset);
+  return dataset;
+}
+
+void append(ComputeDataset& dataset, const ComputeDataset& other,
+            const std::vector<double>& costs_ms) {
+  const Eigen::Index pieces = dataset.features.cols();
+  const auto samples = static_cast<int>(dataset.size());
+  add_pieces(dataset, static_cast<std::size_t>(other.features.cols()));
+  dataset.features.rightCols(other.features.cols()) = other.features;
+  dataset.work.rightCols(other.work.cols()) = other.work;
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    dataset.first_piece.push_back(static_cast<int>(pieces) + other.first_piece[i + 1]);
+    dataset.same_as.push_back(samples + other.same_as[i]);
+  }
+  dataset.cost_ms.insert(dataset.cost_ms.end(), costs_ms.begin(), costs_ms.end());
+  dataset.widest.insert(dataset.widest.end(), other.widest.begin(), other.widest.end());
+  dataset.held_out.insert(dataset.held_out.end(), other.held_out.begin(), other.held_out.end());
+  dataset.mixed.insert(dataset.mixed.end(), other.mixed.begin(), other.mixed.end());
+}
+
 std::string training_data_sha256(const std::vector<std::string>& paths) {
   std::string checksums;
   for (const std::string& path : paths) checksums += sha256_file(path);
@@ -187,11 +249,7 @@ std::string training_data_sha256(const std::vector<std::string>& paths) {
 }
 
 ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema) {
-  ComputeDataset dataset;
-  dataset.schema = schema;
-  dataset.features.resize(static_cast<Eigen::Index>(feature_names(schema).size()), 0);
-  dataset.work.resize(static_cast<Eigen::Index>(work_terms().size()), 0);
-  dataset.first_piece.push_back(0);
+  ComputeDataset dataset = empty_dataset(schema);
   std::string checksums;  // each file is read for them once: as training_data_sha256
   std::map<std::string, std::string> path_by_checksum;
   std::vector<ComputeCosts> files;
@@ -209,7 +267,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   }
   for (const ComputeCosts& costs : files) {
     dataset.first_sample.push_back(dataset.size());
-    append(dataset, costs, share);
+    append_costs(dataset, costs, share);
     widen(dataset.range, costs);
   }
   if (dataset.size() == 0) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/piece.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/io/compute_costs_io.h"
 
@@ -55,6 +56,22 @@ void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
 /// costs of this hardware and operator may be trained on together with those of the first file.
 void require_same_origin(const ComputeCostsHeader& first, const Json& hardware,
                          const Json& operator_info, const std::string& place);
+
+/// Sets of pieces of one batch size and optimizer that are to be priced, not measured.
+struct UnmeasuredSets {
+  OperatorSettings settings;
+  std::vector<TableStatistics> tables;
+  std::vector<std::vector<Piece>> sets;  ///< of `tables`, slices of rows among them
+};
+
+/// Them as samples with costs of 0; nothing is held out, and hardware, operator, range and checksum
+/// are empty.
+[[nodiscard]] ComputeDataset dataset_of(const std::vector<UnmeasuredSets>& groups,
+                                        FeatureSchema schema);
+
+/// Appends the samples of `other`, which has the same schema, at these costs.
+void append(ComputeDataset& dataset, const ComputeDataset& other,
+            const std::vector<double>& costs_ms);
 
 /// By which a model names the files that it was trained on, in their order. Throws InputError if
 /// one cannot be read.

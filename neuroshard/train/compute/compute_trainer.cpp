@@ -9,14 +9,15 @@
 #include <iterator>
 #include <limits>
 #include <mutex>
-#include <numbers>
 #include <optional>
 #include <span>
 #include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/train/compute/dataset_batch.h"
 #include "neuroshard/train/compute/estimate_fit.h"
+#include "neuroshard/train/compute/expected_costs.h"
 #include "neuroshard/train/standardisation.h"
 
 namespace neuroshard {
@@ -31,35 +32,6 @@ using Eigen::VectorXf;
 /// many pieces together.
 constexpr std::size_t kFirstSamples = 1024;
 constexpr int kFirstPieces = 32'768;
-
-/// The samples as one batch, standardised, targets divided by `scale`.
-PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
-                      std::span<const int> samples, const Standardisation& standard, double scale) {
-  PieceBatch batch;
-  batch.first_piece.push_back(0);
-  batch.target.resize(static_cast<Index>(samples.size()));
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const int pieces = dataset.first_piece[samples[i] + 1] - dataset.first_piece[samples[i]];
-    batch.first_piece.push_back(batch.first_piece.back() + pieces);
-    batch.target[static_cast<Index>(i)] = static_cast<float>(dataset.cost_ms[samples[i]] / scale);
-    batch.widest.push_back(dataset.widest[static_cast<std::size_t>(samples[i])]);
-  }
-  batch.features.resize(features.rows(), batch.first_piece.back());
-  batch.log_estimate.resize(batch.first_piece.back());
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const int pieces = batch.first_piece[i + 1] - batch.first_piece[i];
-    batch.features.middleCols(batch.first_piece[i], pieces) =
-        ((features.middleCols(dataset.first_piece[samples[i]], pieces).colwise() - standard.mean)
-             .array()
-             .colwise() *
-         standard.scale.array())
-            .matrix();
-    batch.log_estimate.segment(batch.first_piece[i], pieces) =
-        features.row(0).segment(dataset.first_piece[samples[i]], pieces).transpose() *
-        std::numbers::ln2_v<float>;
-  }
-  return batch;
-}
 
 /// Counts the epochs of everything that is trained, on several threads, and reports them.
 class EpochReport {
@@ -97,6 +69,7 @@ class Trainer {
         options_(options),
         split_(std::move(split)),
         features_(dataset.features),
+        num_measured_(dataset.size() - (options.unmeasured ? options.unmeasured->size() : 0)),
         pool_(options.num_threads),
         start_(Clock::now()) {
     if (options.initial) {
@@ -119,8 +92,8 @@ class Trainer {
     ComputeTrainingResult result;
     std::vector<TrainableNetwork> members = train_members(result, report);
     result.seconds = seconds();
-    result.training = metrics(members, split_.training, pool_);
-    result.validation = metrics(members, split_.validation, pool_);
+    result.training = metrics(members, measured_of(split_.training), pool_);
+    result.validation = metrics(members, measured_of(split_.validation), pool_);
     result.unseen_combinations = metrics(members, split_.unseen_combinations, pool_);
     result.unseen_tables = metrics(members, split_.unseen_tables, pool_);
     if (options_.granularity_ms > 0.0) {
@@ -160,8 +133,7 @@ class Trainer {
     const ComputeNetwork& network = model.members().front();
     estimate_ = network.estimate;
     set_estimate(estimate_, dataset_.work, features_);
-    standard_.mean = Eigen::Map<const VectorXf>(network.feature_mean.data(), features_.rows());
-    standard_.scale = Eigen::Map<const VectorXf>(network.feature_scale.data(), features_.rows());
+    standard_ = standardisation_of(model);
     std::vector<TrainableNetwork> members;
     for (const ComputeNetwork& member : model.members()) members.emplace_back(member, 1.0);
     std::vector<double> ratios;
@@ -174,7 +146,7 @@ class Trainer {
     speed_ = static_cast<double>(static_cast<float>(*middle));
     for (double& weight : estimate_.weights_ms) weight *= speed_;
     estimate_.offset_ms *= speed_;
-    const auto [terms, cost_ms] = training_work();
+    const auto [terms, cost_ms] = work_of(measured_of(split_.training));
     estimate_ = adapted_estimate(terms, cost_ms, estimate_, adaptation.prior_strength,
                                  options_.granularity_ms);
     set_estimate(estimate_, dataset_.work, features_);
@@ -182,17 +154,18 @@ class Trainer {
   }
 
   [[nodiscard]] PhysicalEstimate fitted_estimate() const {
-    const auto [terms, cost_ms] = training_work();
+    const auto [terms, cost_ms] = work_of(split_.training);
     return fit_physical_estimate(terms, cost_ms, options_.granularity_ms);
   }
 
-  /// Summed terms (terms x samples) and costs of the training samples.
-  [[nodiscard]] std::pair<Eigen::MatrixXd, Eigen::VectorXd> training_work() const {
-    const auto count = static_cast<Index>(split_.training.size());
+  /// Summed terms (terms x samples) and costs of the samples.
+  [[nodiscard]] std::pair<Eigen::MatrixXd, Eigen::VectorXd> work_of(
+      const std::vector<int>& samples) const {
+    const auto count = static_cast<Index>(samples.size());
     Eigen::MatrixXd terms = Eigen::MatrixXd::Zero(dataset_.work.rows(), count);
     Eigen::VectorXd cost_ms(count);
     for (Index i = 0; i < count; ++i) {
-      const int sample = split_.training[static_cast<std::size_t>(i)];
+      const int sample = samples[static_cast<std::size_t>(i)];
       for (int p = dataset_.first_piece[sample]; p < dataset_.first_piece[sample + 1]; ++p) {
         terms.col(i) += dataset_.work.col(p).cast<double>();
       }
@@ -303,22 +276,7 @@ class Trainer {
   [[nodiscard]] std::vector<double> predictions(std::span<const TrainableNetwork> members,
                                                 const std::vector<int>& samples,
                                                 ThreadPool& pool) const {
-    constexpr std::size_t kBlock = 256;
-    std::vector<double> predicted(samples.size());
-    pool.for_each((samples.size() + kBlock - 1) / kBlock, [&](std::size_t block, int) {
-      const std::size_t first = block * kBlock;
-      const std::size_t count = std::min(kBlock, samples.size() - first);
-      const PieceBatch batch = make_batch(
-          dataset_, features_, std::span(samples).subspan(first, count), standard_, scale_);
-      for (const TrainableNetwork& member : members) {
-        const VectorXf cost = member.predict(batch);
-        for (std::size_t i = 0; i < count; ++i) {
-          predicted[first + i] +=
-              cost[static_cast<Index>(i)] * scale_ / static_cast<double>(members.size());
-        }
-      }
-    });
-    return predicted;
+    return predicted_costs(members, dataset_, features_, samples, standard_, scale_, pool);
   }
 
   [[nodiscard]] PredictionMetrics metrics(std::span<const TrainableNetwork> members,
@@ -338,6 +296,14 @@ class Trainer {
       sum += std::abs(predicted[i] - cost_ms) / (cost_ms + options_.granularity_ms);
     }
     return sum / static_cast<double>(samples.size());
+  }
+
+  /// Without the sets whose costs are expected only.
+  [[nodiscard]] std::vector<int> measured_of(const std::vector<int>& samples) const {
+    std::vector<int> measured;
+    std::copy_if(samples.begin(), samples.end(), std::back_inserter(measured),
+                 [&](int sample) { return static_cast<std::size_t>(sample) < num_measured_; });
+    return measured;
   }
 
   /// Those that cost at least as much as the granularity.
@@ -367,6 +333,9 @@ class Trainer {
     add("validation", result.validation);
     add("unseen_combinations", result.unseen_combinations);
     add("unseen_tables", result.unseen_tables);
+    if (num_measured_ < dataset_.size()) {
+      info.metrics["expected.samples"] = static_cast<double>(dataset_.size() - num_measured_);
+    }
     info.metrics["seed"] = static_cast<double>(options_.seed);
     if (result.large_samples) {
       info.metrics["granularity_ms"] = options_.granularity_ms;
@@ -392,6 +361,7 @@ class Trainer {
   MatrixXf features_;  ///< with the fitted estimate
   PhysicalEstimate estimate_;
   Standardisation standard_;
+  std::size_t num_measured_;  ///< the first samples; others' costs are expected
   ThreadPool pool_;
   Clock::time_point start_;
   double speed_ = 1.0;  ///< of an initial model's costs, to make them this machine's
@@ -403,20 +373,25 @@ constexpr std::size_t kFolds = 5;
 /// With more training samples one part decides: it is large, and training takes long.
 constexpr std::size_t kManySamples = 600;
 
+/// With sets of expected costs, the first ones of `adaptations` are tried: the last has the most
+/// epochs, and was no better.
+constexpr std::size_t kWithExpectedCosts = 2;
+
 /// The one of `adaptations` that predicts best what it was not trained on.
 Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
-                           const DatasetSplit& split, EpochReport& report) {
+                           const DatasetSplit& split, EpochReport& report,
+                           std::span<const Adaptation> adaptations) {
   const std::size_t folds = split.training.size() > kManySamples ? 1 : kFolds;
   int epochs = 0;
   int most_epochs = 0;
-  for (const Adaptation& adaptation : adaptations()) {
+  for (const Adaptation& adaptation : adaptations) {
     epochs += static_cast<int>(folds) * adaptation.loop.epochs;
     most_epochs = std::max(most_epochs, adaptation.loop.epochs);
   }
   report.expect(options.members * (epochs + most_epochs));
   double least_error = std::numeric_limits<double>::infinity();
-  Adaptation best = adaptations().front();
-  for (const Adaptation& adaptation : adaptations()) {
+  Adaptation best = adaptations.front();
+  for (const Adaptation& adaptation : adaptations) {
     options.adaptation = adaptation;
     double error = 0.0;
     for (std::size_t fold = 0; fold < folds; ++fold) {
@@ -438,6 +413,20 @@ Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions
     }
   }
   return best;
+}
+
+/// The samples and, after them, the unmeasured sets with the costs that are expected of them; nine
+/// of ten of these are trained on, the others help to choose the epoch.
+ComputeDataset with_expected_costs(const ComputeDataset& dataset,
+                                   const ComputeTrainingOptions& options, DatasetSplit& split) {
+  ThreadPool pool(options.num_threads);
+  ComputeDataset all = dataset;
+  append(all, *options.unmeasured,
+         expected_costs(*options.initial, dataset, split.training, *options.unmeasured, pool));
+  for (std::size_t sample = dataset.size(); sample < all.size(); ++sample) {
+    (sample % 10 == 0 ? split.validation : split.training).push_back(static_cast<int>(sample));
+  }
+  return all;
 }
 
 }  // namespace
@@ -482,8 +471,16 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
   if (!options.initial) return Trainer(dataset, options, std::move(split)).run(report);
   ComputeTrainingOptions adapting = options;
   adapting.members = options.initial->num_members();
+  if (options.unmeasured) {
+    const ComputeDataset all = with_expected_costs(dataset, options, split);
+    if (!adapting.adaptation) {
+      adapting.adaptation = best_adaptation(all, adapting, split, report,
+                                            std::span(adaptations()).first(kWithExpectedCosts));
+    }
+    return Trainer(all, adapting, std::move(split)).run(report);
+  }
   if (!adapting.adaptation) {
-    adapting.adaptation = best_adaptation(dataset, adapting, split, report);
+    adapting.adaptation = best_adaptation(dataset, adapting, split, report, adaptations());
   }
   return Trainer(dataset, adapting, std::move(split)).run(report);
 }

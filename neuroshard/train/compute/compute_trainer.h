@@ -52,8 +52,14 @@ struct ComputeTrainingOptions {
   /// the estimate is fitted to the samples, and the networks are trained on.
   std::shared_ptr<const NeuralComputeModel> initial;
   /// How far; none: the one of `adaptations` that predicts samples best which it was not trained on
-  /// (five-fold cross-validation of the training sets; of more than 600, one fifth alone).
+  /// (five-fold cross-validation of the training sets; of more than 600, one fifth alone). With
+  /// sets of expected costs, one of the first two.
   std::optional<Adaptation> adaptation;
+  /// With an initial model: sets without costs (UnmeasuredSets) of the whole space of tables, which
+  /// are trained on with the costs that are expected of them (expected_costs.h), so that networks
+  /// stay where they were, but for what the samples have in common, in places where there are none.
+  /// The estimate is fitted to the samples alone, and metrics are of these. Or none.
+  std::shared_ptr<const ComputeDataset> unmeasured;
 
   /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();

@@ -87,7 +87,7 @@ def default_models(compute_device: str, interconnect: str) -> Sequence[str]:
 #: of the same inputs differ.
 _STEPS = 30_000
 
-#: Narrower pieces leave threads of a warp of FBGEMM's kernels without work.
+#: Narrower pieces leave threads of the narrowest of FBGEMM's kernels without work.
 _LEAST_COLUMNS = {"cuda": 32}
 
 #: Cut tables must be predicted to be cheaper than whole ones by this share. The cost of a cut
