@@ -202,9 +202,10 @@ void add_compute(CLI::App& train) {
   command->add_option("--from", options->from,
                       "Go on from this model, for example of another machine: adapts it");
   command
-      ->add_option("--expected-sets", options->expected_sets,
-                   "With --from: as many sets that nobody measured are trained on too, at the costs "
-                   "that are expected of them by the measured ones")
+      ->add_option(
+          "--expected-sets", options->expected_sets,
+          "With --from: as many sets that nobody measured are trained on too, at the costs "
+          "that are expected of them by the measured ones")
       ->check(integer_between(0, 1'000'000))
       ->capture_default_str();
   command
