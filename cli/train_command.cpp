@@ -136,10 +136,6 @@ void run(const TrainComputeOptions& options) {
   if (!options.from.empty()) {
     training.initial = bounded_model(options.from);
     training.members = training.initial->num_members();
-    if (options.expected_sets > 0) {
-      training.unmeasured = std::make_shared<const ComputeDataset>(sets_within(
-          training.initial->info().range, options.expected_sets, mix64(options.seed + 1)));
-    }
   }
   const bool own_loop = options.epochs > 0 || options.learning_rate > 0.0 || options.batch_size > 0;
   if (training.initial) training.loop = adaptations()[1].loop;
@@ -163,6 +159,11 @@ void run(const TrainComputeOptions& options) {
   check_output(options.output, options.force);
   check_report(options, options.costs);
   ComputeDataset dataset = load_compute_dataset(options.costs, feature_schema_of(architecture));
+  if (options.expected_sets > 0) {
+    training.unmeasured = std::make_shared<const ComputeDataset>(
+        sets_within(joined(training.initial->info().range, dataset.range), options.expected_sets,
+                    mix64(options.seed + 1)));
+  }
   ComputeTrainingResult result;
   {
     ProgressLine line;

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What another kind of regression makes of a model's errors: a Gaussian process over sets of pieces.
+"""What another kind of regression makes of a model's errors: a Gaussian process over sets.
 
 Usage: gaussian_process.py KNOWN.jsonl [TEST.jsonl] [--samples COUNT] [--draws COUNT]
 
-The files are what `neuroshard model test MODEL COSTS ... --samples FILE` writes. COUNT samples of the
-first file are drawn at random, or all are taken; the process learns by how much they cost more or less than the model
-says, and the model times what it expects is tested on the second file, or on the rest of the first.
-Errors are printed as `model test` has them, and without the median of measured over predicted, which
-is a state of the machine.
+The files are what `neuroshard model test MODEL COSTS ... --samples FILE` writes. COUNT samples of
+the first file are drawn at random, or all are taken; the process learns by how much they cost more
+or less than the model says, and the model times what it expects is tested on the second file, or on
+the rest of the first. Errors are printed as `model test` has them, and without the median of
+predicted over measured, which is a state of the machine.
 """
 
 import argparse
@@ -214,7 +214,8 @@ def main() -> None:
         process = Process(scaled, np.log(measured[known] / predicted[known]))
         expected = process.expected(np.clip((on - mean) / scale, -CLIP, CLIP))
         print(line_of(f"the model ({draw})", says, costs))
-        print(f"{line_of('with the process', says * np.exp(expected), costs)}   {process.noise:.1%}")
+        line = line_of("with the process", says * np.exp(expected), costs)
+        print(f"{line}   {process.noise:.1%}")
 
 
 if __name__ == "__main__":

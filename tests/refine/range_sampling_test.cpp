@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <vector>
 
 #include "neuroshard/cost/compute/piece_work.h"
 
@@ -34,6 +35,25 @@ TEST(RangeSampling, BatchSizesAreNeitherTinyNorHugeNorOutsideOfTheRange) {
   EXPECT_EQ(batch_size_at(range, 1.0), 131'072);
   range.min_batch_size = range.max_batch_size = 7;
   EXPECT_EQ(batch_size_at(range, 0.3), 7);
+}
+
+TEST(RangeSampling, TheJoinOfTwoRangesHasWhatEachHas) {
+  TrainedRange other = some_range();
+  other.min_batch_size = 64;
+  other.max_columns = 1024;
+  other.max_pieces = 40;
+  other.max_hits_per_row = 9.0;
+  other.optimizers = {Optimizer::sgd, Optimizer::rowwise_adagrad};
+  for (const TrainedRange& range : {joined(some_range(), other), joined(other, some_range())}) {
+    EXPECT_EQ(range.min_batch_size, 64);
+    EXPECT_EQ(range.max_batch_size, 16'384);
+    EXPECT_EQ(range.min_columns, 8);
+    EXPECT_EQ(range.max_columns, 1024);
+    EXPECT_EQ(range.max_pieces, 40);
+    EXPECT_EQ(range.max_hits_per_row, 9.0);
+    EXPECT_EQ(range.optimizers.size(), 2u);
+    EXPECT_EQ(range.data_types, std::vector{DataType::fp32});
+  }
 }
 
 TEST(RangeSampling, SetsHaveTheRangesPiecesAndAreTheSameForASeed) {

@@ -102,6 +102,28 @@ class TableReasons {
 
 }  // namespace
 
+TrainedRange joined(const TrainedRange& left, const TrainedRange& right) {
+  TrainedRange range = left;
+  range.min_batch_size = std::min(left.min_batch_size, right.min_batch_size);
+  range.max_batch_size = std::max(left.max_batch_size, right.max_batch_size);
+  range.min_columns = std::min(left.min_columns, right.min_columns);
+  range.max_columns = std::max(left.max_columns, right.max_columns);
+  range.min_embeddings = std::min(left.min_embeddings, right.min_embeddings);
+  range.max_embeddings = std::max(left.max_embeddings, right.max_embeddings);
+  range.min_pooling_factor = std::min(left.min_pooling_factor, right.min_pooling_factor);
+  range.max_pooling_factor = std::max(left.max_pooling_factor, right.max_pooling_factor);
+  range.max_hits_per_row = std::max(left.max_hits_per_row, right.max_hits_per_row);
+  range.max_pieces = std::max(left.max_pieces, right.max_pieces);
+  const auto add = [](auto& values, const auto& others) {
+    for (const auto& value : others) {
+      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+    }
+  };
+  add(range.optimizers, right.optimizers);
+  add(range.data_types, right.data_types);
+  return range;
+}
+
 std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task) {
   std::vector<std::string> reasons;
   if (task.batch_size < range.min_batch_size || task.batch_size > range.max_batch_size) {

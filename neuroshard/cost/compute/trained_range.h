@@ -21,6 +21,9 @@ struct TrainedRange {
   std::vector<DataType> data_types;
 };
 
+/// The smallest range that has both.
+[[nodiscard]] TrainedRange joined(const TrainedRange& left, const TrainedRange& right);
+
 /// Why predictions for this task are extrapolations: one line per kind of reason, naming every
 /// table (of many, the first ones) that it applies to. Empty if they are not.
 [[nodiscard]] std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task);
