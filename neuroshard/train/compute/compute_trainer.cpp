@@ -69,7 +69,8 @@ class Trainer {
         options_(options),
         split_(std::move(split)),
         features_(dataset.features),
-        num_measured_(dataset.size() - (options.unmeasured ? options.unmeasured->size() : 0)),
+        num_measured_(dataset.size() -
+                      (options.initial && options.unmeasured ? options.unmeasured->size() : 0)),
         pool_(options.num_threads),
         start_(Clock::now()) {
     if (options.initial) {
