@@ -76,7 +76,8 @@ void PieceCatalog::add_slice(int table, std::int64_t num_columns, int num_slices
                          simulator_.partial_bytes_per_column_of(table);
   facts_.push_back({table, num_slices, slice, num_columns, pooled,
                     shard_bytes(whole, num_columns, task.optimizer, num_rows),
-                    partial * static_cast<double>(pooled), single_cost});
+                    partial * static_cast<double>(pooled), single_cost,
+                    simulator_.compute().least_rise_ms(contribution)});
 }
 
 const std::vector<TableStatistics>& PieceCatalog::slices_of(int table, int num_slices) {

@@ -55,6 +55,8 @@ class PieceCatalog {
   [[nodiscard]] const TablePins& pins() const { return pins_; }
   /// Predicted cost of a device with this piece alone [ms].
   [[nodiscard]] double single_cost(PieceType type) const { return facts_[type].single_cost; }
+  /// What it adds to the predicted computation cost of any device, at least [ms].
+  [[nodiscard]] double least_rise_ms(PieceType type) const { return facts_[type].least_rise_ms; }
   /// Its contribution to its device's state; state_size() elements.
   [[nodiscard]] std::span<const double> contribution(PieceType type) const {
     return contributions_[static_cast<std::size_t>(type)];
@@ -107,6 +109,7 @@ class PieceCatalog {
     std::int64_t bytes;
     double partial_bytes;
     double single_cost;
+    double least_rise_ms;
   };
 
   const Simulator& simulator_;

@@ -14,7 +14,8 @@ namespace neuroshard {
 struct BeamLevelStats {
   std::int64_t states_tried = 0;     ///< lists of pieces not met before, for which a placement was
                                      ///< sought
-  std::int64_t states_feasible = 0;  ///< of these: placed entirely
+  std::int64_t states_feasible = 0;  ///< of these: placed entirely, or given up before that was
+                                     ///< known, as dearer than those that the beam keeps
   std::optional<double> best_cost_ms;  ///< predicted, of the level's best state, if it is feasible
   std::int64_t unplaced_bytes = 0;     ///< of the level's best state; 0 if it is feasible
   std::int64_t plans_priced = 0;       ///< placements whose all-to-alls were predicted

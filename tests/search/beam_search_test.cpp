@@ -173,7 +173,7 @@ RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ())
   RC_ASSERT(spared.plan.shards == all.plan.shards);
   expect_same(spared.predicted, all.predicted);
   RC_ASSERT(spared.stats.plans_priced <= all.stats.plans_priced);
-  RC_ASSERT(spared.stats.head_evaluations == all.stats.head_evaluations);
+  RC_ASSERT(spared.stats.head_evaluations <= all.stats.head_evaluations);
   RC_ASSERT(spared.stats.states_expanded == all.stats.states_expanded);
   RC_ASSERT(spared.stats.pieces_encoded == all.stats.pieces_encoded);
 }

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "neuroshard/core/random.h"
@@ -209,6 +210,60 @@ RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsNotWorthItsPriceIsNotPricedAndNoth
         RC_ASSERT(found.devices.size() == pieces.size());
       }
     }
+  }
+}
+
+RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsBeatenIsGivenUpAndNothingElseChanges, ()) {
+  const Task task = *rc::gen::arbitrary<bool>()
+                        ? task_of_any_tightness()
+                        : *arbitrary_task(*rc::gen::element(0.67, 0.8, 0.9));
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
+  PieceCatalog catalog(simulator);
+  const GreedyGridSearchOptions options{*rc::gen::element(1, 2, 11), *rc::gen::element(1.0, 1.5),
+                                        *rc::gen::arbitrary<bool>()};
+  GreedyGridSearch search(simulator, catalog, options);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
+    const std::int64_t before = search.stats().head_evaluations;
+    const Placement best = search.search(pieces);
+    const std::int64_t heads = search.stats().head_evaluations - before;
+    const double cost = best.feasible() ? best.cost_ms : 1.0;
+    for (const double beaten_ms :
+         {0.0, cost * random.uniform(), std::nextafter(cost, 0.0), cost, cost * 1.01}) {
+      const std::int64_t then = search.stats().head_evaluations;
+      const Placement found = search.search(pieces, {}, beaten_ms, beaten_ms);
+      RC_ASSERT(search.stats().head_evaluations - then <= heads);
+      const auto [end, of_best] =
+          std::mismatch(found.under_largest_limit.begin(), found.under_largest_limit.end(),
+                        best.under_largest_limit.begin(), best.under_largest_limit.end());
+      RC_ASSERT(end == found.under_largest_limit.end());  // the same, as far as it goes
+      if (best.feasible() && beaten_ms >= cost) {
+        expect_same_placements(found, best);
+      } else if (found.feasible()) {
+        RC_ASSERT(found.cost_ms == kInfinity || found.cost_ms > beaten_ms);
+        RC_ASSERT(found.devices.empty() == (found.cost_ms == kInfinity));
+      } else {
+        RC_ASSERT(found.unplaced_bytes == best.unplaced_bytes);
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(GreedyGridSearchProperty, EveryPieceAddsItsLeastRise, ()) {
+  // By this, a try is given up before all pieces are placed.
+  const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
+  PieceCatalog catalog(simulator);
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  std::vector<double> state(catalog.state_size(), 0.0);
+  double before = 0.0;
+  for (const PieceType piece : random_pieces(simulator, catalog, random)) {
+    const double after = simulator.compute().add_and_cost(state, catalog.contribution(piece));
+    if (simulator.compute().is_convex_increasing()) {
+      RC_ASSERT(catalog.least_rise_ms(piece) >= 0.0);
+      RC_ASSERT(after >= (before + catalog.least_rise_ms(piece)) * (1.0 - 1e-12));
+    }
+    before = after;
   }
 }
 

@@ -107,7 +107,7 @@ class ComputeCostModel {
   /// Never above the cost of the state [ms], and for most models the cost itself.
   [[nodiscard]] virtual double bound(std::span<const double> state) const { return cost(state); }
 
-  /// What a piece adds to the cost of any device with other pieces, at least [ms]; linear in the
+  /// What a piece adds to the cost of any device, empty or not, at least [ms]; linear in the
   /// contribution. Lower bounds rely on this too.
   [[nodiscard]] virtual double least_rise_ms(std::span<const double> /*piece*/) const {
     return 0.0;

@@ -320,8 +320,10 @@ class Search {
         Candidate& candidate = candidates[first + i];
         BeamState& state = states[first + i];
         try {
-          state.placement = workers_[worker].search(candidate.pieces, known_of(candidate),
-                                                    std::min(kept.highest(), options_.worth_ms));
+          const double beaten_ms = kept.highest();
+          state.placement =
+              workers_[worker].search(candidate.pieces, known_of(candidate),
+                                      std::min(beaten_ms, options_.worth_ms), beaten_ms);
         } catch (const TimeIsOver&) {
           stopped = true;
           return;

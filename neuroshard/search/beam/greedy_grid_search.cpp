@@ -2,7 +2,9 @@
 #include "neuroshard/search/beam/greedy_grid_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/cost/compute/head_kernel.h"
@@ -16,6 +18,8 @@ constexpr double kLimitTolerance = 1e-6;
 
 /// What rounding in the last digits of a cost may amount to.
 constexpr double kRounding = 1e-9;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Why a piece is on no device.
 constexpr int kNoMemory = -1;   ///< on no device where the piece may lie
@@ -52,10 +56,15 @@ int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
     }
     if (devices_[device].bytes + bytes > capacity[device]) continue;
     result = kNoColumns;
-    if (static_cast<double>(devices_[device].columns + columns) > column_limit) continue;
+    if (static_cast<double>(devices_[device].columns + columns) > column_limit) {
+      limit_refused_ = true;
+      continue;
+    }
     note(device);
+    total_ms_ -= costs_[device];
     costs_[device] =
         simulator_.compute().add_and_cost(state_of(device), catalog_.contribution(piece));
+    total_ms_ += costs_[device];
     ++stats_.head_evaluations;
     order_.change(rank, costs_[device]);
     return device;
@@ -138,22 +147,47 @@ void GreedyGridSearch::refresh() {
     changed_[d] = false;
   }
   order_.assign(costs_);
+  total_ms_ = std::accumulate(costs_.begin(), costs_.end(), 0.0);
 }
 
-void GreedyGridSearch::place_all(double column_limit) {
+double GreedyGridSearch::floor_ms(double columns) const {
+  const Task& task = simulator_.task();
+  return simulator_.communication().floor_ms(task.topology, task.batch_size, columns);
+}
+
+bool GreedyGridSearch::must_cost_more(double most_ms, double least_of_suspect_ms,
+                                      int device) const {
+  // Whatever comes, the mean device gets no cheaper than this, and by convexity no mean of floors
+  // is below that of the mean columns; the slowest device is no cheaper than the mean.
+  const double mean_ms =
+      (total_ms_ + rise_from_[placed_on_.size()]) / static_cast<double>(devices_.size());
+  if (mean_ms + floor_of_mean_ms_ > most_ms) return true;
+  return costs_[device] > least_of_suspect_ms &&
+         costs_[device] + floor_ms(static_cast<double>(devices_[device].columns)) > most_ms;
+}
+
+bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
+  const bool may_give_up = most_ms < kInfinity && simulator_.compute().is_convex_increasing();
+  most_ms *= 1.0 + kRounding;
+  // A device below this costs no more than that with all the columns that it may have.
+  const double least_of_suspect_ms = may_give_up ? most_ms - floor_ms(column_limit) : kInfinity;
   while (placed_on_.size() < pieces_.size()) {
     clock_.check();
     const PieceType piece = pieces_[placed_on_.size()];
     int device = find_device(piece, column_limit);
     if (device == kNoColumns && !permitted_devices(piece).empty()) {
-      device = find_device(piece, std::numeric_limits<double>::infinity());
+      device = find_device(piece, kInfinity);
     }
-    if (device >= 0) continue;
+    if (device >= 0) {
+      if (may_give_up && must_cost_more(most_ms, least_of_suspect_ms, device)) return false;
+      continue;
+    }
     // Only memory makes a set of pieces infeasible; a limit on columns is the search's own. Once
     // memory has failed, what is left over is counted to the end.
-    if (device == kNoColumns && unplaced_bytes_ == 0) return;
+    if (device == kNoColumns && unplaced_bytes_ == 0) return true;
     note(device);
   }
+  return true;
 }
 
 bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
@@ -165,8 +199,7 @@ bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
   const CommunicationCostModel& communication = simulator_.communication();
   for (std::size_t d = 0; d < devices_.size(); ++d) {
     columns_[d] = static_cast<double>(devices_[d].columns);
-    const double floor_ms = communication.floor_ms(task.topology, task.batch_size, columns_[d]);
-    if (too_costly(costs_[d] + floor_ms)) return false;
+    if (too_costly(costs_[d] + floor_ms(columns_[d]))) return false;
   }
   return !too_costly(communication.least_cost_ms(task.topology, task.batch_size, costs_, columns_));
 }
@@ -188,9 +221,10 @@ void GreedyGridSearch::judge(Placement& best) {
 }
 
 Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known,
-                                   double worth_ms) {
+                                   double worth_ms, double beaten_ms) {
   pieces_ = pieces;
   worth_ms_ = worth_ms;
+  beaten_ms_ = beaten_ms;
   double total_columns = 0.0;
   double partial_bytes = 0.0;
   for (const PieceType piece : pieces) {
@@ -199,8 +233,13 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
   }
   partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
   mean_columns_ = total_columns / static_cast<double>(devices_.size());
+  floor_of_mean_ms_ = floor_ms(mean_columns_);
+  rise_from_.assign(pieces.size() + 1, 0.0);
+  for (std::size_t i = pieces.size(); i > 0; --i) {
+    rise_from_[i - 1] = rise_from_[i] + catalog_.least_rise_ms(pieces[i - 1]);
+  }
   Placement best;
-  best.cost_ms = std::numeric_limits<double>::infinity();
+  best.cost_ms = kInfinity;
   best.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
   try {
     try_limits(known, best);
@@ -221,14 +260,27 @@ void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
     } else {
       rewind(unaffected(limit));
     }
-    place_all(limit);
-    if (i == 0) best.under_largest_limit = placed_on_;
+    if (i == 0) {
+      limit_refused_ = false;
+      if (!place_all(limit, beaten_ms_)) {
+        // Without any limit it would have begun the same, and is given up as well. Where the limit
+        // kept a piece away, that may be cheaper, and whether it is tried depends on what fits.
+        if (limit_refused_) {
+          place_all(limit, kInfinity);
+        } else {
+          best.unplaced_bytes = 0;
+        }
+      }
+      best.under_largest_limit = placed_on_;
+    } else {
+      place_all(limit, best.feasible() ? std::min(best.cost_ms, worth_ms_) : kInfinity);
+    }
     judge(best);
   }
   // A piece wider than every limit is no reason to have no plan.
   if (!best.feasible()) {
     replay({});
-    place_all(std::numeric_limits<double>::infinity());
+    place_all(kInfinity, kInfinity);
     judge(best);
   }
 }

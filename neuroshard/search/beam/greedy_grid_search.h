@@ -60,12 +60,15 @@ class GreedyGridSearch {
   /// then keeps away from these.
   ///
   /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
-  /// feasible, of infinite cost, and without devices.
+  /// feasible, of infinite cost, and without devices. So it is if every plan of the pieces must
+  /// cost more than `beaten_ms` too, whether they fit or not: a try is given up as soon as this
+  /// shows, and `under_largest_limit` then ends there. Elsewhere the result does not depend on it.
   ///
   /// Stopped by the clock, it returns the cheapest placement so far, or throws TimeIsOver if there
   /// is none.
   [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
-                                 double worth_ms = std::numeric_limits<double>::infinity());
+                                 double worth_ms = std::numeric_limits<double>::infinity(),
+                                 double beaten_ms = std::numeric_limits<double>::infinity());
 
   /// Of all calls.
   [[nodiscard]] const GreedyGridSearchStats& stats() const { return stats_; }
@@ -77,9 +80,14 @@ class GreedyGridSearch {
   };
 
   void try_limits(std::span<const int> known, Placement& best);
-  /// Places what is not placed yet; stops at a piece that only the limit keeps out. Throws
-  /// TimeIsOver.
-  void place_all(double column_limit);
+  /// Places what is not placed yet; stops at a piece that only the limit keeps out, or with false
+  /// once the plan must cost more than `most_ms`. Throws TimeIsOver.
+  bool place_all(double column_limit, double most_ms);
+  /// Whether this shows now that a piece was put on the device, whose cost with all columns that it
+  /// may have is no higher unless its computation is above `least_of_suspect_ms`.
+  [[nodiscard]] bool must_cost_more(double most_ms, double least_of_suspect_ms, int device) const;
+  /// Of a device with these columns: what its all-to-alls cost at least.
+  [[nodiscard]] double floor_ms(double columns) const;
   [[nodiscard]] int find_device(PieceType piece, double column_limit);
   /// Empty: all.
   [[nodiscard]] std::span<const int> permitted_devices(PieceType piece) const {
@@ -117,16 +125,21 @@ class GreedyGridSearch {
   // The placement in progress.
   std::span<const PieceType> pieces_;
   double worth_ms_ = 0.0;
-  double mean_columns_ = 0.0;     ///< of a device, with all pieces
-  double partial_sums_ms_ = 0.0;  ///< of all pieces, wherever they are
-  std::vector<int> placed_on_;    ///< of the pieces so far: a device, or why there is none
+  double beaten_ms_ = 0.0;
+  double mean_columns_ = 0.0;      ///< of a device, with all pieces
+  double floor_of_mean_ms_ = 0.0;  ///< of the all-to-alls of a device with as many
+  std::vector<double> rise_from_;  ///< what the pieces from each on add to all devices, at least
+  double partial_sums_ms_ = 0.0;   ///< of all pieces, wherever they are
+  std::vector<int> placed_on_;     ///< of the pieces so far: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
   std::vector<std::int64_t> unplaced_before_;  ///< the sum before each piece without memory
   std::vector<Device> devices_;
   StateRows states_;  ///< by device
   std::vector<double> costs_;
-  std::vector<bool> changed_;  ///< devices whose cost is not that of their state
+  double total_ms_ = 0.0;       ///< of the costs
+  bool limit_refused_ = false;  ///< whether the limit kept a piece from a device, in the first try
+  std::vector<bool> changed_;   ///< devices whose cost is not that of their state
   DeviceOrder order_;
   std::vector<double> columns_;
 };

@@ -203,7 +203,7 @@ function levelsChart(levels) {
             label: (item) => milliseconds(item.parsed.y),
             footer: (items) => {
               const level = levels[items[0].dataIndex];
-              return `${integer(level.states_feasible)} of ${counted(level.states_tried, 'list')} of cuts fit`;
+              return `${integer(level.states_feasible)} of ${counted(level.states_tried, 'list')} of cuts fit, or were given up as too dear`;
             },
           },
         },
