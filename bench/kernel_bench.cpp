@@ -15,6 +15,7 @@
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/memory_fit.h"
+#include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/state_rows.h"
 
 namespace neuroshard {
@@ -234,6 +235,24 @@ void bound(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(lower_bound_ms(*simulator, kColumnsAlone));
 }
 BENCHMARK(bound)->Arg(60)->Arg(1000)->Unit(benchmark::kMillisecond);
+
+/// Of all cuts, below a plan that was found.
+void bound_of_all_cuts(benchmark::State& state) {
+  const auto devices = static_cast<int>(state.range(1));
+  const auto simulator = bench::make_simulator(static_cast<int>(state.range(0)), devices);
+  PlannerOptions options;
+  options.steps = 1000;
+  const double cost_ms = NeuroShardPlanner().plan(*simulator, options).predicted.cost_ms;
+  double bound_ms = 0.0;
+  for (auto _ : state) bound_ms = lower_bound_ms(*simulator, {}, cost_ms);
+  state.counters["of_bound"] = cost_ms / bound_ms;
+}
+BENCHMARK(bound_of_all_cuts)
+    ->Args({60, 4})
+    ->Args({120, 8})
+    ->Args({1000, 128})
+    ->Args({5000, 1024})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace neuroshard

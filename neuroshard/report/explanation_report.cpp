@@ -126,8 +126,8 @@ std::string tables_text(const Explanation& explanation, std::size_t max_tables) 
 std::string bound_text(const Explanation& explanation) {
   if (explanation.lower_bound_ms <= 0.0) return "A lower bound is not known for this model.\n";
   return fmt::format(
-      "No plan is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound ignores "
-      "memory, so there need not be a plan that cheap.\n",
+      "No plan is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound takes "
+      "all devices for one that is divided evenly, so there need not be a plan that cheap.\n",
       explanation.lower_bound_ms, 100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/search/mean_device.h"
 #include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
@@ -22,6 +23,9 @@ constexpr double kRounding = 1e-9;
 
 /// Pieces of slices that are encoded, of all tables together: a second.
 constexpr std::int64_t kMostSlicesEncoded = 500'000;
+
+/// Pieces kept to be looked at again and again: some 50 MB.
+constexpr std::size_t kMostPiecesKept = 40'000;
 
 /// The shares of the rows that a slice may have, 1 among them.
 std::vector<double> row_shares(const Task& task, const Table& table) {
@@ -50,13 +54,31 @@ struct WorkLeft {
   std::int64_t slices = kMostSlicesEncoded;
 };
 
+/// Adds a kind of pieces unless no device has memory for one.
+void keep_piece(const Task& task, const Table& table, std::int64_t num_quanta,
+                std::int64_t num_columns, double row_share, std::span<const double> contribution,
+                MeanDevice& kept) {
+  const auto num_rows =
+      static_cast<std::int64_t>(static_cast<double>(table.num_embeddings) * row_share);
+  const std::int64_t bytes = shard_bytes(table, num_columns, task.optimizer, num_rows);
+  const auto& memory = task.topology.memory_bytes;
+  if (bytes > *std::max_element(memory.begin(), memory.end())) return;
+  const auto columns = static_cast<double>(pooled_columns(table, num_columns));
+  MeanDevice::Extras extras{.columns = columns, .bytes = static_cast<double>(bytes)};
+  // A slice is a part of each sum of its columns.
+  if (row_share < 1.0) {
+    extras.partial_bytes = 4.0 * columns * static_cast<double>(replica_batch_size(task));
+  }
+  kept.add_piece(num_quanta, row_share, contribution, extras);
+}
+
 /// Least contributions of a table's columns, however divided into pieces and these into slices.
 class LeastContributions {
  public:
   /// Unknown if the table is too wide, or would take more than the work `left`, which it takes its
-  /// own from.
+  /// own from. If it is known, the table and its pieces are added to `kept`, unless that is null.
   LeastContributions(const Simulator& simulator, int table, bool rows, WorkLeft& left,
-                     const StopClock& clock)
+                     const StopClock& clock, MeanDevice* kept)
       : size_(simulator.compute().state_size()) {
     const Table& of = simulator.task().tables[table];
     const std::int64_t dim = of.embedding_dim;
@@ -72,6 +94,7 @@ class LeastContributions {
     left.divisions -= divisions;
     left.slices -= slices;
     quantum_ = quantum;
+    if (kept != nullptr) kept->add_table(dim / quantum);
     num_quanta_ = dim / quantum_;
     least_.resize(static_cast<std::size_t>(num_quanta_ + 1) * size_, 0.0);
     std::vector<double> pieces(least_.size(), 0.0);
@@ -80,9 +103,15 @@ class LeastContributions {
       clock.check();
       const std::span<double> piece(pieces.data() + static_cast<std::size_t>(n) * size_, size_);
       simulator.encode(table, n * quantum_, piece);
+      const auto keep = [&](double share, std::span<const double> contribution) {
+        if (kept != nullptr)
+          keep_piece(simulator.task(), of, n, n * quantum_, share, contribution, *kept);
+      };
+      keep(1.0, piece);
       for (const double share : shares) {
         if (share >= 1.0) continue;
         simulator.encode({table, n * quantum_, share}, slice);
+        keep(share, slice);
         for (std::size_t i = 0; i < size_; ++i) piece[i] = std::min(piece[i], slice[i] / share);
       }
       double* best = least_.data() + static_cast<std::size_t>(n) * size_;
@@ -143,6 +172,12 @@ struct Replicable {
   double columns = 0.0;
 };
 
+std::vector<int> numbers_of(const std::vector<Replicable>& tables) {
+  std::vector<int> numbers;
+  for (const Replicable& table : tables) numbers.push_back(table.number);
+  return numbers;
+}
+
 /// Least cost of a device that holds at least 1/D of a table.
 double cheapest_share(const Simulator& simulator, const Table& table,
                       const LeastContributions& least) {
@@ -184,6 +219,7 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
   double largest = 0.0;  // the second part: of the tables one by one
   WorkLeft left;
   std::vector<Replicable> replicable;
+  MeanDevice mean_device(simulator);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const int number = static_cast<int>(t);
     const Table& table = task.tables[t];
@@ -191,13 +227,29 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
         static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
     const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms);
     mean_columns += columns;
-    const LeastContributions least(simulator, number, cuts.rows, left, clock);
+    const bool keeps = mean_device.num_pieces() < kMostPiecesKept;
+    const LeastContributions least(simulator, number, cuts.rows, left, clock,
+                                   keeps ? &mean_device : nullptr);
     std::vector<double> share(mean.size(), 0.0);
     if (least.known()) {
       const auto whole = least.of(least.num_quanta());
       for (std::size_t i = 0; i < mean.size(); ++i) share[i] = whole[i] / world_size;
       for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += share[i];
       if (!replicas) largest = std::max(largest, cheapest_share(simulator, table, least));
+    }
+    const MeanDevice::Extras extras{
+        .columns = columns * world_size,
+        .bytes = static_cast<double>(shard_bytes(table, table.embedding_dim, task.optimizer))};
+    if (!least.known()) {
+      mean_device.add_table_of_least(std::vector<double>(mean.size(), 0.0), extras);
+    } else if (!keeps) {
+      mean_device.add_table_of_least(least.of(least.num_quanta()), extras);
+    }
+    if (replicas) {
+      std::vector<double> copy(mean.size());
+      simulator.encode_replica(number, copy);
+      mean_device.add_copy(
+          copy, {.bytes = extras.bytes, .gradient_bytes = all_reduce_bytes(task, {{number}})});
     }
     if (replicas) replicable.push_back({number, std::move(share), columns});
   }
@@ -211,7 +263,12 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
     saved += std::max(gain_ms - compute.least_rise_ms(more), 0.0);
   }
   of_mean = std::max(of_mean - saved, 0.0);
-  const double bound = std::min(std::max(of_mean, largest), known_ms);
+  double relaxed = mean_device.bound_ms(known_ms, clock);
+  if (replicable.size() == task.tables.size()) {
+    const auto copies = simulator.replica_cost(numbers_of(replicable));
+    relaxed = std::min(relaxed, copies.compute_ms + copies.all_reduce_ms);
+  }
+  const double bound = std::min(std::max({of_mean, largest, relaxed}), known_ms);
   if (!is_cost(bound)) throw not_a_cost(compute.name(), "any plan at least", bound);
   return bound * (1.0 - kRounding);
 }

@@ -8,10 +8,9 @@
 
 namespace neuroshard {
 
-/// A lower bound [ms] on the predicted cost of every plan with these cuts, placed in any way,
-/// memory left aside. Proof, for a computation model that is convex and increasing
-/// (is_convex_increasing) with head f, and a communication model with floor g, convex and
-/// increasing likewise:
+/// A lower bound [ms] on the predicted cost of every plan with these cuts that fits into memory.
+/// Proof, for a computation model that is convex and increasing (is_convex_increasing) with head f,
+/// and a communication model with floor g, convex and increasing likewise:
 ///
 /// - However a table is cut, its pieces add at least `least` to each element of the states, the
 ///   minimum over all ways of dividing its columns, which dynamic programming gives. So the states
@@ -35,16 +34,29 @@ namespace neuroshard {
 /// - The devices that hold anything, m <= D of them, cost f(S_d) + g(C_d) at least. The largest of
 ///   m values is no less than their mean, that by convexity no less than f + g of the mean device,
 ///   and that, as both increase, no less than **f(T / D) + g(C / D)**.
+/// - **Choice by choice** (mean_device.h): let F(x) = f(T) + g(C) + ... be the cost of a mean
+/// device
+///   x, with what all devices' copies, all-reduce and partial sums add, at the least rate per byte,
+///   and infinite where its memory exceeds the mean of the devices' memory. F is convex, and the
+///   mean device of a plan is a sum over the tables of what each is cut into. For any linear
+///   a + l x that is nowhere above F, then, each table cut (or copied) in the way of least l gives
+///   a sum that no plan's F is below. l is F's tangent at a mean device that moves towards the
+///   choices that it makes. This is never far below what any such argument can show, and usually
+///   far above f(T / D) + g(C / D), where the cut that adds least differs from element to element.
+/// - A plan that costs less than c has no piece that costs c on a device of its own, nor one that
+/// no
+///   device has memory for. If plans without such pieces cost at least c, all plans do.
 /// - Some device holds at least 1/D of a table's columns, and costs no less than the cheapest way
 ///   of holding **that many or more**. (Of rows and columns: at least 1/D of the table, which adds
 ///   that share of the least per column of a whole row.)
 ///
-/// The larger of the two is returned, or `known_ms` if that is less; 0 if the model has no such
-/// structure. Price: one encoding per table, multiple of 4 columns and share of rows, and the
-/// square of these multiples. Tables of more than 1,024 columns, and the last of the wide ones
-/// where squares or encodings would add up to more than some ten seconds (with rows: to one), and
-/// those with a row order that may be cut in rows, count with their communication only. Throws
-/// TimeIsOver.
+/// The largest of these is returned, or `known_ms` if that is less; 0 if the model has no such
+/// structure. Price: one encoding per table, multiple of 4 columns and share of rows, the square of
+/// these multiples, and some ten looks at every one of the first 40,000 encodings; later tables are
+/// cut as each element of the state has it least. Tables of more than 1,024 columns, and the last
+/// of the wide ones where squares or encodings would add up to more than some ten seconds (with
+/// rows: to one), and those with a row order that may be cut in rows, count with their
+/// communication and memory only. Throws TimeIsOver.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator, const Cuts& cuts,
                                     double known_ms = std::numeric_limits<double>::infinity(),
                                     const StopClock& clock = {});

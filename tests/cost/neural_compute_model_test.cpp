@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
@@ -103,6 +104,51 @@ TEST(NeuralComputeModel, FollowsItsFormula) {
   const State both = sum(narrow, contribution(model, table, 16));
   const double loads = load + load_of(2.0);
   EXPECT_NEAR(model.cost(both), 0.25 + 0.8 * loads + 0.5 * (loads - 1.0), 1e-5);
+}
+
+/// Some pieces, each of which may be a part of a piece as in a relaxed plan.
+State arbitrary_state(const ComputeCostModel& model) {
+  State state(model.state_size(), 0.0);
+  const int pieces = *rc::gen::inRange(1, 5);
+  for (int i = 0; i < pieces; ++i) {
+    state = sum(state, arbitrary_piece(model), *rc::gen::element(1.0, 0.5, 0.01, 7.0));
+  }
+  return state;
+}
+
+RC_GTEST_PROP(NeuralComputeModelProperty, TangentsTouchTheBoundAndAreNowhereAboveIt, ()) {
+  const auto plain =
+      random_model(ComputeArchitecture::bounded_loads, *rc::gen::arbitrary<std::uint64_t>());
+  std::vector<ComputeNetwork> members = plain->members();
+  if (*rc::gen::arbitrary<bool>()) {
+    for (ComputeNetwork& member : members) {
+      member.widest_factors = {0.4F, 0.5F, 0.75F, 0.875F, 0.9F, 1.0F};
+    }
+  }
+  const NeuralComputeModel model(members, wide_info());
+  const State at = arbitrary_state(model);
+  State slopes(model.state_size(), std::numeric_limits<double>::quiet_NaN());
+  const double smoothing = *rc::gen::element(0.0, 0.001, 0.1, 10.0);
+  const double constant = model.tangent(at, smoothing, slopes);
+  RC_ASSERT(slopes[0] == 0.0);
+  RC_ASSERT(std::all_of(slopes.begin(), slopes.end(), [](double slope) { return slope >= 0.0; }));
+  const auto line = [&](const State& state) {
+    return std::inner_product(slopes.begin(), slopes.end(), state.begin(), constant);
+  };
+  const double here = model.bound(at);
+  if (smoothing == 0.0) RC_ASSERT(std::abs(line(at) - here) <= 1e-9 * here);
+  RC_ASSERT(line(at) <= here * (1.0 + 1e-9));
+  for (int i = 0; i < 5; ++i) {
+    const State other = arbitrary_state(model);
+    RC_ASSERT(line(other) <= model.bound(other) * (1.0 + 1e-9));
+  }
+}
+
+TEST(NeuralComputeModel, AModelWithoutStructureHasNoTangent) {
+  const auto model = random_model(ComputeArchitecture::published, 3);
+  State slopes(model->state_size(), std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(model->tangent(State(model->state_size(), 1.0), 0.0, slopes), 0.0);
+  EXPECT_EQ(slopes, State(model->state_size(), 0.0));
 }
 
 TEST(NeuralComputeModel, AllLoadsAreMultipliedByTheFactorOfTheWidestPiece) {

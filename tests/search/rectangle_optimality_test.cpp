@@ -10,6 +10,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/search/arbitrary_simulator.h"
 
@@ -204,6 +205,7 @@ constexpr std::size_t kRectangleTasks = 200;
 TEST(RectangleOptimality, TheBestPlanOfNineteenTasksInTwenty) {
   Random random(2024);
   std::vector<double> ratios;
+  std::vector<double> bounds;  // relative to the best
   while (ratios.size() < kRectangleTasks) {
     const Task task = small_rectangle_task(random);
     std::shared_ptr<const ComputeCostModel> compute;
@@ -214,6 +216,8 @@ TEST(RectangleOptimality, TheBestPlanOfNineteenTasksInTwenty) {
     const double best = RectangleBruteForce(simulator).run();
     if (best < std::numeric_limits<double>::infinity()) {
       ratios.push_back(ratio_to_best(simulator, best));
+      bounds.push_back(lower_bound_ms(simulator, {}, 2.0 * best) / best);
+      EXPECT_LE(bounds.back(), 1.0);
     }
   }
   std::sort(ratios.begin(), ratios.end());
@@ -221,6 +225,10 @@ TEST(RectangleOptimality, TheBestPlanOfNineteenTasksInTwenty) {
       std::count_if(ratios.begin(), ratios.end(), [](double r) { return r <= 1.0 + 1e-9; });
   std::printf("cost relative to the best plan, %zu tasks: %zu the best, most %.4f\n",
               kRectangleTasks, static_cast<std::size_t>(optimal), ratios.back());
+  std::sort(bounds.begin(), bounds.end());
+  std::printf("lower bound relative to the best plan: %.3f in the median, least %.3f\n",
+              bounds[bounds.size() / 2], bounds.front());
+  EXPECT_GE(bounds[bounds.size() / 2], 0.95);
   EXPECT_LE(ratios[kRectangleTasks * 95 / 100 - 1], 1.0 + 1e-9);
   EXPECT_LT(ratios.back(), 1.05);
 }

@@ -234,6 +234,13 @@ void AnalyticComputeModel::costs_with(std::span<const double> states, std::span<
   }
 }
 
+double AnalyticComputeModel::tangent(std::span<const double> /*state*/, double /*smoothing*/,
+                                     std::span<double> slopes) const {
+  slopes[0] = 0.0;
+  slopes[1] = 1.0;
+  return hardware_.operator_overhead_ms;
+}
+
 std::vector<std::string> AnalyticComputeModel::outside_range(const Task&) const { return {}; }
 
 }  // namespace neuroshard

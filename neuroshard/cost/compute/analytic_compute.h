@@ -70,6 +70,8 @@ class AnalyticComputeModel : public ComputeCostModel {
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] bool is_estimate() const override { return true; }
   [[nodiscard]] bool is_convex_increasing() const override { return true; }
+  [[nodiscard]] double tangent(std::span<const double> state, double smoothing,
+                               std::span<double> slopes) const override;
   [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
     return piece[1];
   }

@@ -97,6 +97,12 @@ OperatorSettings operator_settings(const Task& task, const ComputeCostModel& mod
   return settings;
 }
 
+double ComputeCostModel::tangent(std::span<const double> /*state*/, double /*smoothing*/,
+                                 std::span<double> slopes) const {
+  std::fill(slopes.begin(), slopes.end(), 0.0);
+  return 0.0;
+}
+
 double ComputeCostModel::add_and_cost(std::span<double> state,
                                       std::span<const double> piece) const {
   kernels::add(state.data(), piece.data(), state.size());

@@ -107,6 +107,13 @@ class ComputeCostModel {
   /// Never above the cost of the state [ms], and for most models the cost itself.
   [[nodiscard]] virtual double bound(std::span<const double> state) const { return cost(state); }
 
+  /// A linear function that is nowhere above `bound` of a device with pieces, near it at `state`:
+  /// writes its slopes, none negative (0 for element 0), and returns its constant [ms]. With
+  /// `smoothing` (0: none) it changes gradually with the state where `bound` has a kink, within
+  /// about that share of the state. 0 for a model without structure. Lower bounds rely on this.
+  [[nodiscard]] virtual double tangent(std::span<const double> state, double smoothing,
+                                       std::span<double> slopes) const;
+
   /// What a piece adds to the cost of any device, empty or not, at least [ms]; linear in the
   /// contribution. Lower bounds rely on this too.
   [[nodiscard]] virtual double least_rise_ms(std::span<const double> /*piece*/) const {

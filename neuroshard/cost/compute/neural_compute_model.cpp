@@ -253,6 +253,28 @@ double NeuralComputeModel::bound(std::span<const double> state) const {
   return result;
 }
 
+double NeuralComputeModel::tangent(std::span<const double> state, double smoothing,
+                                   std::span<double> slopes) const {
+  std::fill(slopes.begin(), slopes.end(), 0.0);
+  if (!is_convex_increasing()) return 0.0;
+  // The elements that `bound` is a function of.
+  const std::size_t before = has_widest_factors() ? plain_size() - 1 : 0;
+  slopes[before + 1] = 1.0;
+  double constant = mean_offset_;
+  for (std::size_t unit = 0; unit < head_bias_.size(); ++unit) {
+    const double sum = state[before + 2 + unit];
+    const double excess = sum + head_bias_[unit];
+    // max(z, 0) is no less than any share of z in [0, 1].
+    double share = excess > 0.0 ? 1.0 : 0.0;
+    const double width = smoothing * (sum - head_bias_[unit]);
+    if (width > 0.0) share = 1.0 / (1.0 + std::exp(-excess / width));
+    const double slope = share * mean_output_[unit];
+    slopes[before + 2 + unit] = slope;
+    constant += slope * head_bias_[unit];
+  }
+  return constant;
+}
+
 void NeuralComputeModel::plain_costs_with(std::span<const double> states,
                                           std::span<const double> piece,
                                           std::span<double> costs) const {

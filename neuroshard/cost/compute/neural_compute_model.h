@@ -44,6 +44,8 @@ class NeuralComputeModel final : public ComputeCostModel {
   /// Where costs depend on the widest piece: as if each piece's loads were multiplied by the factor
   /// of its own width, which is not above that of its set's widest piece.
   [[nodiscard]] double bound(std::span<const double> state) const override;
+  [[nodiscard]] double tangent(std::span<const double> state, double smoothing,
+                               std::span<double> slopes) const override;
   /// Its part of the linear term; of `bound`, where that is not the cost.
   [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
     if (!is_convex_increasing()) return 0.0;

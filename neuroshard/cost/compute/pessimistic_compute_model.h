@@ -32,6 +32,10 @@ class PessimisticComputeModel final : public ComputeCostModel {
   [[nodiscard]] double bound(std::span<const double> state) const override {
     return model_->bound(state);
   }
+  [[nodiscard]] double tangent(std::span<const double> state, double smoothing,
+                               std::span<double> slopes) const override {
+    return model_->tangent(state, smoothing, slopes);
+  }
   [[nodiscard]] bool is_estimate() const override { return model_->is_estimate(); }
   [[nodiscard]] std::string hardware() const override { return model_->hardware(); }
   [[nodiscard]] std::string operator_info() const override { return model_->operator_info(); }

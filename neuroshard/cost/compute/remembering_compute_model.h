@@ -48,6 +48,10 @@ class RememberingComputeModel final : public ComputeCostModel {
   [[nodiscard]] double bound(std::span<const double> state) const override {
     return model_->bound(state);
   }
+  [[nodiscard]] double tangent(std::span<const double> state, double smoothing,
+                               std::span<double> slopes) const override {
+    return model_->tangent(state, smoothing, slopes);
+  }
   [[nodiscard]] double least_rise_ms(std::span<const double> piece) const override {
     return model_->least_rise_ms(piece);
   }
