@@ -168,6 +168,31 @@ void move_replicas(const Simulator& simulator, const PlannerOptions& options,
   result.predicted = simulator.cost(result.plan);
 }
 
+void add_plan_of_cheapest_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
+                               const PlannerOptions& options, const StopClock& clock,
+                               FirstPlan& first) {
+  const Task& task = simulator.task();
+  if (!options.cuts.rows || task.tables.size() > kMostTablesTwice ||
+      first.best.plan.shards.empty()) {
+    return;
+  }
+  BeamSearchOptions cheapest = with_all_cuts(beam, options, task.tables.size());
+  cheapest.cheapest_cuts = true;
+  try {
+    PlanningResult result = plan_with_replicas_of(simulator, first.best.plan.replicated_tables,
+                                                  cheapest, options, clock);
+    result.predicted = simulator.cost(result.plan);
+    first.best.stats.stopped_by_clock |= result.stats.stopped_by_clock;
+    add_work(result.stats, first.best.stats);
+    if (result.predicted.cost_ms < first.best.predicted.cost_ms) {
+      std::swap(result.plan, first.best.plan);
+      std::swap(result.predicted, first.best.predicted);
+    }
+    first.other = std::move(result);
+  } catch (const InfeasibleError&) {  // lists whose pieces find no room
+  }
+}
+
 FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock) {
   BeamSearchOptions observed = beam;

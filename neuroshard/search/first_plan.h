@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "neuroshard/search/beam/beam_search.h"
@@ -19,6 +20,9 @@ struct PlanOfFewerCuts {
 
 struct FirstPlan {
   PlanningResult best{};
+  /// With the same cuts allowed, the dearer of two plans: from lists of cheapest cuts
+  /// (cheapest_cuts.h) and from others. Its work is counted in `best`.
+  std::optional<PlanningResult> other{};
   /// Where other cuts than columns were tried too: the plan without copies, if `best` has some, and
   /// the one with columns alone, where they fit. Their improvement may lead further than its.
   std::vector<PlanOfFewerCuts> of_fewer_cuts{};
@@ -31,6 +35,13 @@ struct FirstPlan {
 /// none, and TimeIsOver if the clock stopped the search before there was one.
 [[nodiscard]] FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                                    const PlannerOptions& options, const StopClock& clock = {});
+
+/// Adds the plan that begins with lists of cheapest cuts, with the copies of `first.best`, where
+/// rows may be cut and there are not too many tables; the cheaper of the two becomes the best.
+/// Throws TimeIsOver, and leaves `first` then.
+void add_plan_of_cheapest_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
+                               const PlannerOptions& options, const StopClock& clock,
+                               FirstPlan& first);
 
 /// The plan with other tables on every device, if options allow and that is cheaper.
 /// With a limit, as far as that permits.

@@ -33,6 +33,10 @@ constexpr double kHeadPerDevice_ns = 0.5;
 /// plans were measured (docs/experiments/true_cost.md): of 12 plans that promised less and measured
 /// above those with columns alone, none is left, and the mean is no worse.
 constexpr double kOtherCutsGain = 2.5;
+
+/// Share of the budget by which each of two plans is improved before one of them gets the rest.
+constexpr double kShareOfEach = 0.25;
+
 bool has_other_cuts(const ShardingPlan& plan) {
   return !plan.replicated_tables.empty() || plan.num_row_slices() > 0;
 }
@@ -101,16 +105,14 @@ PlanningResult NeuroShardPlanner::plan_and_improve(const Simulator& allowed,
 void NeuroShardPlanner::improve(const Simulator& allowed, const PlannerOptions& options,
                                 const StopClock& clock, FirstPlan& first) const {
   PlanningResult& result = first.best;
+  if (options.improvement == ImprovementSchedule::thorough) {
+    add_plan_of_cheapest_cuts(allowed, options_.beam, options, clock, first);
+  }
   LocalSearchBudget budget = improvement_budget(
       options, allowed.task().topology.world_size, first.head_evaluations_of_columns,
       result.stats.head_evaluations - first.head_evaluations_of_columns);
   budget.deadline = clock.end();
-  const LocalSearchOptions improvement =
-      options_.improvement.value_or(local_search_options(options.improvement));
-  ThreadPool pool(options.num_threads);
-  PlanningResult better = improved_plan(pessimist(allowed, options.pessimism), result.plan,
-                                        options.cuts, improvement, budget, pool);
-  better.predicted = allowed.cost(better.plan);
+  PlanningResult better = improved(allowed, options, budget, first);
   move_replicas(allowed, options, clock, better);
   result.stats.stopped_by_clock = clock.is_over();
   const double least_gain_ms = options.least_gain * longest_compute_ms(result.predicted);
@@ -120,6 +122,37 @@ void NeuroShardPlanner::improve(const Simulator& allowed, const PlannerOptions& 
   }
   add_work(better.stats, result.stats);
   result.stats.rounds = std::move(better.stats.rounds);
+}
+
+PlanningResult NeuroShardPlanner::improved(const Simulator& allowed, const PlannerOptions& options,
+                                           const LocalSearchBudget& budget,
+                                           const FirstPlan& first) const {
+  const LocalSearchOptions improvement =
+      options_.improvement.value_or(local_search_options(options.improvement));
+  ThreadPool pool(options.num_threads);
+  const Simulator judge = pessimist(allowed, options.pessimism);
+  const auto improve = [&](const ShardingPlan& plan, double share) {
+    LocalSearchBudget part = budget;
+    part.nominal_ms *= share;
+    part.steps = static_cast<std::int64_t>(static_cast<double>(part.steps) * share);
+    PlanningResult result = improved_plan(judge, plan, options.cuts, improvement, part, pool);
+    result.predicted = allowed.cost(result.plan);
+    return result;
+  };
+  if (!first.other) return improve(first.best.plan, 1.0);
+  PlanningResult one = improve(first.best.plan, kShareOfEach);
+  PlanningResult other = improve(first.other->plan, kShareOfEach);
+  if (other.predicted.cost_ms < one.predicted.cost_ms) std::swap(one, other);
+  add_work(other.stats, one.stats);
+  PlanningResult result = improve(one.plan, 1.0 - 2.0 * kShareOfEach);
+  add_work(one.stats, result.stats);
+  result.stats.rounds.insert(result.stats.rounds.begin(), one.stats.rounds.begin(),
+                             one.stats.rounds.end());
+  if (one.predicted.cost_ms <= result.predicted.cost_ms) {
+    result.plan = std::move(one.plan);
+    result.predicted = std::move(one.predicted);
+  }
+  return result;
 }
 
 void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,

@@ -51,6 +51,11 @@ class NeuroShardPlanner final : public Planner {
   /// Throws TimeIsOver, and leaves the plan then.
   void improve(const Simulator& allowed, const PlannerOptions& options, const StopClock& clock,
                FirstPlan& first) const;
+  /// The plan improved, or where there are two of all cuts the one that a part of the budget makes
+  /// cheaper. Throws TimeIsOver.
+  [[nodiscard]] PlanningResult improved(const Simulator& allowed, const PlannerOptions& options,
+                                        const LocalSearchBudget& budget,
+                                        const FirstPlan& first) const;
   /// Takes the improved plan of fewer cuts where others promise too little, or are dearer. Throws
   /// TimeIsOver, and leaves the plan then.
   void prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,

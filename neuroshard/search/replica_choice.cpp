@@ -67,20 +67,6 @@ ShardingPlan with_replicas(const Task& task, std::vector<int> replicated) {
   return plan;
 }
 
-/// The beam search's plan with these tables on every device. Its cost is predicted, the
-/// devices' memory is not filled in.
-PlanningResult searched(const Simulator& simulator, const std::vector<int>& replicated,
-                        const BeamSearchOptions& beam, const PlannerOptions& options,
-                        const StopClock& clock) {
-  if (replicated.empty()) return beam_search(simulator, beam, options.num_threads, clock);
-  const ShardingPlan start = with_replicas(simulator.task(), replicated);
-  if (start.shards.empty()) return {start, simulator.cost(start)};
-  const SlicedTask sliced(simulator, start, clock);
-  PlanningResult result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
-  result.plan = sliced.original(result.plan);
-  return result;
-}
-
 /// The search for the tables to replicate, and the cheapest plan that it met.
 class ReplicaChoice {
  public:
@@ -91,7 +77,8 @@ class ReplicaChoice {
   PlanningResult run() {
     try {
       choose();
-      PlanningResult result = searched(simulator_, replicated_, beam_, options_, clock_);
+      PlanningResult result =
+          plan_with_replicas_of(simulator_, replicated_, beam_, options_, clock_);
       add_work(brief_stats_, result.stats);
       result.predicted = simulator_.cost(result.plan);
       return result;
@@ -126,7 +113,7 @@ class ReplicaChoice {
     brief.num_levels = 0;
     brief.beam_width = 1;  // no plan but the cheapest is priced
     if (best_) brief.worth_ms = best_->predicted.cost_ms;
-    PlanningResult result = searched(simulator_, replicated, brief, options_, clock_);
+    PlanningResult result = plan_with_replicas_of(simulator_, replicated, brief, options_, clock_);
     add_work(result.stats, brief_stats_);
     if (best_ && result.predicted.cost_ms >= best_->predicted.cost_ms) return;
     best_ = std::move(result);
@@ -143,6 +130,18 @@ class ReplicaChoice {
 };
 
 }  // namespace
+
+PlanningResult plan_with_replicas_of(const Simulator& simulator, const std::vector<int>& replicated,
+                                     const BeamSearchOptions& beam, const PlannerOptions& options,
+                                     const StopClock& clock) {
+  if (replicated.empty()) return beam_search(simulator, beam, options.num_threads, clock);
+  const ShardingPlan start = with_replicas(simulator.task(), replicated);
+  if (start.shards.empty()) return {start, simulator.cost(start)};
+  const SlicedTask sliced(simulator, start, clock);
+  PlanningResult result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
+  result.plan = sliced.original(result.plan);
+  return result;
+}
 
 PlanningResult plan_with_replicas(const Simulator& simulator, const BeamSearchOptions& beam,
                                   const PlannerOptions& options, const StopClock& clock) {

@@ -1,6 +1,8 @@
 // Which tables a plan has on every device.
 #pragma once
 
+#include <vector>
+
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/planner.h"
 
@@ -14,5 +16,13 @@ namespace neuroshard {
                                                 const BeamSearchOptions& beam,
                                                 const PlannerOptions& options,
                                                 const StopClock& clock = {});
+
+/// The beam search's plan with these tables on every device and no others. Its cost is predicted,
+/// the devices' memory is not filled in. Throws as the beam search.
+[[nodiscard]] PlanningResult plan_with_replicas_of(const Simulator& simulator,
+                                                   const std::vector<int>& replicated,
+                                                   const BeamSearchOptions& beam,
+                                                   const PlannerOptions& options,
+                                                   const StopClock& clock = {});
 
 }  // namespace neuroshard

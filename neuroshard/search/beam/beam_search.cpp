@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/search/beam/cheapest_cuts.h"
 #include "neuroshard/search/beam/even_pieces.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
@@ -266,6 +267,14 @@ class Search {
   std::vector<BeamState> first_states() {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+    if (options_.cheapest_cuts) {
+      std::vector<Candidate> lists;
+      for (PieceList& pieces : cheapest_lists(simulator_, catalog_, options_.rows, clock_)) {
+        lists.push_back({sorted(std::move(pieces))});
+      }
+      std::vector<BeamState> states = placed(std::move(lists));
+      if (!states.empty()) return states;
+    }
     if (options_.even_pieces) {
       std::vector<BeamState> states = placed(lists_of_even_pieces(largest));
       if (!states.empty()) return states;

@@ -17,6 +17,7 @@ struct BeamSearchOptions {
   int num_levels = 10;       ///< most cuts beyond those that memory demands; L
   bool rows = false;         ///< also halve slices of rows, where tables allow it
   bool even_pieces = false;  ///< begin with lists of even pieces instead (even_pieces.h)
+  bool cheapest_cuts = false;  ///< begin with lists of cheapest cuts instead (cheapest_cuts.h)
   /// Most pieces placed, summed over all lists of all levels: once it is reached, no further level
   /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
   /// below the limit.

@@ -1,0 +1,161 @@
+// Even cuts of each table, priced at the mean device.
+#include "neuroshard/search/beam/cheapest_cuts.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+
+namespace neuroshard {
+
+namespace {
+
+/// Numbers of slices and of parts of columns that are tried.
+constexpr std::array<int, 9> kSlices{1, 2, 3, 4, 6, 8, 12, 16, 32};
+constexpr int kMostColumnParts = 16;
+/// What a piece may take of a mean device's time, and of a device's memory.
+constexpr std::array<double, 18> kTimes{1.0,  0.9,  0.8,  0.7,  0.62, 0.55, 0.5,   0.45, 0.39,
+                                        0.33, 0.29, 0.25, 0.21, 0.18, 0.15, 0.125, 0.1,  0.08};
+constexpr std::array<double, 5> kMemories{1.0, 0.5, 0.33, 0.25, 0.125};
+/// Where all tables take less of the memory of all devices, pieces may have all of one.
+constexpr double kTightMemory = 0.6;
+
+/// A way of cutting a table.
+struct Cut {
+  PieceList pieces;
+  double price_ms = 0.0;    ///< of all pieces, for all devices together
+  double longest_ms = 0.0;  ///< alone on a device
+  std::int64_t largest_bytes = 0;
+};
+
+class CheapestCuts {
+ public:
+  CheapestCuts(const Simulator& simulator, PieceCatalog& catalog, bool rows, const StopClock& clock)
+      : simulator_(simulator), catalog_(catalog), rows_(rows), clock_(clock) {
+    const Task& task = simulator.task();
+    std::vector<double> mean(catalog.state_size(), 0.0);
+    double columns = 0.0;
+    for (std::size_t t = 0; t < task.tables.size(); ++t) {
+      clock_.check();
+      const PieceType whole = catalog.add(static_cast<int>(t), task.tables[t].embedding_dim);
+      const auto contribution = catalog.contribution(whole);
+      for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += contribution[i];
+      columns += static_cast<double>(catalog.pooled_columns(whole));
+      bytes_ += static_cast<double>(catalog.bytes(whole));
+    }
+    const double devices = task.topology.world_size;
+    for (double& element : mean) element /= devices;
+    columns /= devices;
+    slopes_.resize(mean.size());
+    (void)simulator.compute().tangent(mean, 0.01, slopes_);
+    mean_ms_ = simulator.compute().bound(mean) + floor_ms(columns);
+    ms_per_column_ = (floor_ms(2.0 * columns) - floor_ms(columns)) / columns;
+    const double partial = 4.0 * static_cast<double>(replica_batch_size(task)) * columns;
+    partial_ms_per_byte_ =
+        (simulator.partial_sums_ms(2.0 * partial) - simulator.partial_sums_ms(partial)) / partial;
+    const auto& memory = task.topology.memory_bytes;
+    memory_ = static_cast<double>(*std::max_element(memory.begin(), memory.end()));
+    all_memory_ = std::accumulate(memory.begin(), memory.end(), 0.0);
+    for (std::size_t t = 0; t < task.tables.size(); ++t) add_cuts(static_cast<int>(t));
+  }
+
+  std::vector<PieceList> lists() const {
+    std::vector<PieceList> lists;
+    const bool tight = bytes_ > kTightMemory * all_memory_;
+    for (const double memory : kMemories) {
+      if (memory < 1.0 && !tight) break;
+      for (const double time : kTimes) {
+        PieceList pieces;
+        for (const std::vector<Cut>& cuts : cuts_) {
+          const Cut& cut = cheapest(cuts, time * mean_ms_, memory * memory_);
+          pieces.insert(pieces.end(), cut.pieces.begin(), cut.pieces.end());
+        }
+        lists.push_back(std::move(pieces));
+      }
+    }
+    return lists;
+  }
+
+ private:
+  double floor_ms(double columns) const {
+    const Task& task = simulator_.task();
+    return simulator_.communication().floor_ms(task.topology, task.batch_size, columns);
+  }
+
+  /// The cheapest cut whose pieces are small enough, or else those of the smallest pieces.
+  static const Cut& cheapest(const std::vector<Cut>& cuts, double most_ms, double most_bytes) {
+    const auto excess = [&](const Cut& cut) {
+      return std::max(
+          {cut.longest_ms / most_ms, static_cast<double>(cut.largest_bytes) / most_bytes, 1.0});
+    };
+    return *std::min_element(cuts.begin(), cuts.end(), [&](const Cut& a, const Cut& b) {
+      return std::make_pair(excess(a), a.price_ms) < std::make_pair(excess(b), b.price_ms);
+    });
+  }
+
+  void add_cuts(int table) {
+    cuts_.emplace_back();
+    const Table& of = simulator_.task().tables[table];
+    for (const int num_slices : kSlices) {
+      if (num_slices > 1 && (!rows_ || !catalog_.can_slice(table, num_slices))) continue;
+      PieceList parts{catalog_.add(table, of.embedding_dim, num_slices)};
+      for (int count = 1; count <= kMostColumnParts; count *= 2) {
+        clock_.check();
+        cuts_.back().push_back(cut_of(parts));
+        if (!std::all_of(parts.begin(), parts.end(),
+                         [&](PieceType part) { return catalog_.can_halve(part); })) {
+          break;
+        }
+        PieceList halves;
+        for (const PieceType part : parts) {
+          const auto [wide, narrow] = catalog_.halves(part);
+          halves.insert(halves.end(), {wide, narrow});
+        }
+        parts = std::move(halves);
+      }
+    }
+  }
+
+  /// Of the parts of columns, each of which has its slices.
+  Cut cut_of(const PieceList& parts) const {
+    Cut cut;
+    for (const PieceType part : parts) {
+      for (int slice = 0; slice < catalog_.num_slices(part); ++slice) {
+        const PieceType piece = catalog_.has_equal_slices(part) ? part : part + slice;
+        const auto contribution = catalog_.contribution(piece);
+        const auto columns = static_cast<double>(catalog_.pooled_columns(piece));
+        cut.pieces.push_back(piece);
+        cut.price_ms += std::inner_product(slopes_.begin(), slopes_.end(), contribution.begin(),
+                                           ms_per_column_ * columns) +
+                        partial_ms_per_byte_ * catalog_.partial_bytes(piece) *
+                            simulator_.task().topology.world_size;
+        cut.longest_ms = std::max(cut.longest_ms, catalog_.single_cost(piece) + floor_ms(columns));
+        cut.largest_bytes = std::max(cut.largest_bytes, catalog_.bytes(piece));
+      }
+    }
+    return cut;
+  }
+
+  const Simulator& simulator_;
+  PieceCatalog& catalog_;
+  bool rows_;
+  PatientClock clock_;
+  std::vector<double> slopes_;  ///< of a mean device's computation
+  double ms_per_column_ = 0.0;
+  double partial_ms_per_byte_ = 0.0;
+  double mean_ms_ = 0.0;
+  double bytes_ = 0.0;                  ///< of all tables
+  double memory_ = 0.0;                 ///< of the largest device
+  double all_memory_ = 0.0;             ///< of all
+  std::vector<std::vector<Cut>> cuts_;  ///< by table
+};
+
+}  // namespace
+
+std::vector<PieceList> cheapest_lists(const Simulator& simulator, PieceCatalog& catalog, bool rows,
+                                      const StopClock& clock) {
+  if (!simulator.compute().is_convex_increasing()) return {};
+  return CheapestCuts(simulator, catalog, rows, clock).lists();
+}
+
+}  // namespace neuroshard
