@@ -44,6 +44,9 @@ constexpr double kClearlyCheaper = 0.9;
 /// of more, the search takes most of the time.
 constexpr std::size_t kMostTablesTwice = 200;
 
+/// Devices for which lists of cheapest cuts are cut further: of more, their pieces are many.
+constexpr int kMostDevicesWithLevels = 16;
+
 /// The options of the search with all cuts. It has more ways to go than with columns alone: of many
 /// hundreds of tables it looks at fewer candidates a level and begins with fewer lists.
 BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& options,
@@ -178,6 +181,7 @@ void add_plan_of_cheapest_cuts(const Simulator& simulator, const BeamSearchOptio
   }
   BeamSearchOptions cheapest = with_all_cuts(beam, options, task.tables.size());
   cheapest.cheapest_cuts = true;
+  if (task.topology.world_size > kMostDevicesWithLevels) cheapest.num_levels = 0;
   try {
     PlanningResult result = plan_with_replicas_of(simulator, first.best.plan.replicated_tables,
                                                   cheapest, options, clock);

@@ -12,7 +12,7 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNoPlanKnown = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kMemory = 1000;
 
 /// Of two devices of 1,000 bytes on one host; the model's cost is its overhead and the sum of what
@@ -21,7 +21,7 @@ class MeanDeviceTest : public testing::Test {
  protected:
   /// A contribution of one piece that takes `ms`.
   static std::vector<double> taking(double ms) { return {1.0, ms}; }
-  double bound_ms(double known_ms = kInfinity) const { return device_.bound_ms(known_ms, {}); }
+  double bound_ms(double known_ms = kNoPlanKnown) const { return device_.bound_ms(known_ms, {}); }
   double floor_ms(double columns) const {
     const Task& task = simulator_.task();
     return simulator_.communication().floor_ms(task.topology, task.batch_size, columns);
@@ -93,7 +93,8 @@ TEST_F(MeanDeviceTest, TakesTheLeastOfATableThatIsNotLookedAt) {
 TEST_F(MeanDeviceTest, StopsByTheClock) {
   device_.add_table(1);
   device_.add_piece(1, 1.0, taking(10.0), {});
-  EXPECT_THROW((void)device_.bound_ms(kInfinity, StopClock(StopClock::Clock::now())), TimeIsOver);
+  EXPECT_THROW((void)device_.bound_ms(kNoPlanKnown, StopClock(StopClock::Clock::now())),
+               TimeIsOver);
 }
 
 }  // namespace

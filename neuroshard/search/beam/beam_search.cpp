@@ -260,6 +260,16 @@ class Search {
     return lists;
   }
 
+  /// None for a model without structure.
+  std::vector<Candidate> lists_of_cheapest_cuts() {
+    std::vector<Candidate> lists;
+    for (PieceList& pieces :
+         cheapest_lists(simulator_, catalog_, options_.rows, options_.max_first_pieces, clock_)) {
+      lists.push_back({sorted(std::move(pieces))});
+    }
+    return lists;
+  }
+
   /// The tables with the cuts only that memory makes necessary. Where the greedy algorithm finds no
   /// room for those: also with all pieces halved to a half, a quarter, ... of a device, and with
   /// the cuts of a plan that fits, so that cheap placements are sought around every way of making
@@ -267,16 +277,9 @@ class Search {
   std::vector<BeamState> first_states() {
     const auto& capacity = simulator_.task().topology.memory_bytes;
     const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
-    if (options_.cheapest_cuts) {
-      std::vector<Candidate> lists;
-      for (PieceList& pieces : cheapest_lists(simulator_, catalog_, options_.rows, clock_)) {
-        lists.push_back({sorted(std::move(pieces))});
-      }
-      std::vector<BeamState> states = placed(std::move(lists));
-      if (!states.empty()) return states;
-    }
-    if (options_.even_pieces) {
-      std::vector<BeamState> states = placed(lists_of_even_pieces(largest));
+    if (options_.cheapest_cuts || options_.even_pieces) {
+      std::vector<BeamState> states =
+          placed(options_.cheapest_cuts ? lists_of_cheapest_cuts() : lists_of_even_pieces(largest));
       if (!states.empty()) return states;
     }
     std::vector<BeamState> states = placed({{halved_to(largest)}});

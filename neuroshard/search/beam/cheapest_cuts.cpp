@@ -13,7 +13,8 @@ namespace {
 /// Numbers of slices and of parts of columns that are tried.
 constexpr std::array<int, 9> kSlices{1, 2, 3, 4, 6, 8, 12, 16, 32};
 constexpr int kMostColumnParts = 16;
-/// What a piece may take of a mean device's time, and of a device's memory.
+/// What a piece may take of a mean device's time, and of a device's memory: from a piece for each
+/// device to a dozen.
 constexpr std::array<double, 18> kTimes{1.0,  0.9,  0.8,  0.7,  0.62, 0.55, 0.5,   0.45, 0.39,
                                         0.33, 0.29, 0.25, 0.21, 0.18, 0.15, 0.125, 0.1,  0.08};
 constexpr std::array<double, 5> kMemories{1.0, 0.5, 0.33, 0.25, 0.125};
@@ -59,7 +60,7 @@ class CheapestCuts {
     for (std::size_t t = 0; t < task.tables.size(); ++t) add_cuts(static_cast<int>(t));
   }
 
-  std::vector<PieceList> lists() const {
+  std::vector<PieceList> lists(std::int64_t most_pieces) const {
     std::vector<PieceList> lists;
     const bool tight = bytes_ > kTightMemory * all_memory_;
     for (const double memory : kMemories) {
@@ -70,6 +71,8 @@ class CheapestCuts {
           const Cut& cut = cheapest(cuts, time * mean_ms_, memory * memory_);
           pieces.insert(pieces.end(), cut.pieces.begin(), cut.pieces.end());
         }
+        most_pieces -= static_cast<std::int64_t>(pieces.size());
+        if (most_pieces < 0 && !lists.empty()) return lists;
         lists.push_back(std::move(pieces));
       }
     }
@@ -153,9 +156,9 @@ class CheapestCuts {
 }  // namespace
 
 std::vector<PieceList> cheapest_lists(const Simulator& simulator, PieceCatalog& catalog, bool rows,
-                                      const StopClock& clock) {
+                                      std::int64_t most_pieces, const StopClock& clock) {
   if (!simulator.compute().is_convex_increasing()) return {};
-  return CheapestCuts(simulator, catalog, rows, clock).lists();
+  return CheapestCuts(simulator, catalog, rows, clock).lists(most_pieces);
 }
 
 }  // namespace neuroshard

@@ -1,6 +1,7 @@
 // Lists of pieces that are small enough and cost least together, to begin a search with.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "neuroshard/core/stop_clock.h"
@@ -16,9 +17,11 @@ namespace neuroshard {
 /// memory of a device; a list for each of several such shares. One cut of a table that makes no
 /// device cheaper before the next one, or dearer, is none that halving piece by piece comes to.
 ///
-/// The lists are not in the order of placement. Throws TimeIsOver.
+/// At most `most_pieces` in all lists together, but for the first; none for a computation model
+/// without structure. The lists are not in the order of placement. Throws TimeIsOver.
 [[nodiscard]] std::vector<PieceList> cheapest_lists(const Simulator& simulator,
                                                     PieceCatalog& catalog, bool rows,
+                                                    std::int64_t most_pieces,
                                                     const StopClock& clock);
 
 }  // namespace neuroshard
