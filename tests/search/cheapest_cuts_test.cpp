@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -15,6 +14,7 @@
 
 #include "neuroshard/search/beam/beam_search.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/piece_list_checks.h"
 
 namespace neuroshard {
 namespace {
@@ -22,6 +22,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing_tasks::arbitrary_compute;
+using testing_tasks::has_each_table_once;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -39,16 +40,7 @@ RC_GTEST_PROP(CheapestCutsProperty, EveryListHasEachTableOnce, ()) {
   const auto lists = cheapest_lists(simulator, catalog, rows, kMostPieces, {});
   RC_ASSERT(lists.empty() == !simulator.compute().is_convex_increasing());
   for (const PieceList& pieces : lists) {
-    std::vector<double> columns(simulator.task().tables.size(), 0.0);
-    for (const PieceType piece : pieces) {
-      columns[catalog.table(piece)] +=
-          static_cast<double>(catalog.num_columns(piece)) / catalog.num_slices(piece);
-      RC_ASSERT(rows || catalog.num_slices(piece) == 1);
-    }
-    for (std::size_t t = 0; t < columns.size(); ++t) {
-      const auto all = static_cast<double>(simulator.task().tables[t].embedding_dim);
-      RC_ASSERT(std::abs(columns[t] - all) < 1e-9 * all);
-    }
+    RC_ASSERT(has_each_table_once(simulator, catalog, pieces, rows));
   }
 }
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "neuroshard/search/beam/even_pieces.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/piece_list_checks.h"
 
 namespace neuroshard {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 using testing_tasks::arbitrary_compute;
+using testing_tasks::has_each_table_once;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -35,16 +36,7 @@ RC_GTEST_PROP(EvenPiecesProperty, EveryListHasEachTableOnce, ()) {
   const bool rows = *rc::gen::arbitrary<bool>();
   const auto lists = even_lists(simulator, catalog, rows, kMost, kMost, {});
   for (const PieceList& pieces : lists) {
-    std::vector<double> columns(simulator.task().tables.size(), 0.0);
-    for (const PieceType piece : pieces) {
-      columns[catalog.table(piece)] +=
-          static_cast<double>(catalog.num_columns(piece)) / catalog.num_slices(piece);
-      RC_ASSERT(rows || catalog.num_slices(piece) == 1);
-    }
-    for (std::size_t t = 0; t < columns.size(); ++t) {
-      const auto all = static_cast<double>(simulator.task().tables[t].embedding_dim);
-      RC_ASSERT(std::abs(columns[t] - all) < 1e-9 * all);
-    }
+    RC_ASSERT(has_each_table_once(simulator, catalog, pieces, rows));
   }
 }
 
