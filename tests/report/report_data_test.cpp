@@ -115,9 +115,10 @@ TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
       words[3],
       "It waits 5.25 ms for device 1, which is the last to enter the forward all-to-all, 7.00 "
       "ms after the start.");
-  EXPECT_EQ(words.back(),
-            "No plan can cost less than 10.00 ms by the same models, even with more memory: this "
-            "one is at most 17.5% above the best.");
+  EXPECT_EQ(
+      words.back(),
+      "No plan that fits into memory can cost less than 10.00 ms by the same models: this one "
+      "is at most 17.5% above the best.");
 }
 
 TEST(ReportData, NamesNoDeviceWhereAllAreEquallySlow) {

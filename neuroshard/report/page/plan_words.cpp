@@ -174,8 +174,7 @@ std::string bound(const PlanDocument& document) {
   const double cost_ms = document.predicted->cost_ms;
   if (bound_ms == nullptr || *bound_ms <= 0.0 || *bound_ms > cost_ms) return "";
   return fmt::format(
-      "No plan can cost less than {} by the same models, even with more memory: this one is at "
-      "most "
+      "No plan that fits into memory can cost less than {} by the same models: this one is at most "
       "{:.1f}% above the best.",
       milliseconds(*bound_ms), 100.0 * (cost_ms / *bound_ms - 1.0));
 }

@@ -2,7 +2,6 @@
 #include "neuroshard/search/beam/beam_search.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <limits>
@@ -15,6 +14,7 @@
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/search/beam/cheapest_cuts.h"
 #include "neuroshard/search/beam/even_pieces.h"
+#include "neuroshard/search/beam/first_cuts.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
 #include "neuroshard/search/bundled_planning.h"
@@ -87,8 +87,6 @@ class Search {
  private:
   static constexpr std::size_t kTablesWorthThreads = 24;
   static constexpr int kSmallestShareOfDevice = 16;
-  static constexpr int kMostFirstSlices = 16;
-  static constexpr std::array<std::size_t, 8> kFirstSlicedTables{1, 2, 3, 5, 8, 13, 20, 40};
   /// States placed between updates of the costs that the beam keeps: few, as states that it will
   /// not keep need not be priced, but enough for the threads. Which states are priced does not
   /// depend on the number of threads.
@@ -179,49 +177,6 @@ class Search {
     return slices;
   }
 
-  /// A list to begin with: the rows of some tables in slices, and all pieces no larger than a share
-  /// of a device.
-  struct FirstCuts {
-    int num_slices = 0;  ///< of the costliest tables; 0: as many as make them that small
-    std::size_t sliced_tables = 0;
-    int parts = 1;  ///< of the largest device
-  };
-
-  /// As many as may be tried; those with most slices of most tables are never left out.
-  [[nodiscard]] std::vector<FirstCuts> first_cuts() const {
-    const int most_slices = std::min(simulator_.task().topology.world_size, kMostFirstSlices);
-    std::vector<int> numbers;
-    for (int num_slices = 2; num_slices < most_slices; num_slices *= 2) {
-      numbers.push_back(num_slices);
-    }
-    if (most_slices > 1) numbers.push_back(most_slices);
-    std::vector<FirstCuts> all;
-    for (const int num_slices : numbers) {
-      for (const std::size_t count : kFirstSlicedTables) {
-        for (const int parts : {1, 4}) all.push_back({num_slices, count, parts});
-      }
-    }
-    // A slice for each device: what is left over evens out a table of most of the lookups alone.
-    const int devices = simulator_.task().topology.world_size;
-    if (devices > most_slices && devices <= kMostEvenSlices) {
-      for (const std::size_t count : kFirstSlicedTables) all.push_back({devices, count, 1});
-    }
-    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) all.push_back({0, 0, parts});
-    const std::int64_t most =
-        options_.max_first_pieces / static_cast<std::int64_t>(simulator_.task().tables.size());
-    const auto kept = static_cast<std::size_t>(
-        std::clamp<std::int64_t>(most, 1, static_cast<std::int64_t>(all.size())));
-    if (kept == all.size()) return all;
-    std::reverse(all.begin(), all.end());
-    std::rotate(all.begin(),
-                std::find_if(all.begin(), all.end(),
-                             [](const FirstCuts& cuts) { return cuts.num_slices > 0; }),
-                all.end());
-    std::vector<FirstCuts> some;
-    for (std::size_t i = 0; i < kept; ++i) some.push_back(all[i * all.size() / kept]);
-    return some;
-  }
-
   /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
   /// most of the lookups may gain nothing before the next ones.
   std::vector<Candidate> sliced_lists(std::int64_t largest) {
@@ -235,7 +190,7 @@ class Search {
     std::sort(whole.begin(), whole.end(),
               [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
     std::vector<Candidate> lists;
-    for (const FirstCuts& cuts : first_cuts()) {
+    for (const FirstCuts& cuts : first_cuts(simulator_.task(), options_.max_first_pieces)) {
       if (cuts.num_slices == 0) {
         lists.push_back({halved_to(largest, slices_to(largest / cuts.parts))});
         continue;
