@@ -89,10 +89,9 @@ TEST(DisagreementText, NamesTheDeviceWhereMembersAreFurthestApart) {
 }
 
 TEST(LowerBoundText, IsNoPromise) {
-  EXPECT_EQ(
-      lower_bound_text(14.67, 24.089),
-      "lower bound: 14.670 ms, 39.1% below this plan; it takes all devices for one that is "
-      "divided evenly, so there need not be a plan that cheap\n");
+  EXPECT_EQ(lower_bound_text(14.67, 24.089),
+            "lower bound: 14.670 ms, 39.1% below this plan; it takes all devices for one that is "
+            "divided evenly, so there need not be a plan that cheap\n");
   EXPECT_EQ(lower_bound_text(0.0, 24.0), "");
 }
 
