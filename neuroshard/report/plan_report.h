@@ -28,8 +28,8 @@ namespace neuroshard {
                                             const std::vector<MemberRange>& ranges);
 
 /// The lower bound on the cost of every plan (lower_bound_ms) next to a plan of cost `cost_ms`,
-/// with its limits: it takes all devices for one, so a plan that cheap need not exist. Empty for a bound of 0,
-/// which is none.
+/// with its limits: it takes all devices for one, so a plan that cheap need not exist. Empty for a
+/// bound of 0, which is none.
 [[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.
