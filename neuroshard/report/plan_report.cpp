@@ -138,7 +138,8 @@ std::string disagreement_text(int num_members, const std::vector<MemberRange>& r
 std::string lower_bound_text(double bound_ms, double cost_ms) {
   if (bound_ms <= 0.0) return "";
   return fmt::format(
-      "lower bound: {:.3f} ms, {:.1f}% below this plan; it takes all devices for one that is divided "
+      "lower bound: {:.3f} ms, {:.1f}% below this plan; it takes all devices for one that is "
+      "divided "
       "evenly, so there need not be a plan that cheap\n",
       bound_ms, 100.0 * (1.0 - bound_ms / cost_ms));
 }
