@@ -56,6 +56,11 @@ TEST(RangeSampling, TheJoinOfTwoRangesHasWhatEachHas) {
   }
 }
 
+/// Eigen compares matrices of the same shape alone; other seeds draw other numbers of pieces.
+std::vector<float> feature_values(const ComputeDataset& sets) {
+  return {sets.features.data(), sets.features.data() + sets.features.size()};
+}
+
 TEST(RangeSampling, SetsHaveTheRangesPiecesAndAreTheSameForASeed) {
   const TrainedRange range = some_range();
   const ComputeDataset sets = sets_within(range, 205, 1);
@@ -78,8 +83,8 @@ TEST(RangeSampling, SetsHaveTheRangesPiecesAndAreTheSameForASeed) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
     EXPECT_LE(sets.first_piece[i + 1] - sets.first_piece[i], 12);
   }
-  EXPECT_EQ(sets_within(range, 205, 1).features, sets.features);
-  EXPECT_NE(sets_within(range, 205, 2).features, sets.features);
+  EXPECT_EQ(feature_values(sets_within(range, 205, 1)), feature_values(sets));
+  EXPECT_NE(feature_values(sets_within(range, 205, 2)), feature_values(sets));
   EXPECT_EQ(sets_within(range, 3, 1).size(), 3u);
 }
 
