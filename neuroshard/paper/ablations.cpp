@@ -55,6 +55,7 @@ std::vector<std::unique_ptr<Planner>> named(const std::string& name) {
 LocalSearchOptions with_chains(ChainKind kind) {
   LocalSearchOptions options;
   for (ChainKind& chain : options.chains) chain = kind;
+  options.chains_of_slicings = options.chains;
   return options;
 }
 

@@ -141,18 +141,22 @@ PlanningResult NeuroShardPlanner::improved(const Simulator& allowed, const Plann
   };
   if (!first.other) return improve(first.best.plan, 1.0);
   PlanningResult one = improve(first.best.plan, kShareOfEach);
-  PlanningResult other = improve(first.other->plan, kShareOfEach);
-  if (other.predicted.cost_ms < one.predicted.cost_ms) std::swap(one, other);
-  add_work(other.stats, one.stats);
-  PlanningResult result = improve(one.plan, 1.0 - 2.0 * kShareOfEach);
-  add_work(one.stats, result.stats);
-  result.stats.rounds.insert(result.stats.rounds.begin(), one.stats.rounds.begin(),
-                             one.stats.rounds.end());
-  if (one.predicted.cost_ms <= result.predicted.cost_ms) {
-    result.plan = std::move(one.plan);
-    result.predicted = std::move(one.predicted);
+  try {
+    PlanningResult other = improve(first.other->plan, kShareOfEach);
+    if (other.predicted.cost_ms < one.predicted.cost_ms) std::swap(one, other);
+    add_work(other.stats, one.stats);
+    PlanningResult result = improve(one.plan, 1.0 - 2.0 * kShareOfEach);
+    add_work(result.stats, one.stats);
+    one.stats.rounds.insert(one.stats.rounds.end(), result.stats.rounds.begin(),
+                            result.stats.rounds.end());
+    if (result.predicted.cost_ms < one.predicted.cost_ms) {
+      one.plan = std::move(result.plan);
+      one.predicted = std::move(result.predicted);
+    }
+  } catch (const TimeIsOver&) {
+    // What was found by then.
   }
-  return result;
+  return one;
 }
 
 void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,

@@ -233,7 +233,7 @@ TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
   const std::string model = folder.file("mine.safetensors");
   // It measures after it has looked at its output, and trains after it has measured.
   const std::string line =
-      R"("$0" calibrate --model "$1" --samples 30 --time-limit 10s --arena 64MiB --folder "$2" )"
+      R"("$0" calibrate --model "$1" --samples 30 --time-limit 60s --arena 64MiB --folder "$2" )"
       R"(-o "$3" & until ls "$2"/*.jsonl; do sleep 0.01; done; printf %s "$4" > "$3"; wait $!)";
   const std::string other = R"({"format": "neuroshard/compute-costs/1", "hardware": "another"})";
   const CommandResult result = run_program(

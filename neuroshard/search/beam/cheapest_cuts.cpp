@@ -5,6 +5,9 @@
 #include <array>
 #include <limits>
 #include <numeric>
+#include <optional>
+
+#include "neuroshard/search/mean_prices.h"
 
 namespace neuroshard {
 
@@ -47,13 +50,7 @@ class CheapestCuts {
     const double devices = task.topology.world_size;
     for (double& element : mean) element /= devices;
     columns /= devices;
-    slopes_.resize(mean.size());
-    (void)simulator.compute().tangent(mean, 0.01, slopes_);
-    mean_ms_ = simulator.compute().bound(mean) + floor_ms(columns);
-    ms_per_column_ = (floor_ms(2.0 * columns) - floor_ms(columns)) / columns;
-    const double partial = 4.0 * static_cast<double>(replica_batch_size(task)) * columns;
-    partial_ms_per_byte_ =
-        (simulator.partial_sums_ms(2.0 * partial) - simulator.partial_sums_ms(partial)) / partial;
+    prices_.emplace(simulator, mean, columns);
     const auto& memory = task.topology.memory_bytes;
     memory_ = static_cast<double>(*std::max_element(memory.begin(), memory.end()));
     all_memory_ = std::accumulate(memory.begin(), memory.end(), 0.0);
@@ -68,7 +65,7 @@ class CheapestCuts {
       for (const double time : kTimes) {
         PieceList pieces;
         for (const std::vector<Cut>& cuts : cuts_) {
-          const Cut& cut = cheapest(cuts, time * mean_ms_, memory * memory_);
+          const Cut& cut = cheapest(cuts, time * prices_->mean_ms(), memory * memory_);
           pieces.insert(pieces.end(), cut.pieces.begin(), cut.pieces.end());
         }
         most_pieces -= static_cast<std::int64_t>(pieces.size());
@@ -125,13 +122,9 @@ class CheapestCuts {
     for (const PieceType part : parts) {
       for (int slice = 0; slice < catalog_.num_slices(part); ++slice) {
         const PieceType piece = catalog_.has_equal_slices(part) ? part : part + slice;
-        const auto contribution = catalog_.contribution(piece);
         const auto columns = static_cast<double>(catalog_.pooled_columns(piece));
         cut.pieces.push_back(piece);
-        cut.price_ms += std::inner_product(slopes_.begin(), slopes_.end(), contribution.begin(),
-                                           ms_per_column_ * columns) +
-                        partial_ms_per_byte_ * catalog_.partial_bytes(piece) *
-                            simulator_.task().topology.world_size;
+        cut.price_ms += prices_->price_ms(catalog_, piece);
         cut.longest_ms = std::max(cut.longest_ms, catalog_.single_cost(piece) + floor_ms(columns));
         cut.largest_bytes = std::max(cut.largest_bytes, catalog_.bytes(piece));
       }
@@ -143,10 +136,7 @@ class CheapestCuts {
   PieceCatalog& catalog_;
   bool rows_;
   PatientClock clock_;
-  std::vector<double> slopes_;  ///< of a mean device's computation
-  double ms_per_column_ = 0.0;
-  double partial_ms_per_byte_ = 0.0;
-  double mean_ms_ = 0.0;
+  std::optional<MeanPrices> prices_;    ///< of a device with its share of whole tables
   double bytes_ = 0.0;                  ///< of all tables
   double memory_ = 0.0;                 ///< of the largest device
   double all_memory_ = 0.0;             ///< of all

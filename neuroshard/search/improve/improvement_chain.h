@@ -11,6 +11,7 @@
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/improve/local_search.h"
 #include "neuroshard/search/improve/slicings.h"
+#include "neuroshard/search/improve/way_chances.h"
 #include "neuroshard/search/replan/move_limit.h"
 
 namespace neuroshard {
@@ -23,6 +24,7 @@ struct ChainSettings {
   std::uint64_t seed;
   std::optional<std::chrono::steady_clock::time_point> deadline;
   const Slicings& slicings;
+  const WayChances* chances = nullptr;    ///< of the slicings' ways; nullptr: there are none
   const MoveLimit* move_limit = nullptr;  ///< on what its plans may move; nullptr: none
 };
 

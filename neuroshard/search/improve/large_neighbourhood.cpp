@@ -22,9 +22,9 @@ constexpr double kShareInOrder = 0.75;  ///< of the recreations: the costliest p
 constexpr double kShareSlowest = 0.8;   ///< of the ruins: begin at the slowest device
 /// Of the ruins that cut a table's rows in another way: at first and after one that was accepted;
 /// the factor of each that was not; and at the least.
-constexpr double kShareResliced = 0.3;
+constexpr double kShareResliced = 0.5;
 constexpr double kFutileReslicing = 0.995;
-constexpr double kLeastShareResliced = 0.1;
+constexpr double kLeastShareResliced = 0.3;
 /// Temperatures relative to the chain's first cost, falling geometrically from where annealing
 /// ends: recreated plans are seldom much worse.
 constexpr double kFirstTemperature = 1e-3;
@@ -38,7 +38,8 @@ class LargeNeighbourhood final : public ImprovementChain {
       : ImprovementChain({ChainKind::large_neighbourhood, kFirstTemperature, kLastTemperature,
                           kRebuildsBetweenLooks},
                          simulator, plan, settings, stream),
-        slicings_(settings.slicings) {}
+        slicings_(settings.slicings),
+        chances_(settings.chances) {}
 
  private:
   bool step() override {
@@ -94,9 +95,7 @@ class LargeNeighbourhood final : public ImprovementChain {
         if (columns > 0) change(table, -columns, holder);
       }
     }
-    auto way = static_cast<int>(random_.below(ways.size() - 1));
-    if (way >= place.way) ++way;
-    for (const int table : ways[way]) {
+    for (const int table : ways[chances_->other_way(random_, place)]) {
       taken_.push_back({table, table_of({table, 0}).embedding_dim});
     }
   }
@@ -171,6 +170,7 @@ class LargeNeighbourhood final : public ImprovementChain {
   }
 
   const Slicings& slicings_;
+  const WayChances* chances_;
   double share_resliced_ = kShareResliced;
   bool resliced_ = false;  ///< by the last step, which has not been accepted
   int slowest_ = 0;        ///< device of the plan as it is

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "neuroshard/search/improve/annealing.h"
 #include "neuroshard/search/improve/improvement_chain.h"
 #include "neuroshard/search/improve/large_neighbourhood.h"
+#include "neuroshard/search/improve/way_chances.h"
 
 namespace neuroshard {
 
@@ -81,6 +83,7 @@ LocalSearchOptions local_search_options(ImprovementSchedule schedule) {
   LocalSearchOptions options;
   if (schedule == ImprovementSchedule::thorough) return options;
   options.chains = {ChainKind::annealing, ChainKind::annealing};
+  options.chains_of_slicings = options.chains;
   options.round_steps = 15'000;
   options.round_ms = 15.625;
   options.first_temperature = 3e-2;
@@ -97,7 +100,7 @@ Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& bud
 }
 
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
-                            const LocalSearchOptions& options, const LocalSearchBudget& budget,
+                            const LocalSearchOptions& given, const LocalSearchBudget& budget,
                             ThreadPool& pool, const Slicings& slicings,
                             const MoveLimit* move_limit) {
   PlanningResult result;
@@ -105,9 +108,23 @@ PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan
   result.predicted = simulator.cost(plan);
   const int world_size = simulator.task().topology.world_size;
   if (world_size == 1) return result;  // nowhere to take anything
+  LocalSearchOptions options = given;
+  std::optional<WayChances> chances;
+  if (!slicings.empty()) {
+    // Little may move home by way of other slices: that is the work of annealing.
+    if (move_limit == nullptr) options.chains = options.chains_of_slicings;
+    chances.emplace(simulator, plan, slicings, StopClock(budget.deadline));
+    result.stats.pieces_encoded += chances->pieces_encoded();
+  }
   const Rounds rounds = rounds_of(options, budget, world_size);
-  const ChainSettings settings{options,         rounds.steps, rounds.nominal_ms, budget.seed,
-                               budget.deadline, slicings,     move_limit};
+  const ChainSettings settings{.options = options,
+                               .steps = rounds.steps,
+                               .nominal_ms = rounds.nominal_ms,
+                               .seed = budget.seed,
+                               .deadline = budget.deadline,
+                               .slicings = slicings,
+                               .chances = chances ? &*chances : nullptr,
+                               .move_limit = move_limit};
   const auto tell_of = [&](std::int64_t done) {
     tell(budget.observer,
          {PlanningStage::improvement, done, rounds.count, result.predicted.cost_ms});

@@ -28,6 +28,9 @@ struct NominalStepTime {
 struct LocalSearchOptions {
   /// In the round's order; each starts from the best plan of all rounds before.
   std::vector<ChainKind> chains{ChainKind::annealing, ChainKind::large_neighbourhood};
+  /// Where tables' rows may be cut in several ways, which large neighbourhoods alone change.
+  std::vector<ChainKind> chains_of_slicings{ChainKind::large_neighbourhood,
+                                            ChainKind::large_neighbourhood};
   std::int64_t round_steps = 60'000;  ///< length of each chain where the budget is steps
   double round_ms = 62.5;  ///< length of each chain where the budget is nominal time [ms]; on more
                            ///< than 8 devices, where a step costs more, longer in proportion

@@ -37,6 +37,7 @@ class Slicings {
   [[nodiscard]] Place place_of(int table) const {
     return static_cast<std::size_t>(table) < places_.size() ? places_[table] : Place{};
   }
+  [[nodiscard]] int num_groups() const { return static_cast<int>(groups_.size()); }
   [[nodiscard]] const std::vector<Slicing>& ways(int group) const { return groups_[group]; }
 
  private:
