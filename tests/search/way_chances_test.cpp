@@ -34,7 +34,7 @@ Simulator simulator_of_wide_tables(int num_devices) {
   return make_simulator(one_host_task(std::move(tables), num_devices, std::int64_t{1} << 40));
 }
 
-ShardingPlan whole_tables(const Simulator& simulator) {
+ShardingPlan whole_on_own_devices(const Simulator& simulator) {
   ShardingPlan plan;
   const std::vector<Table>& tables = simulator.task().tables;
   for (std::size_t t = 0; t < tables.size(); ++t) {
@@ -53,7 +53,7 @@ RC_GTEST_PROP(WayChancesProperty, EachWayHasSomeAndTheOwnOneIsNeverDrawn, ()) {
   }
   const Simulator simulator = make_simulator(
       one_host_task(std::move(tables), num_devices, std::int64_t{1} << 30), arbitrary_compute());
-  const SlicedTask sliced(simulator, whole_tables(simulator), 8);
+  const SlicedTask sliced(simulator, whole_on_own_devices(simulator), 8);
   const Slicings& slicings = sliced.slicings();
   const WayChances chances(sliced.simulator(), sliced.plan(), slicings, {});
   Random random(*rc::gen::arbitrary<std::uint64_t>());
@@ -72,7 +72,7 @@ RC_GTEST_PROP(WayChancesProperty, EachWayHasSomeAndTheOwnOneIsNeverDrawn, ()) {
 
 TEST(WayChances, AreThoseOfTheDraws) {
   const Simulator simulator = simulator_of_wide_tables(8);
-  const SlicedTask sliced(simulator, whole_tables(simulator), 8);
+  const SlicedTask sliced(simulator, whole_on_own_devices(simulator), 8);
   const WayChances chances(sliced.simulator(), sliced.plan(), sliced.slicings(), {});
   const std::vector<double>& expected = chances.of(0);
   std::vector<int> drawn(expected.size());
@@ -88,7 +88,7 @@ TEST(WayChances, AreThoseOfTheDraws) {
 
 TEST(WayChances, CheaperWaysHaveMore) {
   const Simulator simulator = simulator_of_wide_tables(8);
-  const SlicedTask sliced(simulator, whole_tables(simulator), 8);
+  const SlicedTask sliced(simulator, whole_on_own_devices(simulator), 8);
   const Slicings& slicings = sliced.slicings();
   const WayChances chances(sliced.simulator(), sliced.plan(), slicings, {});
   // Slices that cost the same add launches and partial sums to what the whole table takes: the
@@ -129,7 +129,7 @@ TEST(WayChances, AreTheSameWhereTheModelHasNoTangent) {
       one_host_task({make_table("a", 1'000, 64, 9.0), make_table("b", 1'000, 64, 9.0)}, 4,
                     std::int64_t{1} << 30),
       std::make_shared<Unstructured>());
-  const SlicedTask sliced(simulator, whole_tables(simulator), 8);
+  const SlicedTask sliced(simulator, whole_on_own_devices(simulator), 8);
   const WayChances chances(sliced.simulator(), sliced.plan(), sliced.slicings(), {});
   ASSERT_EQ(sliced.slicings().num_groups(), 2);
   for (const double chance : chances.of(0)) {
