@@ -100,7 +100,7 @@ Rounds rounds_of(const LocalSearchOptions& options, const LocalSearchBudget& bud
 }
 
 PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
-                            const LocalSearchOptions& given, const LocalSearchBudget& budget,
+                            const LocalSearchOptions& options, const LocalSearchBudget& budget,
                             ThreadPool& pool, const Slicings& slicings,
                             const MoveLimit* move_limit) {
   PlanningResult result;
@@ -108,16 +108,17 @@ PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan
   result.predicted = simulator.cost(plan);
   const int world_size = simulator.task().topology.world_size;
   if (world_size == 1) return result;  // nowhere to take anything
-  LocalSearchOptions options = given;
+  LocalSearchOptions used = options;
+  // With a limit on what moves, columns must also go home, which is the work of annealing.
+  if (!slicings.empty() && move_limit == nullptr) used.chains = options.chains_of_slicings;
   std::optional<WayChances> chances;
-  if (!slicings.empty()) {
-    // Little may move home by way of other slices: that is the work of annealing.
-    if (move_limit == nullptr) options.chains = options.chains_of_slicings;
+  if (!slicings.empty() &&
+      std::count(used.chains.begin(), used.chains.end(), ChainKind::large_neighbourhood) > 0) {
     chances.emplace(simulator, plan, slicings, StopClock(budget.deadline));
     result.stats.pieces_encoded += chances->pieces_encoded();
   }
-  const Rounds rounds = rounds_of(options, budget, world_size);
-  const ChainSettings settings{.options = options,
+  const Rounds rounds = rounds_of(used, budget, world_size);
+  const ChainSettings settings{.options = used,
                                .steps = rounds.steps,
                                .nominal_ms = rounds.nominal_ms,
                                .seed = budget.seed,

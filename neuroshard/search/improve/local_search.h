@@ -77,12 +77,12 @@ struct Rounds {
 /// cut; or it exchanges such pieces of two devices, as many columns as make it fit where memory is
 /// tight. A step of large-neighbourhood search takes some pieces off several devices and places
 /// them anew, and may take all slices of a table for those of another way of cutting its rows, of
-/// which the plan must have one for each group of `slicings`. Pieces go where their tables may lie;
-/// the task's tables stay with none (bundled_task.h). The given plan must be valid but for the
-/// other ways; the result is likewise and predicted to cost at most as much. It depends on the
-/// plan, the options and the budget alone unless the deadline comes first. With a limit on what it
-/// moves, the result moves no more than that or, if the given plan does, no more than that plan.
-/// Throws TimeIsOver if it comes before a round's chains have begun.
+/// which the plan must have one for each group of `slicings`; cheaper ways are tried more often.
+/// Pieces go where their tables may lie; the task's tables stay with none (bundled_task.h). The
+/// given plan must be valid but for the other ways; the result is likewise and predicted to cost at
+/// most as much. It depends on the plan, the options and the budget alone unless the deadline comes
+/// first. With a limit on what it moves, the result moves no more than that or, if the given plan
+/// does, no more than that plan. Throws TimeIsOver if it comes before a round's chains have begun.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
                                           const LocalSearchBudget& budget, ThreadPool& pool,

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
-#include <utility>
 
 #include "neuroshard/search/mean_prices.h"
 #include "neuroshard/search/piece_catalog.h"
@@ -74,11 +73,11 @@ WayChances::WayChances(const Simulator& simulator, const ShardingPlan& plan,
         if (scale_ms <= 0.0) break;
         patient.check();
         const std::int64_t columns = simulator.task().tables[table].embedding_dim;
-        TableStatistics rows = simulator.statistics_of({table, columns});
+        const TableStatistics rows = simulator.statistics_of({table, columns});
         if (!last || !are_alike(*last, rows)) {
           slice_ms = prices.price_ms(catalog, catalog.add(table, columns));
         }
-        last = std::move(rows);
+        last = rows;
         sum_ms += slice_ms;
       }
       added_ms.push_back(sum_ms / devices);
