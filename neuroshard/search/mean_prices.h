@@ -13,8 +13,8 @@ namespace neuroshard {
 /// partial sums of slices rise by at first.
 class MeanPrices {
  public:
-  /// Of a device with this state, which `state_size()` of the catalogs to come says the size of,
-  /// and this number of pooled columns. Keeps a reference to the simulator.
+  /// Of a device with this state of the computation model and this number of pooled columns. Keeps
+  /// a reference to the simulator.
   MeanPrices(const Simulator& simulator, std::span<const double> mean_state, double mean_columns);
 
   /// Of the piece, which may lie on any device, for all devices together [ms].
