@@ -15,6 +15,7 @@
 #include "neuroshard/search/beam/cheapest_cuts.h"
 #include "neuroshard/search/beam/even_pieces.h"
 #include "neuroshard/search/beam/first_cuts.h"
+#include "neuroshard/search/beam/kept_costs.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
 #include "neuroshard/search/bundled_planning.h"
@@ -34,28 +35,6 @@ struct BeamState {
   [[nodiscard]] auto rank() const {
     return std::make_tuple(placement.unplaced_bytes, placement.cost_ms);
   }
-};
-
-/// The costs of the states that the beam would keep so far.
-class KeptCosts {
- public:
-  explicit KeptCosts(std::size_t width) : width_(width) {}
-
-  /// What a further state may cost to be kept; infinite while there is room.
-  [[nodiscard]] double highest() const {
-    return costs_.size() < width_ ? std::numeric_limits<double>::infinity() : costs_.back();
-  }
-
-  void add(const Placement& placement) {
-    if (!placement.feasible() || placement.cost_ms >= highest()) return;
-    costs_.insert(std::upper_bound(costs_.begin(), costs_.end(), placement.cost_ms),
-                  placement.cost_ms);
-    if (costs_.size() > width_) costs_.pop_back();
-  }
-
- private:
-  std::size_t width_;
-  std::vector<double> costs_;  ///< rising
 };
 
 /// One search; its parts share the catalog and the workers.
@@ -90,7 +69,18 @@ class Search {
   /// States placed between updates of the costs that the beam keeps: few, as states that it will
   /// not keep need not be priced, but enough for the threads. Which states are priced does not
   /// depend on the number of threads.
-  static constexpr std::size_t kStatesBetweenLooks = 16;
+  static constexpr std::size_t kFirstLook = 4;
+  /// Large tasks come to as many in steps: their states take long enough for more threads.
+  static constexpr std::size_t kMostBetweenLooks = 16;
+  /// Tables times devices.
+  static constexpr std::size_t kLargeTask = 4096;
+
+  [[nodiscard]] std::size_t most_between_looks() const {
+    const Task& task = simulator_.task();
+    const std::size_t size =
+        task.tables.size() * static_cast<std::size_t>(task.topology.world_size);
+    return size < kLargeTask ? kFirstLook : kMostBetweenLooks;
+  }
 
   void search_levels() {
     const bool needs_rows = fit_.plan.has_row_slices();
@@ -237,11 +227,17 @@ class Search {
           placed(options_.cheapest_cuts ? lists_of_cheapest_cuts() : lists_of_even_pieces(largest));
       if (!states.empty()) return states;
     }
-    std::vector<BeamState> states = placed({{halved_to(largest)}});
+    KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
+    std::vector<BeamState> states = placed({{halved_to(largest)}}, kept);
+    const bool fits = states.front().placement.feasible();
+    // Where it does not, whether a list that costs too much fits still decides what is tried next.
+    if (fits) kept.limit(options_.worth_ms);
     if (options_.rows) {
-      for (BeamState& state : placed(sliced_lists(largest))) states.push_back(std::move(state));
+      for (BeamState& state : placed(sliced_lists(largest), kept)) {
+        states.push_back(std::move(state));
+      }
     }
-    if (states.front().placement.feasible()) return states;
+    if (fits) return states;
     std::vector<Candidate> lists;
     for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
       lists.push_back({halved_to(largest / parts)});
@@ -253,7 +249,7 @@ class Search {
       }
       lists.push_back({sorted(std::move(fitting))});
     }
-    for (BeamState& state : placed(std::move(lists))) states.push_back(std::move(state));
+    for (BeamState& state : placed(std::move(lists), kept)) states.push_back(std::move(state));
     return states;
   }
 
@@ -269,9 +265,14 @@ class Search {
     return known.first(std::min(known.size(), static_cast<std::size_t>(common)));
   }
 
-  /// States for the lists not met before, each with its best placement. Throws TimeIsOver, having
-  /// kept the best.
   std::vector<BeamState> placed(std::vector<Candidate> candidates) {
+    KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
+    return placed(std::move(candidates), kept);
+  }
+
+  /// States for the lists not met before, each with its best placement; one that costs too much to
+  /// be `kept` need have none. Throws TimeIsOver, having kept the best.
+  std::vector<BeamState> placed(std::vector<Candidate> candidates, KeptCosts& kept) {
     std::erase_if(candidates, [&](const Candidate& candidate) {
       return !seen_.insert(hash_of(candidate.pieces)).second;
     });
@@ -279,9 +280,11 @@ class Search {
       pieces_tried_ += static_cast<std::int64_t>(candidate.pieces.size());
     }
     std::vector<BeamState> states(candidates.size());
-    KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
-    for (std::size_t first = 0; first < states.size(); first += kStatesBetweenLooks) {
-      const std::size_t count = std::min(kStatesBetweenLooks, states.size() - first);
+    std::size_t between_looks = kFirstLook;
+    std::size_t count = 0;
+    for (std::size_t first = 0; first < states.size(); first += count) {
+      count = std::min(between_looks, states.size() - first);
+      between_looks = std::min(2 * between_looks, most_between_looks());
       std::atomic<bool> stopped = false;
       pool_->for_each(count, [&](std::size_t i, int worker) {
         Candidate& candidate = candidates[first + i];
@@ -299,7 +302,7 @@ class Search {
       });
       for (std::size_t i = first; i < first + count; ++i) {
         if (states[i].pieces.empty()) continue;  // the clock came before its first placement
-        kept.add(states[i].placement);
+        if (states[i].placement.feasible()) kept.add(states[i].placement.cost_ms);
         if (!best_ || states[i].rank() < best_->rank()) best_ = states[i];
       }
       if (stopped) throw TimeIsOver();

@@ -42,28 +42,26 @@ GreedyGridSearch::GreedyGridSearch(const Simulator& simulator, const PieceCatalo
   states_.resize(world_size);
 }
 
-int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
+int GreedyGridSearch::find_device(double column_limit) {
   const std::vector<std::int64_t>& capacity = simulator_.task().topology.memory_bytes;
-  const std::int64_t bytes = catalog_.bytes(piece);
-  const std::int64_t columns = catalog_.pooled_columns(piece);
-  const std::span<const int> permitted = permitted_devices(piece);
+  const ListedPiece& piece = pieces_[num_placed_];
   int result = kNoMemory;
   const auto entries = order_.entries();
   for (std::size_t rank = 0; rank < entries.size(); ++rank) {
     const int device = entries[rank].device;
-    if (!permitted.empty() && !std::binary_search(permitted.begin(), permitted.end(), device)) {
+    if (!piece.permitted.empty() &&
+        !std::binary_search(piece.permitted.begin(), piece.permitted.end(), device)) {
       continue;
     }
-    if (devices_[device].bytes + bytes > capacity[device]) continue;
+    if (devices_[device].bytes + piece.bytes > capacity[device]) continue;
     result = kNoColumns;
-    if (static_cast<double>(devices_[device].columns + columns) > column_limit) {
+    if (static_cast<double>(devices_[device].columns + piece.columns) > column_limit) {
       limit_refused_ = true;
       continue;
     }
     note(device);
     total_ms_ -= costs_[device];
-    costs_[device] =
-        simulator_.compute().add_and_cost(state_of(device), catalog_.contribution(piece));
+    costs_[device] = simulator_.compute().add_and_cost(state_of(device), piece.contribution);
     total_ms_ += costs_[device];
     ++stats_.head_evaluations;
     order_.change(rank, costs_[device]);
@@ -73,34 +71,32 @@ int GreedyGridSearch::find_device(PieceType piece, double column_limit) {
 }
 
 void GreedyGridSearch::note(int device) {
-  const PieceType piece = pieces_[placed_on_.size()];
-  placed_on_.push_back(device);
-  columns_after_.push_back(0);
+  const std::size_t at = num_placed_++;
+  placed_on_[at] = device;
   if (device < 0) {
+    columns_after_[at] = 0;
     if (device == kNoMemory) {
       unplaced_before_.push_back(unplaced_bytes_);
-      unplaced_bytes_ = add_saturated(unplaced_bytes_, catalog_.bytes(piece));
+      unplaced_bytes_ = add_saturated(unplaced_bytes_, pieces_[at].bytes);
     }
     return;
   }
-  devices_[device].bytes += catalog_.bytes(piece);
-  devices_[device].columns += catalog_.pooled_columns(piece);
-  columns_after_.back() = devices_[device].columns;
+  devices_[device].bytes += pieces_[at].bytes;
+  devices_[device].columns += pieces_[at].columns;
+  columns_after_[at] = devices_[device].columns;
 }
 
 void GreedyGridSearch::put(int device) {
-  const PieceType piece = pieces_[placed_on_.size()];
+  const std::span<const double> contribution = pieces_[num_placed_].contribution;
   note(device);
   if (device < 0) return;
-  kernels::add(state_of(device).data(), catalog_.contribution(piece).data(), catalog_.state_size());
+  kernels::add(state_of(device).data(), contribution.data(), contribution.size());
   changed_[device] = true;
 }
 
 void GreedyGridSearch::take_back() {
-  const int device = placed_on_.back();
-  placed_on_.pop_back();
-  columns_after_.pop_back();
-  const PieceType piece = pieces_[placed_on_.size()];
+  const std::size_t at = --num_placed_;
+  const int device = placed_on_[at];
   if (device < 0) {
     if (device == kNoMemory) {
       unplaced_bytes_ = unplaced_before_.back();
@@ -108,27 +104,25 @@ void GreedyGridSearch::take_back() {
     }
     return;
   }
-  devices_[device].bytes -= catalog_.bytes(piece);
-  devices_[device].columns -= catalog_.pooled_columns(piece);
-  kernels::subtract(state_of(device).data(), catalog_.contribution(piece).data(),
-                    catalog_.state_size());
+  const ListedPiece& piece = pieces_[at];
+  devices_[device].bytes -= piece.bytes;
+  devices_[device].columns -= piece.columns;
+  kernels::subtract(state_of(device).data(), piece.contribution.data(), piece.contribution.size());
   changed_[device] = true;
 }
 
 void GreedyGridSearch::rewind(std::size_t count) {
-  if (2 * count >= placed_on_.size()) {
-    while (placed_on_.size() > count) take_back();
+  if (2 * count >= num_placed_) {
+    while (num_placed_ > count) take_back();
     refresh();
     return;
   }
-  const std::vector<int> kept(placed_on_.begin(),
-                              placed_on_.begin() + static_cast<std::ptrdiff_t>(count));
-  replay(kept);
+  // A piece is put where it was, so what is read is not yet written.
+  replay(std::span(placed_on_).first(count));
 }
 
 void GreedyGridSearch::replay(std::span<const int> devices) {
-  placed_on_.clear();
-  columns_after_.clear();
+  num_placed_ = 0;
   unplaced_bytes_ = 0;
   unplaced_before_.clear();
   std::fill(devices_.begin(), devices_.end(), Device{});
@@ -160,7 +154,7 @@ bool GreedyGridSearch::must_cost_more(double most_ms, double least_of_suspect_ms
   // Whatever comes, the mean device gets no cheaper than this, and by convexity no mean of floors
   // is below that of the mean columns; the slowest device is no cheaper than the mean.
   const double mean_ms =
-      (total_ms_ + rise_from_[placed_on_.size()]) / static_cast<double>(devices_.size());
+      (total_ms_ + rise_from_[num_placed_]) / static_cast<double>(devices_.size());
   if (mean_ms + floor_of_mean_ms_ > most_ms) return true;
   return costs_[device] > least_of_suspect_ms &&
          costs_[device] + floor_ms(static_cast<double>(devices_[device].columns)) > most_ms;
@@ -171,12 +165,11 @@ bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
   most_ms *= 1.0 + kRounding;
   // A device below this costs no more than that with all the columns that it may have.
   const double least_of_suspect_ms = may_give_up ? most_ms - floor_ms(column_limit) : kInfinity;
-  while (placed_on_.size() < pieces_.size()) {
+  while (num_placed_ < pieces_.size()) {
     clock_.check();
-    const PieceType piece = pieces_[placed_on_.size()];
-    int device = find_device(piece, column_limit);
-    if (device == kNoColumns && !permitted_devices(piece).empty()) {
-      device = find_device(piece, kInfinity);
+    int device = find_device(column_limit);
+    if (device == kNoColumns && !pieces_[num_placed_].permitted.empty()) {
+      device = find_device(kInfinity);
     }
     if (device >= 0) {
       if (may_give_up && must_cost_more(most_ms, least_of_suspect_ms, device)) return false;
@@ -209,7 +202,7 @@ void GreedyGridSearch::judge(Placement& best) {
     best.unplaced_bytes = std::min(best.unplaced_bytes, unplaced_bytes_);
     return;
   }
-  if (placed_on_.size() < pieces_.size()) return;
+  if (num_placed_ < pieces_.size()) return;
   best.unplaced_bytes = 0;
   if (!is_worth_pricing(best)) return;
   ++stats_.plans_priced;
@@ -222,7 +215,14 @@ void GreedyGridSearch::judge(Placement& best) {
 
 Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known,
                                    double worth_ms, double beaten_ms) {
-  pieces_ = pieces;
+  pieces_.clear();
+  for (const PieceType piece : pieces) {
+    pieces_.push_back({catalog_.bytes(piece), catalog_.pooled_columns(piece),
+                       catalog_.contribution(piece),
+                       catalog_.pins().devices_of(catalog_.table(piece))});
+  }
+  placed_on_.resize(pieces.size());
+  columns_after_.resize(pieces.size());
   worth_ms_ = worth_ms;
   beaten_ms_ = beaten_ms;
   double total_columns = 0.0;
@@ -271,7 +271,8 @@ void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
           best.unplaced_bytes = 0;
         }
       }
-      best.under_largest_limit = placed_on_;
+      best.under_largest_limit.assign(
+          placed_on_.begin(), placed_on_.begin() + static_cast<std::ptrdiff_t>(num_placed_));
     } else {
       place_all(limit, best.feasible() ? std::min(best.cost_ms, worth_ms_) : kInfinity);
     }
@@ -287,7 +288,7 @@ void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
 
 std::size_t GreedyGridSearch::unaffected(double column_limit) const {
   const auto first = std::find_if(
-      columns_after_.begin(), columns_after_.end(),
+      columns_after_.begin(), columns_after_.begin() + static_cast<std::ptrdiff_t>(num_placed_),
       [&](std::int64_t columns) { return static_cast<double>(columns) > column_limit; });
   return static_cast<std::size_t>(first - columns_after_.begin());
 }

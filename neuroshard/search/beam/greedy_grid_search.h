@@ -79,6 +79,14 @@ class GreedyGridSearch {
     std::int64_t bytes = 0;
   };
 
+  /// What the catalog says of one of the pieces.
+  struct ListedPiece {
+    std::int64_t bytes;
+    std::int64_t columns;
+    std::span<const double> contribution;
+    std::span<const int> permitted;  ///< devices; empty: all
+  };
+
   void try_limits(std::span<const int> known, Placement& best);
   /// Places what is not placed yet; stops at a piece that only the limit keeps out, or with false
   /// once the plan must cost more than `most_ms`. Throws TimeIsOver.
@@ -88,11 +96,8 @@ class GreedyGridSearch {
   [[nodiscard]] bool must_cost_more(double most_ms, double least_of_suspect_ms, int device) const;
   /// Of a device with these columns: what its all-to-alls cost at least.
   [[nodiscard]] double floor_ms(double columns) const;
-  [[nodiscard]] int find_device(PieceType piece, double column_limit);
-  /// Empty: all.
-  [[nodiscard]] std::span<const int> permitted_devices(PieceType piece) const {
-    return catalog_.pins().devices_of(catalog_.table(piece));
-  }
+  /// Puts the next piece on a device; returns the device, or why there is none.
+  [[nodiscard]] int find_device(double column_limit);
   /// Records the next piece's device, or why it has none; the caller updates the device's state.
   void note(int device);
   /// Puts the next piece on a device, or counts it as one without.
@@ -123,14 +128,15 @@ class GreedyGridSearch {
   GreedyGridSearchStats stats_;
 
   // The placement in progress.
-  std::span<const PieceType> pieces_;
+  std::vector<ListedPiece> pieces_;
+  std::size_t num_placed_ = 0;  ///< of the first pieces
   double worth_ms_ = 0.0;
   double beaten_ms_ = 0.0;
   double mean_columns_ = 0.0;      ///< of a device, with all pieces
   double floor_of_mean_ms_ = 0.0;  ///< of the all-to-alls of a device with as many
   std::vector<double> rise_from_;  ///< what the pieces from each on add to all devices, at least
   double partial_sums_ms_ = 0.0;   ///< of all pieces, wherever they are
-  std::vector<int> placed_on_;     ///< of the pieces so far: a device, or why there is none
+  std::vector<int> placed_on_;     ///< of each piece: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
   std::vector<std::int64_t> unplaced_before_;  ///< the sum before each piece without memory
