@@ -169,7 +169,7 @@ void add_improvement_options(CLI::App& command, PlannerOptions& options, bool ha
                                     {"thorough", "brief"});
             options.improvement = *schedule;
           },
-          "thorough: chains of two kinds in long rounds; brief: annealing alone in short rounds, "
+          "thorough: two chains in long rounds; brief: annealing alone in short rounds, "
           "better for fewer than 60000 steps")
       ->default_str(std::string(to_string(options.improvement)));
   command

@@ -9,7 +9,8 @@ measure them, and measures a random tenth of all tasks again, three times, with 
 plans, the batches and the places of the tables. Which tasks that are follows from the seed alone,
 before anything is measured. Everything is kept in FOLDER, so that a run that was stopped goes on
 where it was. Printed, as tables: ratios of costs to the paper's search (`beam-search`), raw
-gaps between predicted and measured, and the tasks that were measured again.
+gaps between predicted and measured, how the measured computation of `neuroshard`'s devices scatters, and
+the tasks that were measured again.
 """
 
 import argparse
@@ -36,7 +37,8 @@ TABLES = {4: "10:60", 8: "20:120"}
 
 
 def run(options: argparse.Namespace, *words: object) -> None:
-    subprocess.run([str(word) for word in (options.neuroshard, *words)], check=True)
+    command = [str(word) for word in (options.neuroshard, *words)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def compared(
@@ -91,6 +93,24 @@ def print_kind(name: str, of: dict[str, list[dict | None]]) -> None:
         )
 
 
+def print_devices(name: str, entries: list[dict | None]) -> None:
+    """Measured computation over that predicted for the slowest device: of the mean and of the slowest.
+
+    What is left of the predicted cost without the measured cost's all-to-alls is that prediction."""
+    mean, slowest, spread = [], [], []
+    for entry in filter(None, entries):
+        devices = entry["device_compute_ms"]
+        all_to_alls_ms = entry["measured_ms"] - entry["measured_compute_ms"]
+        predicted_ms = entry["predicted_ms"] - all_to_alls_ms
+        mean.append(statistics.mean(devices) / predicted_ms)
+        slowest.append(entry["measured_compute_ms"] / predicted_ms)
+        spread.append(statistics.pstdev(devices) / statistics.mean(devices))
+    print(
+        f"| {name} | {statistics.mean(mean):.3f} | {statistics.mean(slowest):.3f} "
+        f"| {statistics.mean(spread):.1%} |"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
@@ -137,6 +157,12 @@ def main() -> None:
                     f"| {name} | {other} | {statistics.mean(values):.3f} | {max(values):.3f} "
                     f"| {sum(value > 1.02 for value in values)} |"
                 )
+
+    print(f"\n| tasks, {SEARCHES[0]} | mean device | slowest device | spread |")
+    print("|---|---|---|---|")
+    for name, (kind, _) in cases.items():
+        if kind != "communication":  # there computation is not what plans even out
+            print_devices(name, first[name][SEARCHES[0]])
 
     print("\n| task, of a random tenth | algorithm | ratio | again: median of three |")
     print("|---|---|---|---|")

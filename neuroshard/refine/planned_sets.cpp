@@ -7,6 +7,7 @@
 #include <array>
 #include <bit>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -122,11 +123,13 @@ void PlannedSets::plan_next() {
   }
   std::map<std::string, int> places;
   for (int i = 0; i < available; ++i) places[options_.pool.tables[i].name] = i;
+  std::set<std::vector<Piece>> of_plan;
   for (std::vector<Piece>& pieces : sets_of_devices(simulator.task(), plan)) {
     if (pieces.empty()) continue;
     for (Piece& piece : pieces) piece.table = places.at(simulator.task().tables[piece.table].name);
     std::sort(pieces.begin(), pieces.end());
-    sets_.push_back(std::move(pieces));
+    // Devices with slices of the same tables have the same pieces: measured once, they say as much.
+    if (of_plan.insert(pieces).second) sets_.push_back(std::move(pieces));
   }
 }
 

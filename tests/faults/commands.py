@@ -189,7 +189,7 @@ COMMANDS = (
     ),
     Command(
         "calibrate",
-        "calibrate --model tiny.safetensors --samples 40 --arena 16MiB --time-limit 10s --threads 2"
+        "calibrate --model tiny.safetensors --samples 40 --arena 16MiB --time-limit 60s --threads 2"
         " --folder kept -o out.safetensors",
         ("tiny.safetensors",),
         ("out.safetensors", "kept/"),

@@ -72,6 +72,17 @@ TEST(PlannedSets, TheFirstPlanHasOneDeviceWithWholeTables) {
   EXPECT_GE(set.size(), 3u);
 }
 
+TEST(PlannedSets, DevicesWithEqualPiecesCountOnce) {
+  // Of one table, cut evenly or not, the devices of a plan have few different pieces.
+  PlannedSetsOptions one = options_of("dlrm-2021", 1);
+  one.pool.tables.resize(1);
+  PlannedSets sets(one, model());
+  std::set<std::vector<Piece>> seen;
+  int repeated_in_a_row = 0;
+  for (int id = 1; id < 40; ++id) repeated_in_a_row += sets.set(id) == sets.set(id - 1);
+  EXPECT_LE(repeated_in_a_row, 8);  // of different plans, with 1, 2, 4, 8 and 16 devices
+}
+
 TEST(PlannedSets, AreOfFewAndHugeTablesToo) {
   PlannedSets sets(options_of("hugectr-7table-470b-hotness20", 1), model());
   EXPECT_THAT(sets.set(20), testing::Not(testing::IsEmpty()));

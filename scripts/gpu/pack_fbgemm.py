@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Packs FBGEMM's GPU operators for one kind of device, small enough to take along.
+
+    scripts/gpu/pack_fbgemm.py --architecture 90 -o fbgemm.tar.xz
+
+takes the wheel of `fbgemm-gpu` for `--python` from the package index, blanks the machine code for all
+other architectures in its shared objects, and packs the rest. On a host with the GPU and the PyTorch
+that this release is made for, but without a network:
+
+    tar -xf fbgemm.tar.xz -C site && PYTHONPATH=site python3 docs/experiments/fbgemm_gpu_plans.py measure FOLDER
+
+What is blanked is never loaded there: a driver takes the code of its own device. On a device of another
+architecture the operators do not run. Offsets in the files stay, so that nothing else changes.
+"""
+
+import argparse
+import struct
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+#: A container of device code: magic number, version (16 bits), bytes of this header (16 bits), bytes of
+#: the entries that follow (64 bits). cuobjdump shows the same entries.
+CONTAINER = struct.Struct("<IHHQ")
+MAGIC = 0xBA55ED50
+#: An entry: kind (16 bits), 16 bits, bytes of its header (32 bits) and of the code (64 bits); the
+#: architecture, 90 for sm_90, is at ARCHITECTURE_AT.
+ENTRY = struct.Struct("<HHIQ")
+ARCHITECTURE_AT = 28
+
+
+def blank_other_architectures(code: bytearray, architecture: int) -> tuple[int, int]:
+    """Sets the device code of other architectures to 0; returns how many entries were kept and blanked.
+
+    Bytes that look like a container but do not hold together are left alone."""
+    kept = blanked = 0
+    place = code.find(MAGIC.to_bytes(4, "little"))
+    while place >= 0:
+        end = place + CONTAINER.size
+        if end <= len(code):
+            _, _, header_size, size = CONTAINER.unpack_from(code, place)
+            entries = entries_of(code, place + header_size, size)
+            for start, header, payload, of in entries:
+                if of == architecture:
+                    kept += 1
+                    continue
+                code[start + header : start + header + payload] = bytes(payload)
+                blanked += 1
+            if entries:
+                end = place + header_size + size
+        place = code.find(MAGIC.to_bytes(4, "little"), end)
+    return kept, blanked
+
+
+def entries_of(code: bytearray, start: int, size: int) -> list[tuple[int, int, int, int]]:
+    """(start, bytes of header, bytes of code, architecture) of each; empty if they do not fill `size`."""
+    end = start + size
+    entries = []
+    while start < end and end <= len(code):
+        if start + ARCHITECTURE_AT + 4 > end:
+            return []
+        _, _, header, payload = ENTRY.unpack_from(code, start)
+        (architecture,) = struct.unpack_from("<I", code, start + ARCHITECTURE_AT)
+        if header < ARCHITECTURE_AT + 4 or start + header + payload > end:
+            return []
+        entries.append((start, header, payload, architecture))
+        start += header + payload
+    return entries if start == end else []
+
+
+def downloaded(options: argparse.Namespace, folder: Path) -> Path:
+    command = [
+        sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:",
+        "--python-version", options.python, "--implementation", "cp",
+        "--platform", "manylinux_2_28_x86_64", "--platform", "manylinux2014_x86_64",
+        "-d", str(folder), f"fbgemm-gpu=={options.version}",
+    ]  # fmt: skip
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--architecture", type=int, default=90, help="90 for sm_90, Hopper")
+    parser.add_argument("--version", default="1.6.0", help="of fbgemm-gpu, which decides PyTorch's")
+    parser.add_argument("--python", default="3.12", help="version of the host's Python")
+    parser.add_argument("--wheel", type=Path, help="a wheel that is here already")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="a .tar.xz")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(folder) / "site"
+        wheel = options.wheel or downloaded(options, Path(folder))
+        with zipfile.ZipFile(wheel) as files:
+            files.extractall(site)
+        total = 0
+        for library in sorted(site.rglob("*.so*")):
+            code = bytearray(library.read_bytes())
+            kept, blanked = blank_other_architectures(code, options.architecture)
+            if blanked:
+                library.write_bytes(code)
+            total += kept
+            print(f"{library.relative_to(site)}: {kept} kept, {blanked} blanked")
+        if total == 0:
+            print(f"error: {wheel.name} has no code for sm_{options.architecture}", file=sys.stderr)
+            return 1
+        with tarfile.open(options.output, "w:xz") as packed:
+            for path in sorted(site.iterdir()):
+                packed.add(path, path.name)
+    print(f"{options.output}: {options.output.stat().st_size / 2**20:.0f} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
