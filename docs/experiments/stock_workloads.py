@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--model", action="append", required=True)
     parser.add_argument("--devices", default="1,2,4,8,16")
     parser.add_argument("--most-gigabytes", type=float, default=10.0)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     print("| workload | batch | devices | predicted ms | measured ms | error | slowest device |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:

@@ -4,13 +4,15 @@
     scripts/gpu/pack_fbgemm.py --architecture 90 -o fbgemm.tar.xz
 
 takes the wheel of `fbgemm-gpu` for `--python` from the package index, blanks the machine code for all
-other architectures in its shared objects, and packs the rest. On a host with the GPU and the PyTorch
+other architectures in its shared objects, and that of operators which `neuroshard.collect` never calls,
+and packs the rest. On a host with the GPU and the PyTorch
 that this release is made for, but without a network:
 
     tar -xf fbgemm.tar.xz -C site && PYTHONPATH=site python3 docs/experiments/fbgemm_gpu_plans.py measure FOLDER
 
-What is blanked is never loaded there: a driver takes the code of its own device. On a device of another
-architecture the operators do not run. Offsets in the files stay, so that nothing else changes.
+What is blanked is not missed there: a driver takes the code of its own device, and of operators that are
+called. On a device of another architecture none of them runs. Offsets in the files stay, so that nothing
+else changes.
 """
 
 import argparse
@@ -31,9 +33,14 @@ MAGIC = 0xBA55ED50
 ENTRY = struct.Struct("<HHIQ")
 ARCHITECTURE_AT = 28
 
+#: Shared objects of operators that are not those of training: of inference, of batches whose tables have
+#: different sizes, of gradients with weight decay, and those that select rows.
+NEVER_CALLED = ("_inference", "_vbe", "_gwd", "_index_select")
 
-def blank_other_architectures(code: bytearray, architecture: int) -> tuple[int, int]:
-    """Sets the device code of other architectures to 0; returns how many entries were kept and blanked.
+
+def blank_other_architectures(code: bytearray, architecture: int | None) -> tuple[int, int]:
+    """Sets the device code of other architectures to 0, with None of all; returns how many entries were
+    kept and how many blanked.
 
     Bytes that look like a container but do not hold together are left alone."""
     kept = blanked = 0
@@ -101,7 +108,10 @@ def main() -> int:
         total = 0
         for library in sorted(site.rglob("*.so*")):
             code = bytearray(library.read_bytes())
-            kept, blanked = blank_other_architectures(code, options.architecture)
+            is_called = not library.name.split(".")[0].endswith(NEVER_CALLED)
+            kept, blanked = blank_other_architectures(
+                code, options.architecture if is_called else None
+            )
             if blanked:
                 library.write_bytes(code)
             total += kept
@@ -109,7 +119,7 @@ def main() -> int:
         if total == 0:
             print(f"error: {wheel.name} has no code for sm_{options.architecture}", file=sys.stderr)
             return 1
-        with tarfile.open(options.output, "w:xz") as packed:
+        with tarfile.open(options.output, "w:xz", preset=9) as packed:
             for path in sorted(site.iterdir()):
                 packed.add(path, path.name)
     print(f"{options.output}: {options.output.stat().st_size / 2**20:.0f} MiB")

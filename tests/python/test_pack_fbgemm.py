@@ -64,6 +64,16 @@ def test_a_container_that_is_cut_off_is_left_alone(tmp_path):
         assert archive.extractfile("op.so.1").read() == library
 
 
+def test_operators_that_are_never_called_keep_no_code(tmp_path):
+    code = container(entry(90, b"n" * 32))
+    files = {"tbe_training_forward.so": code, "tbe_inference.so": code}
+    done, output = packed(tmp_path, files)
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(output) as archive:
+        assert archive.extractfile("tbe_training_forward.so").read() == code
+        assert archive.extractfile("tbe_inference.so").read() == code.replace(b"n" * 32, bytes(32))
+
+
 @pytest.mark.parametrize("files", [{"op.so": b"no device code"}, {"op.py": b""}])
 def test_a_wheel_without_code_for_the_device_is_an_error(tmp_path, files):
     done, output = packed(tmp_path, files, "--architecture", "75")
