@@ -18,6 +18,7 @@
 #include "neuroshard/refine/range_sampling.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/train/compute/model_test.h"
+#include "neuroshard/workload/published_workloads.h"
 #include "neuroshard/workload/workload.h"
 
 namespace neuroshard {
@@ -47,13 +48,20 @@ constexpr double kBatchOfLargePasses = 0.9;
 /// Share of the samples that are sets of the model's plans: what a search makes of tables differs
 /// from what is drawn at random, and it is what will be priced.
 constexpr double kShareOfPlans = 0.3;
+/// Likewise of plans of the published workloads' tables: sets of many pieces that are alike, as
+/// users have them, in which the error about one piece does not average out.
+constexpr double kShareOfPublished = 0.3;
+constexpr double kMaxPassBytesOfPublished = 2e9;
+constexpr int kMostTablesOfPublished = 200;  // more take long to plan
+constexpr int kMostSetsOfPublishedPlan = 4;
 
 /// Tables of the tasks that plans are made for.
 constexpr const char* kPlannedWorkload = "dlrm-2021";
 constexpr std::int64_t kWidestPlanned = 128;
 
 /// What the sets of a file are.
-enum class SetsOf { coverage, large_passes, plans };
+enum class SetsOf { coverage, large_passes, plans, published };
+constexpr std::size_t kKindsOfSets = 4;
 
 /// Samples of one batch size and optimizer, a file.
 struct Group {
@@ -76,7 +84,9 @@ std::vector<Group> groups_of(const TrainedRange& range) {
   };
   for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, SetsOf::coverage);
   add(kBatchOfLargePasses, SetsOf::large_passes);
-  for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, SetsOf::plans);
+  for (const SetsOf sets : {SetsOf::plans, SetsOf::published}) {
+    for (int i = 0; i < kBatchSizes; ++i) add((i + 0.5) / kBatchSizes, sets);
+  }
   return groups;
 }
 
@@ -88,8 +98,10 @@ std::vector<std::int64_t> samples_of_groups(const std::vector<Group>& groups,
   };
   const std::int64_t large = share(kShareOfLargePasses);
   const std::int64_t plans = share(kShareOfPlans);
-  std::array<std::int64_t, 3> samples_left{samples - large - plans, large, plans};
-  std::array<std::int64_t, 3> groups_left{};
+  const std::int64_t published = share(kShareOfPublished);
+  std::array<std::int64_t, kKindsOfSets> samples_left{samples - large - plans - published, large,
+                                                      plans, published};
+  std::array<std::int64_t, kKindsOfSets> groups_left{};
   for (const Group& group : groups) ++groups_left.at(static_cast<std::size_t>(group.sets));
   std::vector<std::int64_t> counts;
   for (const Group& group : groups) {
@@ -103,7 +115,8 @@ std::vector<std::int64_t> samples_of_groups(const std::vector<Group>& groups,
 }
 
 std::string file_of_group(const CalibrationOptions& options, const Group& group) {
-  constexpr std::array<std::string_view, 3> kEndings{"", "-large", "-plans"};
+  constexpr std::array<std::string_view, kKindsOfSets> kEndings{"", "-large", "-plans",
+                                                                "-published"};
   return fmt::format("{}/b{}-{}{}.jsonl", options.folder, group.batch_size,
                      to_string(group.optimizer), kEndings.at(static_cast<std::size_t>(group.sets)));
 }
@@ -125,6 +138,27 @@ ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Grou
     if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
     use_planned_sets(sampling, {options.model, options.model->info().model_sha256},
                      options.num_threads);
+    return sampling;
+  }
+  if (group.sets == SetsOf::published) {
+    PlannedSetsOptions planned{.pools = published_pools(),
+                               .own_dims = true,
+                               .max_tables_of_device = kMostTablesOfPublished,
+                               .max_tables = kMostTablesOfPublished,
+                               .max_sets_of_plan = kMostSetsOfPublishedPlan,
+                               .max_pass_bytes = kMaxPassBytesOfPublished,
+                               .batch_size = group.batch_size,
+                               .optimizer = group.optimizer,
+                               .seed = seed,
+                               .num_threads = options.num_threads};
+    sampling.workload = "published";
+    sampling.tables.clear();
+    for (Workload& pool : planned.pools) {
+      keep_data_types(range, pool.tables);
+      sampling.tables.insert(sampling.tables.end(), pool.tables.begin(), pool.tables.end());
+    }
+    use_planned_sets(sampling, std::move(planned),
+                     {options.model, options.model->info().model_sha256});
     return sampling;
   }
   const bool is_large = group.sets == SetsOf::large_passes;
@@ -184,7 +218,8 @@ ModelTest test_on(const NeuralComputeModel& model, const std::vector<std::string
 
 RepetitionOptions calibration_repetitions() {
   RepetitionOptions repetitions;
-  repetitions.max_seconds = 2.0;
+  repetitions.max_seconds = 0.6;
+  repetitions.max_repetitions = 32;
   repetitions.hurried_repetitions = 5;
   return repetitions;
 }

@@ -33,7 +33,7 @@ struct CalibrationOptions {
 };
 
 /// Sets that alternate while they are measured.
-inline constexpr int kCalibrationInFlight = 64;
+inline constexpr int kCalibrationInFlight = 512;
 
 /// Repetitions for sets that differ by orders of magnitude: long ones need not be repeated as
 /// often.

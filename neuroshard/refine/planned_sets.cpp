@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/neuroshard_planner.h"
@@ -27,7 +27,6 @@ constexpr double kLeastMemory = 0x1p36;
 constexpr double kMostMemory = 0x1p60;  // of a device, in a task
 constexpr std::array<int, 5> kDevices{1, 2, 4, 8, 16};
 constexpr int kFewestTablesOfADevice = 3;
-constexpr int kMostTablesOfADevice = 15;
 
 /// What decides a task's plan: computation, memory, or communication.
 struct TaskKind {
@@ -41,11 +40,12 @@ constexpr std::array<TaskKind, 3> kKinds{{
     {"ethernet-25g", false, 1},
 }};
 
-/// Bytes of each device that suffice for any of the pool's tables.
-std::int64_t ample_memory(const PlannedSetsOptions& options) {
+/// Bytes of each device that suffice for any of a pool's tables.
+std::int64_t ample_memory(const Workload& pool, const PlannedSetsOptions& options) {
   double all = 0.0;
-  for (const Table& table : options.pool.tables) {
-    all += static_cast<double>(shard_bytes(table, options.max_dim, options.optimizer));
+  for (const Table& table : pool.tables) {
+    const std::int64_t dim = options.own_dims ? table.embedding_dim : options.max_dim;
+    all += static_cast<double>(shard_bytes(table, dim, options.optimizer));
   }
   return static_cast<std::int64_t>(std::clamp(all, kLeastMemory, kMostMemory));
 }
@@ -72,6 +72,12 @@ PlannedSets::PlannedSets(PlannedSetsOptions options, std::shared_ptr<const Compu
     topology.interconnect = kind.interconnect;
     communication_.push_back(load_named_models({kind.interconnect}, topology).communication);
   }
+  for (const Workload& pool : options_.pools) {
+    for (const Table& table : pool.tables) {
+      const auto place = static_cast<int>(places_.size());
+      places_[table.name] = place;
+    }
+  }
 }
 
 std::vector<Piece> PlannedSets::set(std::int64_t id) {
@@ -92,23 +98,34 @@ void PlannedSets::plan_next() {
   const std::uint64_t number = next_task_++;
   const std::uint64_t kind_number = number / kDevices.size() % kKinds.size();
   const TaskKind& kind = kKinds[kind_number];
+  const Workload& pool = options_.pools[(number + options_.seed) % options_.pools.size()];
   TaskGeneratorOptions generator{.max_dim = options_.max_dim,
                                  .num_devices = kDevices[number % kDevices.size()],
                                  .local_devices = kind.local_devices,
+                                 .own_dims = options_.own_dims,
                                  .interconnect = kind.interconnect,
-                                 .memory_bytes = ample_memory(options_),
+                                 .memory_bytes = ample_memory(pool, options_),
                                  .batch_size = options_.batch_size,
                                  .optimizer = options_.optimizer,
                                  .seed = options_.seed};
-  const auto available = static_cast<int>(options_.pool.tables.size());
-  generator.min_tables = std::min(available, kFewestTablesOfADevice * generator.num_devices);
-  generator.max_tables = std::min(available, kMostTablesOfADevice * generator.num_devices);
+  const auto available = static_cast<int>(pool.tables.size());
+  generator.min_tables =
+      std::min({available, kFewestTablesOfADevice * generator.num_devices, options_.max_tables});
+  generator.max_tables =
+      std::min({available, options_.max_tables_of_device * generator.num_devices,
+                options_.max_tables});
   if (kind.has_tight_memory) {
     generator.min_fill = 0.9;
     generator.max_fill = 0.98;
   }
-  const Simulator simulator(generate_task(options_.pool, generator, number), model_,
-                            communication_[kind_number]);
+  Task task;
+  try {
+    task = generate_task(pool, generator, number);
+  } catch (const InputError&) {
+    if (options_.pools.size() == 1) throw;
+    return;  // few tables, one of which needs more than all others have room for: the next pool
+  }
+  const Simulator simulator(std::move(task), model_, communication_[kind_number]);
   PlannerOptions planner = options_of_measured_plans();
   planner.seed = options_.seed;
   planner.num_threads = options_.num_threads;
@@ -121,16 +138,30 @@ void PlannedSets::plan_next() {
   } catch (const InfeasibleError&) {
     return;
   }
-  std::map<std::string, int> places;
-  for (int i = 0; i < available; ++i) places[options_.pool.tables[i].name] = i;
-  std::set<std::vector<Piece>> of_plan;
-  for (std::vector<Piece>& pieces : sets_of_devices(simulator.task(), plan)) {
-    if (pieces.empty()) continue;
-    for (Piece& piece : pieces) piece.table = places.at(simulator.task().tables[piece.table].name);
+  add_sets(simulator.task(), plan, number);
+}
+
+void PlannedSets::add_sets(const Task& task, const ShardingPlan& plan, std::uint64_t number) {
+  std::vector<std::vector<Piece>> devices = sets_of_devices(task, plan);
+  std::erase_if(devices, [&](const std::vector<Piece>& pieces) {
+    double bytes = 0.0;
+    for (const Piece& piece : pieces) {
+      bytes += pass_bytes(task.tables[piece.table], piece, task.batch_size);
+    }
+    return pieces.empty() || bytes > options_.max_pass_bytes;
+  });
+  for (std::vector<Piece>& pieces : devices) {
+    for (Piece& piece : pieces) piece.table = places_.at(task.tables[piece.table].name);
     std::sort(pieces.begin(), pieces.end());
-    // Devices with slices of the same tables have the same pieces: measured once, they say as much.
-    if (of_plan.insert(pieces).second) sets_.push_back(std::move(pieces));
   }
+  // Devices with slices of the same tables have the same pieces: measured once, they say as much.
+  std::set<std::vector<Piece>> of_plan;
+  std::erase_if(devices, [&](const auto& pieces) { return !of_plan.insert(pieces).second; });
+  Random random = Random::for_stream(mix64(options_.seed), number);
+  while (devices.size() > static_cast<std::size_t>(options_.max_sets_of_plan)) {
+    devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(random.below(devices.size())));
+  }
+  for (std::vector<Piece>& pieces : devices) sets_.push_back(std::move(pieces));
 }
 
 PlanningModel find_planning_model(const std::string& name) {
@@ -140,6 +171,16 @@ PlanningModel find_planning_model(const std::string& name) {
   return {std::move(models.compute), models.compute_sha256.empty() ? name : models.compute_sha256};
 }
 
+void use_planned_sets(ComputeSamplingOptions& sampling, PlannedSetsOptions options,
+                      const PlanningModel& model) {
+  const auto sets = std::make_shared<PlannedSets>(std::move(options), model.compute);
+  sampling.sampling = SetSampling::given;
+  sampling.given = [sets](std::int64_t id) { return sets->set(id); };
+  sampling.given_kind = "plans";
+  sampling.given_by = model.identity;
+  sampling.candidates = 1;
+}
+
 void use_planned_sets(ComputeSamplingOptions& sampling, const PlanningModel& model,
                       int num_threads) {
   std::erase_if(sampling.tables, [&](const Table& table) {
@@ -147,18 +188,13 @@ void use_planned_sets(ComputeSamplingOptions& sampling, const PlanningModel& mod
   });
   const std::int64_t widest = *std::max_element(sampling.dims.begin(), sampling.dims.end());
   PlannedSetsOptions options{
-      .pool = {.name = sampling.workload, .tables = sampling.tables},
+      .pools = {{.name = sampling.workload, .tables = sampling.tables}},
       .max_dim = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(widest))),
       .batch_size = sampling.batch_size,
       .optimizer = sampling.optimizer,
       .seed = sampling.seed,
       .num_threads = num_threads};
-  const auto sets = std::make_shared<PlannedSets>(std::move(options), model.compute);
-  sampling.sampling = SetSampling::given;
-  sampling.given = [sets](std::int64_t id) { return sets->set(id); };
-  sampling.given_kind = "plans";
-  sampling.given_by = model.identity;
-  sampling.candidates = 1;
+  use_planned_sets(sampling, std::move(options), model);
 }
 
 }  // namespace neuroshard

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,8 +31,15 @@ namespace neuroshard {
                                                               const ShardingPlan& plan);
 
 struct PlannedSetsOptions {
-  Workload pool;               ///< tables of the tasks, at any dimension from 4 to `max_dim`
+  /// Tables of the tasks, each of which is of one pool, by turns; names unique among all pools.
+  std::vector<Workload> pools;
+  bool own_dims = false;       ///< of the pools' tables, or any dimension from 4 to `max_dim`
   std::int64_t max_dim = 128;  ///< a power of two
+  int max_tables_of_device = 15;         ///< of a task, divided by its devices
+  int max_tables = 15 * kMaxWorldSize;   ///< of a task
+  int max_sets_of_plan = kMaxWorldSize;  ///< drawn among its devices'
+  /// Sets whose forward passes move more (pass_bytes) are left out.
+  double max_pass_bytes = std::numeric_limits<double>::infinity();
   std::int64_t batch_size = 4096;
   Optimizer optimizer = Optimizer::sgd;
   std::uint64_t seed = 0;
@@ -45,16 +54,19 @@ class PlannedSets {
  public:
   PlannedSets(PlannedSetsOptions options, std::shared_ptr<const ComputeCostModel> model);
 
-  /// Set `id` >= 0, whose pieces are of the pool's tables. Throws InfeasibleError where a hundred
-  /// tasks in a row have no plan, and InputError where the pool's tables fit no task.
+  /// Set `id` >= 0, whose pieces are of the pools' tables, counted through all of them. Throws
+  /// InfeasibleError where a hundred tasks in a row have no plan, or none with a set that is not
+  /// left out, and InputError where the only pool's tables fit no task.
   [[nodiscard]] std::vector<Piece> set(std::int64_t id);
 
  private:
   void plan_next();
+  void add_sets(const Task& task, const ShardingPlan& plan, std::uint64_t number);
 
   PlannedSetsOptions options_;
   std::shared_ptr<const ComputeCostModel> model_;
   std::vector<std::shared_ptr<const CommunicationCostModel>> communication_;  ///< of each kind
+  std::map<std::string, int> places_;  ///< of the tables among those of all pools
   std::vector<std::vector<Piece>> sets_;
   std::uint64_t next_task_ = 0;
 };
@@ -68,8 +80,12 @@ struct PlanningModel {
 /// By name or file. Throws InputError, which names --planned-by, if it is no computation model.
 [[nodiscard]] PlanningModel find_planning_model(const std::string& name);
 
-/// Has such sets measured: of plans of the tables of `sampling` that are not held out, at most as
-/// wide as the widest of its `dims`.
+/// Has such sets measured.
+void use_planned_sets(ComputeSamplingOptions& sampling, PlannedSetsOptions options,
+                      const PlanningModel& model);
+
+/// Of plans of the tables of `sampling` that are not held out, at most as wide as the widest of its
+/// `dims`.
 void use_planned_sets(ComputeSamplingOptions& sampling, const PlanningModel& model,
                       int num_threads);
 

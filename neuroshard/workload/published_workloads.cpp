@@ -100,6 +100,14 @@ std::vector<Workload> published_workloads() {
   return workloads;
 }
 
+std::vector<Workload> published_pools() {
+  std::vector<Workload> pools = published_workloads();
+  for (Workload& pool : pools) {
+    for (Table& table : pool.tables) table.name = pool.name + "/" + table.name;
+  }
+  return pools;
+}
+
 std::vector<LocalityFacts> published_locality() {
   const Json document = parse_json(published_workloads_json(), kLocation);
   const JsonReader facts(document, kLocation);

@@ -32,6 +32,9 @@ struct LocalityFacts {
 /// The workloads whose tables are published one by one.
 [[nodiscard]] std::vector<Workload> published_workloads();
 
+/// The same with their tables' names unique among all of them: "criteo-kaggle/t00".
+[[nodiscard]] std::vector<Workload> published_pools();
+
 /// The data sets of which only aggregates are published.
 [[nodiscard]] std::vector<LocalityFacts> published_locality();
 

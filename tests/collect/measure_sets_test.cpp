@@ -36,9 +36,12 @@ class Measurement {
   }
 
   void run(std::int64_t count, int in_flight) {
+    run(count, MeasuringOptions{.in_flight = in_flight});
+  }
+  void run(std::int64_t count, const MeasuringOptions& options) {
     std::int64_t begun = 0;
     measure_sets(
-        backend_, in_flight,
+        backend_, options,
         [&]() -> std::optional<PieceSet> {
           const Caller only(*this);
           if (begun == count) return std::nullopt;
@@ -98,6 +101,47 @@ TEST(MeasureSets, EverySetRunsItsRepetitionsAndNoMore) {
               static_cast<std::size_t>(std::clamp(in_flight, 1, 10)));
     EXPECT_TRUE(measurement.device().ready.empty());
   }
+}
+
+/// Each pass of a set takes a millisecond, or longer on a busy machine.
+Script slow_passes(RepetitionOptions repetitions) {
+  return {.repetitions = repetitions, .bytes_touched = [](std::int64_t) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return 0;
+          }};
+}
+
+TEST(MeasureSets, NoMoreSetsBeginThanCanBeDoneByTheDeadline) {
+  Measurement measurement(slow_passes(
+      {.target_interval = 0.0, .warm_ups = 1, .min_repetitions = 9, .max_repetitions = 9}));
+  const auto now = std::chrono::steady_clock::now();
+  measurement.run(1'000, {.in_flight = 1'000, .deadline = now + std::chrono::seconds(1)});
+  EXPECT_GE(measurement.results.size(), 32u) << "those that begin before times are known";
+  EXPECT_LE(measurement.results.size(), 50u) << "of 20 ms or more";
+  for (const auto& [id, result] : measurement.results) {
+    EXPECT_EQ(result.measurement->repetitions, 9);
+  }
+}
+
+TEST(MeasureSets, AfterTheDeadlineTheFewestRepetitionsOfAHurrySuffice) {
+  Measurement measurement(slow_passes({.target_interval = 0.0,
+                                       .warm_ups = 1,
+                                       .min_repetitions = 9,
+                                       .max_repetitions = 9,
+                                       .hurried_repetitions = 3}));
+  const auto now = std::chrono::steady_clock::now();
+  measurement.run(1'000, {.in_flight = 1'000, .deadline = now + std::chrono::milliseconds(90)});
+  EXPECT_EQ(measurement.results.size(), 32u);  // one repetition of these takes 64 ms
+  for (const auto& [id, result] : measurement.results) {
+    EXPECT_EQ(result.measurement->repetitions, 3);
+  }
+}
+
+TEST(MeasureSets, TellsOfEveryRepetitionOfAllSets) {
+  Measurement measurement(Script{});
+  int rounds = 0;
+  measurement.run(5, {.in_flight = 5, .on_round = [&] { ++rounds; }});
+  EXPECT_EQ(rounds, 4);
 }
 
 TEST(MeasureSets, ADeviceHasNoMoreSetsReadyThanItCan) {

@@ -8,10 +8,13 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_catalog.h"
+#include "neuroshard/workload/published_workloads.h"
 #include "tests/io/io_test_util.h"
 
 namespace neuroshard {
@@ -22,7 +25,7 @@ std::shared_ptr<const ComputeCostModel> model() {
 }
 
 PlannedSetsOptions options_of(const std::string& workload, std::uint64_t seed) {
-  return {.pool = find_workload(workload, 0), .seed = seed, .num_threads = 1};
+  return {.pools = {find_workload(workload, 0)}, .seed = seed, .num_threads = 1};
 }
 
 TEST(PlannedSets, DependOnTheSeedAndTheNumberAlone) {
@@ -50,7 +53,7 @@ TEST(PlannedSets, ArePiecesOfThePoolsTables) {
     EXPECT_TRUE(std::is_sorted(set.begin(), set.end()));
     for (const Piece& piece : set) {
       ASSERT_GE(piece.table, 0);
-      ASSERT_LT(piece.table, static_cast<int>(options.pool.tables.size()));
+      ASSERT_LT(piece.table, static_cast<int>(options.pools.front().tables.size()));
       EXPECT_LE(piece.num_columns, options.max_dim);
       widths.insert(piece.num_columns);
       has_slices |= piece.row_share < 1.0;
@@ -75,7 +78,7 @@ TEST(PlannedSets, TheFirstPlanHasOneDeviceWithWholeTables) {
 TEST(PlannedSets, DevicesWithEqualPiecesCountOnce) {
   // Of one table, cut evenly or not, the devices of a plan have few different pieces.
   PlannedSetsOptions one = options_of("dlrm-2021", 1);
-  one.pool.tables.resize(1);
+  one.pools.front().tables.resize(1);
   PlannedSets sets(one, model());
   std::set<std::vector<Piece>> seen;
   int repeated_in_a_row = 0;
@@ -83,11 +86,62 @@ TEST(PlannedSets, DevicesWithEqualPiecesCountOnce) {
   EXPECT_LE(repeated_in_a_row, 8);  // of different plans, with 1, 2, 4, 8 and 16 devices
 }
 
+TEST(PlannedSets, OfSeveralPoolsEachPlanIsOfOneAtItsOwnWidths) {
+  PlannedSetsOptions options = options_of("criteo-kaggle", 1);  // 16 columns, others have 64 or 128
+  options.pools = published_pools();
+  options.own_dims = true;
+  options.max_tables_of_device = 60;
+  options.max_sets_of_plan = 2;
+  std::vector<std::pair<std::size_t, Table>> tables;  // and the pool's place
+  for (std::size_t i = 0; i < options.pools.size(); ++i) {
+    for (const Table& table : options.pools[i].tables) tables.emplace_back(i, table);
+  }
+  PlannedSets sets(options, model());
+  std::vector<std::size_t> pools;
+  std::size_t most_pieces = 0;
+  for (int id = 0; id < 60; ++id) {
+    const std::vector<Piece> set = sets.set(id);
+    most_pieces = std::max(most_pieces, set.size());
+    const std::size_t pool = tables.at(set.front().table).first;
+    for (const Piece& piece : set) {
+      const auto& [of_pool, table] = tables.at(piece.table);
+      EXPECT_EQ(of_pool, pool);
+      EXPECT_LE(piece.num_columns, table.embedding_dim);
+    }
+    pools.push_back(pool);
+  }
+  EXPECT_GT(most_pieces, 40u);
+  EXPECT_EQ(std::set(pools.begin(), pools.end()).size(), options.pools.size());
+  for (std::size_t id = 2; id < pools.size(); ++id) {  // two sets of each plan at the most
+    EXPECT_FALSE(pools[id] == pools[id - 1] && pools[id] == pools[id - 2]) << id;
+  }
+}
+
+TEST(PlannedSets, WhatMovesTooMuchIsLeftOut) {
+  PlannedSetsOptions options = options_of("hugectr-180table-70b-hotness80", 1);
+  options.own_dims = true;
+  options.batch_size = 4096;
+  options.max_pass_bytes = 5e8;
+  PlannedSets sets(options, model());
+  double most = 0.0;
+  for (int id = 0; id < 20; ++id) {
+    double bytes = 0.0;
+    for (const Piece& piece : sets.set(id)) {
+      bytes += pass_bytes(options.pools.front().tables[piece.table], piece, options.batch_size);
+    }
+    EXPECT_LE(bytes, options.max_pass_bytes);
+    most = std::max(most, bytes);
+  }
+  EXPECT_GT(most, 1e8);
+  options.max_pass_bytes = 1e3;
+  EXPECT_THROW((void)PlannedSets(options, model()).set(0), InfeasibleError);
+}
+
 TEST(PlannedSets, AreOfFewAndHugeTablesToo) {
   PlannedSets sets(options_of("hugectr-7table-470b-hotness20", 1), model());
   EXPECT_THAT(sets.set(20), testing::Not(testing::IsEmpty()));
   PlannedSetsOptions one = options_of("dlrm-2021", 1);
-  one.pool.tables.resize(1);
+  one.pools.front().tables.resize(1);
   one.max_dim = 4;
   EXPECT_THAT(PlannedSets(one, model()).set(3), testing::SizeIs(1));
 }

@@ -94,6 +94,28 @@ TEST(PublishedWorkloads, AccessesThatAreADistributionStayAsPublished) {
   EXPECT_EQ(workloads[1].accesses, "power law, alpha 1.1");
 }
 
+TEST(PublishedWorkloads, AsPoolsTheyShareNoTablesName) {
+  const std::vector<Workload> workloads = published_workloads();
+  const std::vector<Workload> pools = published_pools();
+  ASSERT_EQ(pools.size(), workloads.size());
+  std::set<std::string> names;
+  std::size_t tables = 0;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    EXPECT_EQ(pools[i].name, workloads[i].name);
+    ASSERT_EQ(pools[i].tables.size(), workloads[i].tables.size());
+    tables += pools[i].tables.size();
+    for (std::size_t t = 0; t < pools[i].tables.size(); ++t) {
+      const Table& table = pools[i].tables[t];
+      const Table& as_published = workloads[i].tables[t];
+      names.insert(table.name);
+      EXPECT_EQ(table.name, pools[i].name + "/" + as_published.name);
+      EXPECT_EQ(table.num_embeddings, as_published.num_embeddings);
+      EXPECT_EQ(table.pooling_factor, as_published.pooling_factor);
+    }
+  }
+  EXPECT_EQ(names.size(), tables);
+}
+
 TEST(PublishedWorkloads, TablesAreValidAndNamesUnique) {
   for (const Workload& workload : published_workloads()) {
     std::set<std::string> names;

@@ -116,6 +116,20 @@ TEST(TaskGenerator, DimensionsAreUniform) {
   EXPECT_NEAR(number / 300.0, 35.0, 3.0);
 }
 
+TEST(TaskGenerator, TablesCanKeepTheirDimensions) {
+  const Workload workload = find_workload("criteo-kaggle", 0);
+  TaskGeneratorOptions options;
+  options.own_dims = true;
+  options.min_tables = 5;
+  options.max_tables = 5;
+  options.memory_bytes = std::int64_t{1} << 40;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    for (const Table& table : generate_task(workload, options, i).tables) {
+      EXPECT_EQ(table.embedding_dim, workload.tables.front().embedding_dim);
+    }
+  }
+}
+
 TEST(TaskGenerator, DrawsTasksOfEveryPublishedWorkloadOnDevicesThatAreLargeEnough) {
   for (const WorkloadInfo& info : list_workloads()) {
     const Workload workload = find_workload(info.name, 1);

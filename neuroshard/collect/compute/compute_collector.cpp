@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,6 +27,11 @@ namespace neuroshard {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+/// Progress is told at least this often, also where samples in flight take longer.
+constexpr std::chrono::seconds kSilence{5};
+
 /// A sample's batches are drawn from the odd streams of the generator, its set (sample_pieces) from
 /// the even ones.
 Random random_for_batches(std::uint64_t seed, std::int64_t id) {
@@ -45,7 +49,7 @@ struct Collection {
   std::uint64_t seed = 0;
   int in_flight = 1;
   ProcessGroup group{};
-  std::optional<std::chrono::steady_clock::time_point> deadline{};
+  std::optional<Clock::time_point> deadline{};
 };
 
 /// Histograms are written with this many digits; more would only make the files larger.
@@ -154,12 +158,8 @@ class OpenFile {
   [[nodiscard]] double open_share() const {
     return static_cast<double>(open_) / static_cast<double>(std::max<std::int64_t>(requested_, 1));
   }
-  [[nodiscard]] bool is_late() const { return seconds_to_deadline() < 0.0; }
-  /// Infinite without a deadline, below 0 after it.
-  [[nodiscard]] double seconds_to_deadline() const {
-    if (!collection_.deadline) return std::numeric_limits<double>::infinity();
-    return std::chrono::duration<double>(*collection_.deadline - std::chrono::steady_clock::now())
-        .count();
+  [[nodiscard]] bool is_late() const {
+    return collection_.deadline && Clock::now() > *collection_.deadline;
   }
 
   /// The next sample to measure.
@@ -252,20 +252,20 @@ struct CollectionFile {
   std::string path;
 };
 
-/// Until the last of the files' deadlines; infinite if one has none.
-double seconds_to_deadlines(const std::vector<std::unique_ptr<OpenFile>>& files) {
-  double seconds = 0.0;
-  for (const std::unique_ptr<OpenFile>& file : files) {
-    seconds = std::max(seconds, file->seconds_to_deadline());
+/// The last of the files' deadlines; none if one has none.
+std::optional<Clock::time_point> last_deadline(const std::vector<CollectionFile>& files) {
+  Clock::time_point last = Clock::time_point::min();
+  for (const CollectionFile& file : files) {
+    if (!file.collection.deadline) return std::nullopt;
+    last = std::max(last, *file.collection.deadline);
   }
-  return seconds;
+  return last;
 }
 
 /// Measures the samples that the files do not have yet.
 std::int64_t collect(const std::vector<CollectionFile>& collections,
                      const ComputeBackendFactory& factory,
                      const std::function<void(const CollectionProgress&)>& on_progress) {
-  using Clock = std::chrono::steady_clock;
   std::unique_ptr<ComputeBackend> backend;  // its memory is only touched if there is work
   for (const auto& [collection, path] : collections) {
     // A run that cannot measure must not begin a file: with other options it could not be
@@ -276,12 +276,12 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
   }
   std::vector<std::unique_ptr<OpenFile>> files;
   CollectionProgress progress;
-  int in_flight = 1;
+  MeasuringOptions measuring{.deadline = last_deadline(collections)};
   for (const auto& [collection, path] : collections) {
     files.push_back(std::make_unique<OpenFile>(collection, factory.description, path));
     progress.done += files.back()->requested() - files.back()->open();
     progress.requested += files.back()->requested();
-    in_flight = std::max(in_flight, collection.in_flight);
+    measuring.in_flight = std::max(measuring.in_flight, collection.in_flight);
   }
   if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->open() == 0; })) {
     return 0;
@@ -293,6 +293,25 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
   std::int64_t measured = 0;
   std::string failure;
   const Clock::time_point start = Clock::now();
+  Clock::time_point reported = start;
+  const auto report = [&] {
+    reported = Clock::now();
+    progress.seconds = std::chrono::duration<double>(reported - start).count();
+    // Samples in flight are half done, by and large: hundreds of them before the first one is.
+    const double half_done = 0.5 * static_cast<double>(samples.num_in_flight());
+    const double seconds_of_one =
+        progress.seconds / std::max(static_cast<double>(measured) + half_done, 1.0);
+    const double open = static_cast<double>(progress.requested - progress.done) - half_done;
+    progress.seconds_left = seconds_of_one * std::max(open, 0.0);
+    if (measuring.deadline) {
+      const std::chrono::duration<double> left = *measuring.deadline - reported;
+      progress.seconds_left = std::clamp(left.count(), 0.0, progress.seconds_left);
+    }
+    if (on_progress) on_progress(progress);
+  };
+  measuring.on_round = [&] {
+    if (Clock::now() - reported > kSilence) report();
+  };
   const auto on_done = [&](const PieceSetResult& result) {
     append(samples.take(result.id), result);
     if (result.measurement) {
@@ -301,18 +320,10 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
       failure = result.failure;
     }
     ++progress.done;
-    progress.seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    // Samples in flight are half done, by and large: hundreds of them before the first one is.
-    const double half_done = 0.5 * static_cast<double>(samples.num_in_flight());
-    const double seconds_of_one =
-        progress.seconds / std::max(static_cast<double>(measured) + half_done, 1.0);
-    const double open = static_cast<double>(progress.requested - progress.done) - half_done;
-    progress.seconds_left =
-        std::min(seconds_of_one * std::max(open, 0.0), seconds_to_deadlines(files));
-    if (on_progress) on_progress(progress);
+    report();
   };
   measure_sets(
-      *backend, in_flight, [&] { return samples.next(); }, on_done);
+      *backend, measuring, [&] { return samples.next(); }, on_done);
   for (const std::unique_ptr<OpenFile>& file : files) file->writer().sync();
   if (is_new && measured == 0 && !failure.empty()) {
     // Samples that were skipped are not tried again: the file could never get any.

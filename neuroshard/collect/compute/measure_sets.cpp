@@ -19,6 +19,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+/// Sets that begin under a deadline before any time is known.
+constexpr std::size_t kFirstSets = 32;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -27,8 +30,9 @@ double seconds_since(Clock::time_point start) {
 class Sequence {
  public:
   Sequence(const std::function<std::optional<PieceSet>()>& next,
-           const std::function<void(const PieceSetResult&)>& on_done)
-      : next_(next), on_done_(on_done) {}
+           const std::function<void(const PieceSetResult&)>& on_done,
+           const std::function<void()>& on_round)
+      : next_(next), on_done_(on_done), on_round_(on_round) {}
 
   std::optional<PieceSet> next() {
     const std::lock_guard lock(mutex_);
@@ -37,6 +41,11 @@ class Sequence {
   void done(const PieceSetResult& result) {
     const std::lock_guard lock(mutex_);
     on_done_(result);
+  }
+  void round_ended() {
+    if (!on_round_) return;
+    const std::lock_guard lock(mutex_);
+    on_round_();
   }
   /// No further set begins.
   void stop() {
@@ -47,6 +56,7 @@ class Sequence {
  private:
   const std::function<std::optional<PieceSet>()>& next_;
   const std::function<void(const PieceSetResult&)>& on_done_;
+  const std::function<void()>& on_round_;
   std::mutex mutex_;
   bool stopped_ = false;
 };
@@ -87,6 +97,13 @@ struct Run {
     rounds.clear();
   }
 
+  /// Until the fewest repetitions are done, where one takes `usual_seconds` as long as none is.
+  [[nodiscard]] double seconds_left(double usual_seconds) const {
+    double seconds = total.expected_seconds(usual_seconds) - total.seconds();
+    for (const Round& round : rounds) seconds -= round.seconds;
+    return std::max(seconds, 0.0);
+  }
+
   [[nodiscard]] ComputeMeasurement measurement(double quantile) const {
     return {estimate_quantile(forward_ms, quantile).value,
             estimate_quantile(backward_ms, quantile).value, static_cast<int>(forward_ms.size()),
@@ -97,11 +114,12 @@ struct Run {
 /// One device at work on the sequence.
 class DeviceLoop {
  public:
-  DeviceLoop(MeasuringDevice& device, int in_flight, Sequence& sequence)
+  DeviceLoop(MeasuringDevice& device, const MeasuringOptions& options, Sequence& sequence)
       : device_(device),
         sequence_(sequence),
         repetitions_(device.repetitions()),
-        in_flight_(std::clamp(in_flight, 1, std::max(device.max_in_flight(), 1))) {}
+        in_flight_(std::clamp(options.in_flight, 1, std::max(device.max_in_flight(), 1))),
+        deadline_(options.deadline) {}
 
   void run() {
     device_.forget_tables();
@@ -113,6 +131,7 @@ class DeviceLoop {
       // whose lines are still on their way out of the caches.
       order.shuffle(runs_);
       start_round();
+      sequence_.round_ended();
       std::erase_if(runs_, [&](const std::unique_ptr<Run>& run) { return finish_if_done(*run); });
     }
   }
@@ -121,6 +140,8 @@ class DeviceLoop {
   void begin_sets() {
     while (more_ &&
            (runs_.empty() || (static_cast<int>(runs_.size()) < in_flight_ && device_.has_room()))) {
+      if (deadline_ && !another_can_begin()) return;
+      const Clock::time_point start = Clock::now();
       const std::optional<PieceSet> set = sequence_.next();
       if (!set) {
         more_ = false;
@@ -135,7 +156,20 @@ class DeviceLoop {
       } catch (const OutOfMemory& error) {
         sequence_.done({set->id, std::nullopt, error.what()});
       }
+      preparing_.add(seconds_since(start));
     }
+  }
+
+  /// Whether one more can be done in time. Nothing of any is known before the first round.
+  bool another_can_begin() {
+    if (rounds_.count == 0) return runs_.size() < kFirstSets;
+    const double usual = rounds_.mean();
+    double seconds = preparing_.mean() + RepeatedTiming(repetitions_).expected_seconds(usual);
+    for (const std::unique_ptr<Run>& run : runs_) seconds += run->seconds_left(usual);
+    more_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                               std::chrono::duration<double>(seconds)) <=
+            *deadline_;
+    return more_;
   }
 
   /// One repetition of every set.
@@ -151,6 +185,7 @@ class DeviceLoop {
       Round& round = run->rounds.back();
       round.backward_ms = start_pass(*run, &PreparedSet::backward);
       round.seconds += seconds_since(start);
+      rounds_.add(round.seconds);
     }
   }
 
@@ -166,17 +201,34 @@ class DeviceLoop {
   /// Times are only fetched where they may suffice, so that a device with a queue need not wait for
   /// the host before.
   bool finish_if_done(Run& run) {
-    if (static_cast<int>(run.rounds.size()) < run.total.runs_until_next_look()) return false;
+    const bool is_late = deadline_ && Clock::now() > *deadline_;
+    if (!is_late && static_cast<int>(run.rounds.size()) < run.total.runs_until_next_look()) {
+      return false;
+    }
     run.collect_times();
-    if (!run.total.done()) return false;
+    if (!run.total.done() && !(is_late && run.total.suffices_in_a_hurry())) return false;
     sequence_.done({run.id, run.measurement(repetitions_.quantile), ""});
     return true;
   }
+
+  struct Mean {
+    double sum = 0.0;
+    std::int64_t count = 0;
+
+    void add(double value) {
+      sum += value;
+      ++count;
+    }
+    [[nodiscard]] double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+  };
 
   MeasuringDevice& device_;
   Sequence& sequence_;
   RepetitionOptions repetitions_;
   int in_flight_;
+  std::optional<Clock::time_point> deadline_;
+  Mean preparing_;  ///< seconds of a set
+  Mean rounds_;     ///< seconds of a repetition of a set
   std::vector<std::unique_ptr<Run>> runs_;
   bool more_ = true;
   /// A clock that only advances when memory is touched.
@@ -185,12 +237,12 @@ class DeviceLoop {
 
 }  // namespace
 
-void measure_sets(ComputeBackend& backend, int in_flight,
+void measure_sets(ComputeBackend& backend, const MeasuringOptions& options,
                   const std::function<std::optional<PieceSet>()>& next,
                   const std::function<void(const PieceSetResult&)>& on_done) {
-  Sequence sequence(next, on_done);
+  Sequence sequence(next, on_done, options.on_round);
   if (backend.devices.size() == 1) {
-    DeviceLoop(*backend.devices.front(), in_flight, sequence).run();
+    DeviceLoop(*backend.devices.front(), options, sequence).run();
     return;
   }
   std::vector<std::exception_ptr> failures(backend.devices.size());
@@ -199,7 +251,7 @@ void measure_sets(ComputeBackend& backend, int in_flight,
     for (std::size_t i = 0; i < backend.devices.size(); ++i) {
       threads.emplace_back([&, i] {
         try {
-          DeviceLoop(*backend.devices[i], in_flight, sequence).run();
+          DeviceLoop(*backend.devices[i], options, sequence).run();
         } catch (...) {
           sequence.stop();
           failures[i] = std::current_exception();

@@ -66,6 +66,23 @@ int RepeatedTiming::runs_until_next_look() const {
   return needed > 0 ? needed : std::max(options_.further_repetitions, 1);
 }
 
+double RepeatedTiming::expected_seconds(double usual_seconds) const {
+  const double one = runs_ > 0 ? seconds_ / runs_ : usual_seconds;
+  int least = options_.min_repetitions;
+  if (options_.hurried_repetitions > 0 && one * least > options_.max_seconds) {
+    const auto within = static_cast<int>(std::ceil(options_.max_seconds / one));
+    least = std::clamp(within, std::min(options_.hurried_repetitions, least), least);
+  }
+  return one * std::max(options_.warm_ups + least, runs_);
+}
+
+bool RepeatedTiming::suffices_in_a_hurry() const {
+  const int least = options_.hurried_repetitions > 0
+                        ? std::min(options_.hurried_repetitions, options_.min_repetitions)
+                        : options_.min_repetitions;
+  return static_cast<int>(values_.size()) >= least;
+}
+
 bool RepeatedTiming::done() const {
   const auto repetitions = static_cast<int>(values_.size());
   if (options_.hurried_repetitions > 0 && repetitions >= options_.hurried_repetitions &&

@@ -69,6 +69,13 @@ class RepeatedTiming {
   [[nodiscard]] bool done() const;
   /// Runs to add before the next call of `done`: at first the minimum.
   [[nodiscard]] int runs_until_next_look() const;
+  /// Seconds that the runs so far and the fewest that are left take together, where a run takes
+  /// `usual_seconds` as long as there is none.
+  [[nodiscard]] double expected_seconds(double usual_seconds) const;
+  /// Of running so far.
+  [[nodiscard]] double seconds() const { return seconds_; }
+  /// True where time is over and the runs suffice: a few, of sets that may be hurried.
+  [[nodiscard]] bool suffices_in_a_hurry() const;
   /// True while runs do not count.
   [[nodiscard]] bool warming_up() const { return runs_ < options_.warm_ups; }
   /// Those that count.

@@ -58,7 +58,7 @@ struct ComputeSamplingOptions {
   /// is its rank, into a file of its own.
   ProcessGroup group;
 
-  /// No sample begins after this; those that have begun are finished.
+  /// Samples begin as long as they can be finished by then (MeasuringOptions).
   std::optional<std::chrono::steady_clock::time_point> deadline;
 
   /// Of this many sets that are drawn for each sample, the one of most `interest` is measured:

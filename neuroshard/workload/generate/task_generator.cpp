@@ -92,7 +92,8 @@ class Picker {
     std::vector<Pick> picks;
     for (std::size_t i = 0; i < num_tables; ++i) {
       std::swap(order_[i], order_[i + random.below(order_.size() - i)]);
-      const std::int64_t dim = kColumnGranularity << random.below(num_dims);
+      const std::int64_t dim = options_.own_dims ? workload_.tables[order_[i]].embedding_dim
+                                                 : kColumnGranularity << random.below(num_dims);
       picks.push_back({order_[i], dim});
     }
     return picks;

@@ -15,6 +15,7 @@ struct TaskGeneratorOptions {
   std::int64_t max_dim = 128;       ///< largest dimension: a power of two, at least 4 columns
   int num_devices = 4;              ///< devices of the task
   int local_devices = 0;            ///< of them on each host; 0: all
+  bool own_dims = false;            ///< tables keep their dimensions, whatever max_dim is
   std::string interconnect;         ///< of the topology; may be empty
   double max_pooling_factor = 0.0;  ///< of a table; 0: any
   /// If max_fill is not 0, each task's memory is reduced so that its whole tables fill a share of
@@ -33,10 +34,10 @@ void set_default_tables(TaskGeneratorOptions& options, const Workload& workload)
 
 /// Task number `index` >= 0, the same whatever other tasks are generated: the number of tables is
 /// uniform in [min_tables, max_tables], the tables are drawn without replacement, and each gets a
-/// dimension that is uniform among 4, 8, ..., max_dim. Tables and dimensions are drawn again while
-/// they take more memory than all devices have together, or any table alone cannot be cut to fit;
-/// so large tables are rarer in tasks of many tables.
-/// Throws InputError for options out of range, and if 10,000 draws all need too much memory.
+/// dimension that is uniform among 4, 8, ..., max_dim unless tables keep their own. Tables and
+/// dimensions are drawn again while they take more memory than all devices have together, or any
+/// table alone cannot be cut to fit; so large tables are rarer in tasks of many tables. Throws
+/// InputError for options out of range, and if 10,000 draws all need too much memory.
 [[nodiscard]] Task generate_task(const Workload& all_tables, const TaskGeneratorOptions& options,
                                  std::uint64_t index);
 
