@@ -88,7 +88,8 @@ std::vector<Piece> PlannedSets::set(std::int64_t id) {
     if (sets_.size() > before) draws = 0;
     if (draws == kMostWithoutPlan) {
       throw InfeasibleError(
-          fmt::format("none of {} tasks drawn in a row has a plan", kMostWithoutPlan));
+          fmt::format("none of {} tasks drawn in a row has a plan with a set that is small enough",
+                      kMostWithoutPlan));
     }
   }
   return sets_[place];
@@ -111,9 +112,8 @@ void PlannedSets::plan_next() {
   const auto available = static_cast<int>(pool.tables.size());
   generator.min_tables =
       std::min({available, kFewestTablesOfADevice * generator.num_devices, options_.max_tables});
-  generator.max_tables =
-      std::min({available, options_.max_tables_of_device * generator.num_devices,
-                options_.max_tables});
+  generator.max_tables = std::min(
+      {available, options_.max_tables_of_device * generator.num_devices, options_.max_tables});
   if (kind.has_tight_memory) {
     generator.min_fill = 0.9;
     generator.max_fill = 0.98;

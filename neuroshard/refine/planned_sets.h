@@ -33,9 +33,9 @@ namespace neuroshard {
 struct PlannedSetsOptions {
   /// Tables of the tasks, each of which is of one pool, by turns; names unique among all pools.
   std::vector<Workload> pools;
-  bool own_dims = false;       ///< of the pools' tables, or any dimension from 4 to `max_dim`
-  std::int64_t max_dim = 128;  ///< a power of two
-  int max_tables_of_device = 15;         ///< of a task, divided by its devices
+  bool own_dims = false;          ///< of the pools' tables, or any dimension from 4 to `max_dim`
+  std::int64_t max_dim = 128;     ///< a power of two
+  int max_tables_of_device = 15;  ///< of a task, divided by its devices
   int max_tables = 15 * kMaxWorldSize;   ///< of a task
   int max_sets_of_plan = kMaxWorldSize;  ///< drawn among its devices'
   /// Sets whose forward passes move more (pass_bytes) are left out.
@@ -80,7 +80,7 @@ struct PlanningModel {
 /// By name or file. Throws InputError, which names --planned-by, if it is no computation model.
 [[nodiscard]] PlanningModel find_planning_model(const std::string& name);
 
-/// Has such sets measured.
+/// Has such sets measured; the tables of `sampling` must be those of all pools, in their order.
 void use_planned_sets(ComputeSamplingOptions& sampling, PlannedSetsOptions options,
                       const PlanningModel& model);
 

@@ -166,6 +166,29 @@ TEST_F(CalibrationTest, ThreeOfTenSamplesAreSetsOfTheModelsPlans) {
   EXPECT_THAT(data_types, testing::ElementsAre(DataType::fp32, DataType::fp16));
 }
 
+TEST_F(CalibrationTest, AsManyAreOfPlansOfThePublishedWorkloads) {
+  options_.samples = 100;
+  EXPECT_EQ(calibrate(options_, {}).samples, 100);
+  std::size_t planned = 0;
+  std::set<std::string> workloads;
+  std::size_t most_pieces = 0;
+  for (const std::string& file : calibration_files(options_)) {
+    if (file.find("-published") == std::string::npos) continue;
+    const ComputeCosts costs = read_compute_costs(file);
+    ASSERT_TRUE(costs.header.sampling);
+    EXPECT_EQ(*costs.header.sampling->find("workload"), Json("published"));
+    planned += costs.samples.size();
+    for (const ComputeCostSample& sample : costs.samples) {
+      const std::string& table = costs.header.tables[sample.pieces.front().table].name;
+      workloads.insert(table.substr(0, table.find('/')));
+      most_pieces = std::max(most_pieces, sample.pieces.size());
+    }
+  }
+  EXPECT_EQ(planned, 30u);
+  EXPECT_GE(workloads.size(), 6u);
+  EXPECT_GT(most_pieces, 40u);
+}
+
 TEST_F(CalibrationTest, ReportsEverySampleOnce) {
   std::int64_t last = 0;
   (void)calibrate(options_, [&](const CollectionProgress& progress) {
