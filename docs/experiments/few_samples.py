@@ -1,24 +1,37 @@
 #!/usr/bin/env python3
-"""Copies the first samples of files of measured costs, spread evenly over the files.
+"""Copies some samples of files of measured costs, as many of each file.
 
-Usage: few_samples.py COUNT OUTPUT_FOLDER COSTS.jsonl[.gz] ...
+Usage: few_samples.py [--evenly] COUNT OUTPUT_FOLDER COSTS.jsonl[.gz] ...
+
+The first lines of each file or, with --evenly, samples evenly spaced by their numbers: files have
+samples as they were done, the longest, which are repeated least often, before others, and the first
+minutes of a machine are not like its others.
 """
 
 import gzip
+import json
 import sys
-from itertools import islice
 from pathlib import Path
 
 
 def main() -> None:
-    count, output, files = int(sys.argv[1]), Path(sys.argv[2]), sorted(map(Path, sys.argv[3:]))
+    arguments = sys.argv[1:]
+    evenly = arguments[0] == "--evenly"
+    count, output, *files = arguments[evenly:]
+    files, output = sorted(map(Path, files)), Path(output)
     output.mkdir(parents=True)
     for number, file in enumerate(files):
-        samples = count * (number + 1) // len(files) - count * number // len(files)
+        samples = int(count) * (number + 1) // len(files) - int(count) * number // len(files)
         opened = gzip.open(file, "rt") if file.suffix == ".gz" else file.open()
         with opened as lines:
-            head = islice(lines, 1 + samples)
-            (output / file.name.removesuffix(".gz")).write_text("".join(head))
+            header, *measured = lines
+        if evenly:
+            measured.sort(key=lambda line: json.loads(line)["index"])
+            samples = min(samples, len(measured))
+            chosen = [measured[i * len(measured) // samples] for i in range(samples)]
+        else:
+            chosen = measured[:samples]
+        (output / file.name.removesuffix(".gz")).write_text("".join([header, *chosen]))
 
 
 if __name__ == "__main__":
