@@ -8,6 +8,7 @@ samples as they were done, the longest, which are repeated least often, before o
 minutes of a machine are not like its others.
 """
 
+import argparse
 import gzip
 import json
 import sys
@@ -15,23 +16,26 @@ from pathlib import Path
 
 
 def main() -> None:
-    arguments = sys.argv[1:]
-    evenly = arguments[0] == "--evenly"
-    count, output, *files = arguments[evenly:]
-    files, output = sorted(map(Path, files)), Path(output)
-    output.mkdir(parents=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--evenly", action="store_true")
+    parser.add_argument("count", type=int)
+    parser.add_argument("output", type=Path)
+    parser.add_argument("files", type=Path, nargs="+")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True)
+    files = sorted(options.files)
     for number, file in enumerate(files):
-        samples = int(count) * (number + 1) // len(files) - int(count) * number // len(files)
+        samples = options.count * (number + 1) // len(files) - options.count * number // len(files)
         opened = gzip.open(file, "rt") if file.suffix == ".gz" else file.open()
         with opened as lines:
             header, *measured = lines
-        if evenly:
+        if options.evenly:
             measured.sort(key=lambda line: json.loads(line)["index"])
             samples = min(samples, len(measured))
             chosen = [measured[i * len(measured) // samples] for i in range(samples)]
         else:
             chosen = measured[:samples]
-        (output / file.name.removesuffix(".gz")).write_text("".join([header, *chosen]))
+        (options.output / file.name.removesuffix(".gz")).write_text("".join([header, *chosen]))
 
 
 if __name__ == "__main__":
