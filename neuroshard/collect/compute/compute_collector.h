@@ -18,6 +18,7 @@
 
 namespace neuroshard {
 
+/// Told after every sample, and every few seconds while none is done.
 struct CollectionProgress {
   std::int64_t done = 0;  ///< samples in the file
   std::int64_t requested = 0;

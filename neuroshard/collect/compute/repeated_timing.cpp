@@ -60,27 +60,29 @@ void RepeatedTiming::add(double value, double seconds) {
 int RepeatedTiming::runs_until_next_look() const {
   const bool hurried =
       options_.hurried_repetitions > 0 && (runs_ == 0 || seconds_ > options_.max_seconds);
-  const int least = hurried ? std::min(options_.hurried_repetitions, options_.min_repetitions)
-                            : options_.min_repetitions;
+  const int least = hurried ? fewest_repetitions_in_a_hurry() : options_.min_repetitions;
   const int needed = options_.warm_ups + least - runs_;
   return needed > 0 ? needed : std::max(options_.further_repetitions, 1);
+}
+
+int RepeatedTiming::fewest_repetitions_in_a_hurry() const {
+  return options_.hurried_repetitions > 0
+             ? std::min(options_.hurried_repetitions, options_.min_repetitions)
+             : options_.min_repetitions;
 }
 
 double RepeatedTiming::expected_seconds(double usual_seconds) const {
   const double one = runs_ > 0 ? seconds_ / runs_ : usual_seconds;
   int least = options_.min_repetitions;
-  if (options_.hurried_repetitions > 0 && one * least > options_.max_seconds) {
+  if (one * least > options_.max_seconds) {
     const auto within = static_cast<int>(std::ceil(options_.max_seconds / one));
-    least = std::clamp(within, std::min(options_.hurried_repetitions, least), least);
+    least = std::clamp(within, fewest_repetitions_in_a_hurry(), least);
   }
   return one * std::max(options_.warm_ups + least, runs_);
 }
 
 bool RepeatedTiming::suffices_in_a_hurry() const {
-  const int least = options_.hurried_repetitions > 0
-                        ? std::min(options_.hurried_repetitions, options_.min_repetitions)
-                        : options_.min_repetitions;
-  return static_cast<int>(values_.size()) >= least;
+  return static_cast<int>(values_.size()) >= fewest_repetitions_in_a_hurry();
 }
 
 bool RepeatedTiming::done() const {

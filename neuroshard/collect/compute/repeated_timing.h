@@ -85,6 +85,8 @@ class RepeatedTiming {
   }
 
  private:
+  [[nodiscard]] int fewest_repetitions_in_a_hurry() const;
+
   RepetitionOptions options_;
   std::vector<double> values_;
   int runs_ = 0;
