@@ -121,44 +121,55 @@ std::string file_of_group(const CalibrationOptions& options, const Group& group)
                      to_string(group.optimizer), kEndings.at(static_cast<std::size_t>(group.sets)));
 }
 
+/// Of plans of tasks of the generated tables, in the model's range.
+void sample_plans(ComputeSamplingOptions& sampling, const CalibrationOptions& options) {
+  const TrainedRange& range = options.model->info().range;
+  sampling.workload = kPlannedWorkload;
+  sampling.tables = find_workload(sampling.workload, sampling.seed).tables;
+  for (std::size_t i = 3; i < sampling.tables.size(); i += 4) {
+    sampling.tables[i].data_type = DataType::fp16;  // as among the others
+  }
+  keep_data_types(range, sampling.tables);
+  std::erase_if(sampling.dims, [](std::int64_t dim) { return dim > kWidestPlanned; });
+  if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
+  use_planned_sets(sampling, {options.model, options.model->info().model_sha256},
+                   options.num_threads);
+}
+
+/// Of plans of the published workloads, at their own widths.
+void sample_published_plans(ComputeSamplingOptions& sampling, const CalibrationOptions& options) {
+  PlannedSetsOptions planned{.pools = published_pools(),
+                             .own_dims = true,
+                             .max_tables_of_device = kMostTablesOfPublished,
+                             .max_tables = kMostTablesOfPublished,
+                             .max_sets_of_plan = kMostSetsOfPublishedPlan,
+                             .max_pass_bytes = kMaxPassBytesOfPublished,
+                             .batch_size = sampling.batch_size,
+                             .optimizer = sampling.optimizer,
+                             .seed = sampling.seed,
+                             .num_threads = options.num_threads};
+  sampling.workload = "published";
+  sampling.tables.clear();
+  for (Workload& pool : planned.pools) {
+    keep_data_types(options.model->info().range, pool.tables);
+    sampling.tables.insert(sampling.tables.end(), pool.tables.begin(), pool.tables.end());
+  }
+  use_planned_sets(sampling, std::move(planned),
+                   {options.model, options.model->info().model_sha256});
+}
+
 ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
                                    std::size_t number) {
-  const TrainedRange& range = options.model->info().range;
-  const std::uint64_t seed = mix64(options.seed) + number;
-  ComputeSamplingOptions sampling = coverage_within(range, group.batch_size, group.optimizer, seed);
+  ComputeSamplingOptions sampling =
+      coverage_within(options.model->info().range, group.batch_size, group.optimizer,
+                      mix64(options.seed) + number);
   sampling.in_flight = kCalibrationInFlight;
   if (group.sets == SetsOf::plans) {
-    sampling.workload = kPlannedWorkload;
-    sampling.tables = find_workload(sampling.workload, seed).tables;
-    for (std::size_t i = 3; i < sampling.tables.size(); i += 4) {
-      sampling.tables[i].data_type = DataType::fp16;  // as among the others
-    }
-    keep_data_types(range, sampling.tables);
-    std::erase_if(sampling.dims, [](std::int64_t dim) { return dim > kWidestPlanned; });
-    if (sampling.dims.empty()) sampling.dims = {range.min_columns, range.max_columns};
-    use_planned_sets(sampling, {options.model, options.model->info().model_sha256},
-                     options.num_threads);
+    sample_plans(sampling, options);
     return sampling;
   }
   if (group.sets == SetsOf::published) {
-    PlannedSetsOptions planned{.pools = published_pools(),
-                               .own_dims = true,
-                               .max_tables_of_device = kMostTablesOfPublished,
-                               .max_tables = kMostTablesOfPublished,
-                               .max_sets_of_plan = kMostSetsOfPublishedPlan,
-                               .max_pass_bytes = kMaxPassBytesOfPublished,
-                               .batch_size = group.batch_size,
-                               .optimizer = group.optimizer,
-                               .seed = seed,
-                               .num_threads = options.num_threads};
-    sampling.workload = "published";
-    sampling.tables.clear();
-    for (Workload& pool : planned.pools) {
-      keep_data_types(range, pool.tables);
-      sampling.tables.insert(sampling.tables.end(), pool.tables.begin(), pool.tables.end());
-    }
-    use_planned_sets(sampling, std::move(planned),
-                     {options.model, options.model->info().model_sha256});
+    sample_published_plans(sampling, options);
     return sampling;
   }
   const bool is_large = group.sets == SetsOf::large_passes;
