@@ -160,9 +160,8 @@ void sample_published_plans(ComputeSamplingOptions& sampling, const CalibrationO
 
 ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
                                    std::size_t number) {
-  ComputeSamplingOptions sampling =
-      coverage_within(options.model->info().range, group.batch_size, group.optimizer,
-                      mix64(options.seed) + number);
+  ComputeSamplingOptions sampling = coverage_within(options.model->info().range, group.batch_size,
+                                                    group.optimizer, mix64(options.seed) + number);
   sampling.in_flight = kCalibrationInFlight;
   if (group.sets == SetsOf::plans) {
     sample_plans(sampling, options);

@@ -1,6 +1,7 @@
 """FBGEMM's operator: the same results as PyTorch's, and costs in the collector's format."""
 
 import json
+import platform
 import signal
 import subprocess
 import sys
@@ -75,6 +76,7 @@ def test_the_native_collectors_samples_and_format(tmp_path):
     assert run.stderr.endswith("2 samples measured\n")
     header, *samples = [json.loads(line) for line in open(path)]
     assert header["operator"]["name"] == "fbgemm-split-tbe"
+    assert header["operator"]["keeps_freed_memory"] is True
     assert sorted(sample["index"] for sample in samples) == list(range(6))
 
     native = tmp_path / "native.jsonl"
@@ -125,6 +127,29 @@ def test_sets_are_those_of_the_native_collector(tmp_path, sets):
     assert {each["index"]: each["shards"] for each in samples} == {
         each["index"]: each["shards"] for each in native_samples
     }
+
+
+FAULTS = """
+import resource
+import torch
+from neuroshard.collect import keep_freed_memory
+
+def faults():  # of 64 MiB that are given back at once
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.empty(16 << 20).fill_(1.0)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+before = min(faults() for _ in range(3))
+assert before > 0, "glibc gives back large blocks"
+keep_freed_memory()
+faults()
+assert max(faults() for _ in range(3)) <= before // 10
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_memory_that_is_given_back_stays_with_the_process():
+    subprocess.run([sys.executable, "-W", "ignore", "-c", FAULTS], check=True)
 
 
 def test_sets_of_plans_need_the_model_that_makes_them(tmp_path):

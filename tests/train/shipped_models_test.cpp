@@ -120,7 +120,7 @@ int units_at_work(const ComputeNetwork& network, Eigen::MatrixXf values) {
 /// Of units that are 0 for all pieces, or that no load depends on, a network has no use.
 TEST(ShippedModel, NetworksUseTheirHiddenUnits) {
   for (const char* name : {"cpu-xeon-2core", "cpu-epyc-2core", "fbgemm-cpu-xeon", "fbgemm-cpu-epyc",
-                           "fbgemm-h100", "h100", "h200"}) {
+                           "fbgemm-cpu-epyc-zen4", "fbgemm-h100", "h100", "h200"}) {
     const auto model =
         read_compute_model(std::string(NEUROSHARD_SOURCE_DIR "/models/") + name + ".safetensors");
     const Eigen::MatrixXf pieces = features_of_pieces(*model);
@@ -150,6 +150,7 @@ INSTANTIATE_TEST_SUITE_P(
                                   "compute/cpu-epyc-2core-plans"}},
                     ShippedModel{"fbgemm-cpu-xeon", {"compute/fbgemm-cpu-xeon"}},
                     ShippedModel{"fbgemm-cpu-epyc", {"compute/fbgemm-cpu-epyc"}},
+                    ShippedModel{"fbgemm-cpu-epyc-zen4", {"compute/fbgemm-cpu-epyc-zen4"}},
                     ShippedModel{"fbgemm-h100", {"compute/fbgemm-h100"}},
                     ShippedModel{"h100", {"compute/h100"}}, ShippedModel{"h200", {"compute/h200"}},
                     ShippedModel{"all-to-all", {"communication/simulated"}}),
