@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """What a forward pass of FBGEMM's operator costs where the C library gives the memory of its output
 back to the system between passes, and where it keeps it: times and page faults of the last passes
 of each, one thread, a table of few lookups whose output is most of the work.
