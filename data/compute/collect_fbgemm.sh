@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Collects the computation costs of FBGEMM's operator that models of it are trained on.
 # Stop it whenever you like: started again, it goes on.
-# Usage: collect_fbgemm.sh PYTHON OUTPUT_FOLDER usual|coverage|frontier|gpu [SAMPLES], PYTHON as of
-# `make test-torchrec`: build/torchrec/bin/python
+# Usage: collect_fbgemm.sh PYTHON OUTPUT_FOLDER usual|coverage|more|frontier|gpu [SAMPLES], PYTHON as
+# of `make test-torchrec`: build/torchrec/bin/python
 # usual: sets of tables of one model, as the shipped model was trained on; coverage: the whole space
-# of tables and sets, SAMPLES (default 200) a file; frontier: test data of that space (60 a file).
+# of tables and sets, SAMPLES (default 200) a file; more: others of it (100 a file); frontier: test
+# data of that space (60 a file).
 # gpu: the same on a GPU, and sets of plans and of many tables, SAMPLES (default 150) a file.
 set -euo pipefail
 python=$1
@@ -52,6 +53,9 @@ case $part in
   coverage)
     cover 4000 coverage fp32 128,256,512,1024,2048,4096,8192,16384 200 0.1
     cover 4100 coverage fp16 128,256,512,1024,2048,4096,8192,16384 200 0.1 ;;
+  more)
+    cover 6000 more fp32 128,256,512,1024,2048,4096,8192,16384 100 0.1
+    cover 6100 more fp16 128,256,512,1024,2048,4096,8192,16384 100 0.1 ;;
   frontier)
     cover 5000 frontier fp32 200,800,3000,12000 60 0
     cover 5100 frontier fp16 200,800,3000,12000 60 0 ;;
@@ -66,6 +70,6 @@ case $part in
     on_gpu frontier/frontier coverage coverage 3000 700,3000,10000,50000 --workload-seed 53000 \
       --held-out 0 --tables 1:40 --max-pass 20GB --large 0.2 ;;
   *)
-    echo "usual, coverage, frontier or gpu, got $part" >&2
+    echo "usual, coverage, more, frontier or gpu, got $part" >&2
     exit 2 ;;
 esac
