@@ -12,6 +12,7 @@ python=$1
 folder=$2
 part=$3
 samples=${4:-}
+batches=128,256,512,1024,2048,4096,8192,16384
 mkdir -p "$folder"
 
 usual() {  # SEED OPTIMIZER SAMPLES
@@ -51,11 +52,11 @@ of_many() {
 case $part in
   usual) usual 1 sgd 1000 ;;
   coverage)
-    cover 4000 coverage fp32 128,256,512,1024,2048,4096,8192,16384 200 0.1
-    cover 4100 coverage fp16 128,256,512,1024,2048,4096,8192,16384 200 0.1 ;;
+    cover 4000 coverage fp32 "$batches" 200 0.1
+    cover 4100 coverage fp16 "$batches" 200 0.1 ;;
   more)
-    cover 6000 more fp32 128,256,512,1024,2048,4096,8192,16384 100 0.1
-    cover 6100 more fp16 128,256,512,1024,2048,4096,8192,16384 100 0.1 ;;
+    cover 6000 more fp32 "$batches" 100 0.1
+    cover 6100 more fp16 "$batches" 100 0.1 ;;
   frontier)
     cover 5000 frontier fp32 200,800,3000,12000 60 0
     cover 5100 frontier fp16 200,800,3000,12000 60 0 ;;

@@ -165,14 +165,12 @@ class PreparedSet:
 
 
 def keep_freed_memory() -> None:
-    """Makes the C library keep the memory that passes give back, as allocators made for training
-    do. glibc by itself returns large blocks to the system, at times: a pass that has to fault in
-    the pages of its output anew takes up to eight times as long. Nothing happens with a C library
-    that has no mallopt()."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_MAX, 0)
-        mallopt(_M_TRIM_THRESHOLD, -1)
+    """Makes glibc keep the memory that passes give back, as allocators made for training do. By
+    itself it returns large blocks to the system, at times: a pass that has to fault in the pages of
+    its output anew takes up to eight times as long."""
+    libc = ctypes.CDLL(None)
+    libc.mallopt(_M_MMAP_MAX, 0)
+    libc.mallopt(_M_TRIM_THRESHOLD, -1)
 
 
 class Device:
