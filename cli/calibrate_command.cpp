@@ -11,11 +11,13 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_files.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/refine/calibration.h"
 #include "neuroshard/report/calibration_report.h"
@@ -60,6 +62,9 @@ void run(CalibrateOptions& options) {
   options.measuring.cpu.repetitions = calibration_repetitions();
   calibration.backend = chosen_backend(options.measuring, kCalibrationInFlight);
   calibration.num_threads = options.measuring.cpu.num_threads;
+  // Another machine is what calibration is for; another operator may be a mistake.
+  warn_of_measurement_difference(
+      *calibration.model, operator_difference(*calibration.model, calibration.backend.description));
   CalibrationResult result;
   {
     ProgressLine line;

@@ -17,6 +17,7 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/evaluate/comparison_run.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/paper/paper_table.h"
@@ -46,8 +47,8 @@ void run(PaperTableCommand& options) {
     refuse_output_that_is_model(journal, table.models, ModelsRead::named, "--folder");
   }
   check_output(options.output, options.force);
-  ComparisonRun comparison(find_planners(options.run.algorithms),
-                           comparison_run_options(options.run));
+  const ComparisonRunOptions run_options = comparison_run_options(options.run);
+  ComparisonRun comparison(find_planners(options.run.algorithms), run_options);
   ProgressLine line;
   PaperTableCallbacks callbacks;
   callbacks.on_progress = [&](const std::string& cell, const ComparisonProgress& progress) {
@@ -62,6 +63,11 @@ void run(PaperTableCommand& options) {
     };
   }
   const PaperTable found = run_paper_table(table, comparison, callbacks);
+  if (run_options.measuring && found.compute) {
+    warn_of_measurement_difference(
+        *found.compute,
+        measurement_difference(*found.compute, run_options.measuring->description));
+  }
   print_warnings(found.warnings);
   const std::string document = to_document(paper_table_json(found));
   if (options.json && !is_standard_output(options.output)) fmt::print("{}", document);

@@ -17,7 +17,8 @@ void print_notes(const std::vector<std::string>& lines);
 void print_models_used(const CostModels& models);
 
 /// A line if the model was measured elsewhere, or of another operator, than what runs here:
-/// `difference` as measurement_difference gives it before threads are pinned to cores.
+/// `difference` as measurement_difference gives it before threads are pinned to cores, or
+/// operator_difference.
 void warn_of_measurement_difference(const ComputeCostModel& model, const std::string& difference);
 
 }  // namespace neuroshard::cli

@@ -225,8 +225,9 @@ std::vector<std::string> column_coverage(const Table& table, std::span<const Sha
       found.push_back(
           fmt::format("columns {} to {} are on no device", covered, shard->column_offset - 1));
     } else if (shard->column_offset < covered) {
+      const std::int64_t end = std::min(covered, shard->column_offset + shard->num_columns);
       found.push_back(
-          fmt::format("columns from {} are placed more than once", shard->column_offset));
+          fmt::format("columns {} to {} are placed more than once", shard->column_offset, end - 1));
     }
     covered = std::max(covered, shard->column_offset + shard->num_columns);
   }

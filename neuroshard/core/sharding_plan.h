@@ -83,8 +83,8 @@ struct ShardingPlan {
 /// Why the plan is not valid for its task, one line per violation; empty means valid: every element
 /// of every table on exactly one device or the table on all of them, no cut that the task does not
 /// allow, pieces at multiples of 4 columns, pins (Table::devices, Table::same_device_as) and memory
-/// respected. Of a table that is cut into slices of rows, gaps and overlaps are told of the first
-/// faulty range of rows.
+/// respected. Of a table that is cut into slices of rows, gaps and overlaps are told of each faulty
+/// range of rows, of the first twenty where there are more.
 [[nodiscard]] std::vector<std::string> violations(const Task& task, const ShardingPlan& plan);
 
 /// The plan with its shards in the one canonical order (table, row offset, column offset).

@@ -131,7 +131,8 @@ void validate_distribution(const Table& table, const std::string& place) {
       throw InputError(fmt::format("{}.access_classes[{}]", place, i), "a share between 0 and 1",
                        fmt::format("{}", access_class.access_share));
     }
-    rows += access_class.num_embeddings;
+    // Millions of the largest classes have more rows together than 64 bits count.
+    rows += std::min(access_class.num_embeddings, std::numeric_limits<std::int64_t>::max() - rows);
     share += access_class.access_share;
   }
   if (rows > table.num_embeddings) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -25,26 +26,39 @@ namespace {
 /// Sets that are measured together, alternating; each keeps its batch in memory meanwhile.
 constexpr int kSetsInFlight = 160;
 
+/// A field of a description, and what it is called.
+struct Field {
+  const char* key;
+  const char* name;
+};
+
+/// "processor "A", here it is "B"" of the first field that both have and that differs, or "".
+std::string first_difference(const Json& theirs, const Json& ours,
+                             std::initializer_list<Field> fields) {
+  for (const auto& [key, name] : fields) {
+    const Json* measured = theirs.find(key);
+    const Json* here = ours.find(key);
+    if (measured == nullptr || here == nullptr || *measured == *here) continue;
+    return fmt::format("{} {}, here it is {}", name, to_line(*measured), to_line(*here));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {
   if (model.hardware().empty()) return "";
   const Json hardware = parse_json(model.hardware(), model.name() + ": hardware");
+  const std::string difference =
+      first_difference(hardware, here.hardware, {{"name", "processor"}, {"num_cores", "num_cores"}});
+  return difference.empty() ? operator_difference(model, here) : difference;
+}
+
+std::string operator_difference(const ComputeCostModel& model, const BackendDescription& here) {
+  if (model.operator_info().empty()) return "";
   const Json measured = parse_json(model.operator_info(), model.name() + ": operator");
-  struct Field {
-    const Json* theirs;
-    const char* name;
-    const Json* ours;
-  };
-  for (const auto& [theirs, name, ours] :
-       {Field{hardware.find("name"), "processor", here.hardware.find("name")},
-        Field{hardware.find("num_cores"), "num_cores", here.hardware.find("num_cores")},
-        Field{measured.find("name"), "operator", here.operator_info.find("name")},
-        Field{measured.find("version"), "operator version", here.operator_info.find("version")}}) {
-    if (theirs == nullptr || ours == nullptr || *theirs == *ours) continue;
-    return fmt::format("{} {}, here it is {}", name, to_line(*theirs), to_line(*ours));
-  }
-  return "";
+  return first_difference(measured, here.operator_info,
+                          {{"name", "operator"}, {"version", "operator version"}});
 }
 
 std::string measurement_difference(const ComputeCostModel& model) {

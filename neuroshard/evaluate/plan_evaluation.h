@@ -60,6 +60,11 @@ struct SimulatedPlan {
 /// The same, on this machine's CPU.
 [[nodiscard]] std::string measurement_difference(const ComputeCostModel& model);
 
+/// Likewise why costs that are measured here are not of what the model is of: another operator, or
+/// another version of it, on whatever machine.
+[[nodiscard]] std::string operator_difference(const ComputeCostModel& model,
+                                              const BackendDescription& here);
+
 /// The data type that the arena must hold for the task's tables.
 [[nodiscard]] DataType arena_data_type(const Task& task);
 

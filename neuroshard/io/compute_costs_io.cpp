@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cassert>
+#include <stdexcept>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json_reader.h"
@@ -79,7 +79,9 @@ Piece piece_from_json(const JsonReader& reader, std::size_t num_tables) {
 
 Json compute_json(const Piece& piece) {
   Json::Array entries{piece.table, piece.num_columns};
-  assert(piece.num_rows == 0 && "slices of a row order are tables of their own in the header");
+  if (piece.num_rows != 0) {
+    throw std::logic_error("a slice of a row order is a table of its own in the header");
+  }
   if (piece.row_share < 1.0) entries.emplace_back(piece.row_share);
   return entries;
 }

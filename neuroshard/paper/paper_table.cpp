@@ -151,6 +151,7 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
             if (callbacks.on_progress) callbacks.on_progress(name, progress);
           });
       add_warnings(tasks, {&models, 1}, entries, warnings);
+      table.compute = models.compute;
       table.cells.push_back({devices, max_dim, summarize(entries), described(*models.communication),
                              models.communication->is_simulated()});
     }

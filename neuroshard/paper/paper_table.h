@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ struct PaperTable {
   std::vector<PaperTableCell> cells{};  ///< by devices and then by dimension
   /// A line each: what of the cells' tasks lies outside of what the models were trained on.
   std::vector<std::string> warnings{};
+  std::shared_ptr<const ComputeCostModel> compute{};  ///< which all cells have; null without any
 };
 
 struct PaperTableCallbacks {

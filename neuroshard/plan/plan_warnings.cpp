@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "neuroshard/cost/compute/trained_range.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
@@ -70,6 +71,29 @@ std::string cause(const Simulator& simulator, const ShardingPlan& plan, std::siz
 /// A reason without the names of its tables.
 std::string_view kind_of(std::string_view reason) { return reason.substr(0, reason.find(" (\"")); }
 
+/// A reason without what it is about either.
+std::string_view limit_of(std::string_view reason) {
+  return reason.substr(0, reason.find(", got "));
+}
+
+/// The plan's pieces as the range of a model is asked about them.
+std::vector<PlannedPiece> planned_pieces(const Simulator& simulator, const ShardingPlan& plan) {
+  const Task& task = simulator.task();
+  std::vector<PlannedPiece> pieces;
+  pieces.reserve(plan.shards.size());
+  for (const Shard& shard : plan.shards) {
+    PlannedPiece& piece = pieces.emplace_back();
+    piece.table = &task.tables[shard.table];
+    piece.device = shard.device;
+    piece.num_columns = shard.num_columns;
+    if (shard.has_all_rows()) continue;
+    const TableStatistics rows = simulator.statistics_of(piece_of(task, shard));
+    const double lookups = rows.pooling_factor * static_cast<double>(task.batch_size);
+    if (lookups > 1.0 && rows.distinct_rows > 0.0) piece.hits_per_row = lookups / rows.distinct_rows;
+  }
+  return pieces;
+}
+
 /// Of each table that the plan cuts by rows the slice with the fewest lookups, as a table of its
 /// own. How its lookups are spread over its rows is left out.
 Task sparsest_slices(const Simulator& simulator, const ShardingPlan& plan) {
@@ -110,8 +134,8 @@ Task copies_of(const Task& task, const ShardingPlan& plan) {
   return as_task;
 }
 
-/// What the computation model was not trained on of the plan's slices of rows and copies, but for
-/// what is said of the task anyhow.
+/// What the computation model was not trained on of the plan's pieces and copies, but for what is
+/// said of the task anyhow.
 std::vector<std::string> piece_warnings(const Simulator& simulator, const ShardingPlan& plan,
                                         std::span<const std::string> of_task) {
   std::vector<std::string> lines;
@@ -125,6 +149,15 @@ std::vector<std::string> piece_warnings(const Simulator& simulator, const Shardi
       if (!is_known) lines.push_back(fmt::format("{}: {}: {}", model.name(), what, reason));
     }
   };
+  if (const TrainedRange* range = model.trained_range()) {
+    for (const std::string& reason : reasons_outside(*range, planned_pieces(simulator, plan))) {
+      const std::string line = fmt::format("{}: {}", model.name(), reason);
+      const bool is_known =
+          std::any_of(of_task.begin(), of_task.end(),
+                      [&](const std::string& other) { return limit_of(other) == limit_of(line); });
+      if (!is_known) lines.push_back(line);
+    }
+  }
   if (plan.has_row_slices()) add(sparsest_slices(simulator, plan), "slices of rows");
   if (!plan.replicated_tables.empty()) add(copies_of(simulator.task(), plan), "replicated tables");
   return lines;

@@ -27,8 +27,8 @@ inline constexpr double kLargeDisagreement = 0.2;
     std::span<const MemberRange> member_ranges);
 
 /// What is to be said of this plan's prediction beyond the warnings `of_task` (model_warnings):
-/// what of its slices of rows and copies the computation model was not trained on, unless the
-/// task's warnings say so anyhow, and disagreement_warnings.
+/// what of its pieces, slices of rows and copies the computation model was not trained on, unless
+/// the task's warnings say so anyhow, and disagreement_warnings.
 [[nodiscard]] std::vector<std::string> plan_warnings(const Simulator& simulator,
                                                      const ShardingPlan& plan,
                                                      const PlanCost& predicted,

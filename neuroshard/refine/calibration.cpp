@@ -217,6 +217,12 @@ int num_expected_sets(const CalibrationOptions& options) {
                std::max(kFewestExpected, kExpectedPerSecond * options.time_limit_seconds)));
 }
 
+/// What the model was trained with (ComputeTrainingOptions::granularity_ms), which it records.
+double granularity_of(const ComputeModelInfo& info) {
+  const auto found = info.metrics.find("granularity_ms");
+  return found == info.metrics.end() ? 0.0 : std::max(found->second, 0.0);
+}
+
 /// Of the model on all samples of the files.
 ModelTest test_on(const NeuralComputeModel& model, const std::vector<std::string>& files) {
   std::vector<FileTest> tests;
@@ -267,6 +273,10 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   training.num_threads = options.num_threads;
   training.seed = options.seed;
   training.name = options.name;
+  // Samples are of batch sizes within the range: without the rest, calibrating what was calibrated
+  // would know less each time.
+  training.keeps_range = true;
+  training.granularity_ms = granularity_of(options.model->info());
   training.unmeasured = std::make_shared<const ComputeDataset>(sets_within(
       options.model->info().range, num_expected_sets(options), mix64(options.seed + 1)));
   const ComputeTrainingResult trained =

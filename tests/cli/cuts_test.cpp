@@ -248,7 +248,7 @@ TEST(Cuts, ProcessesOnGpusTakeColumnsAlone) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err,
               HasSubstr("plan: expected a plan that cuts columns alone, as processes on GPUs do "
-                        "not add partial sums, got 3 slices of rows and 1 replicated tables"));
+                        "not add partial sums, got slices of rows: 3, replicated tables: 1"));
 }
 
 TEST(Cuts, ComparisonsMeasureAndSimulateSlicesAndCopies) {

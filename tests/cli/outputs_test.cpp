@@ -175,6 +175,31 @@ TEST(CliOutputs, WhateverPricesSaysOnceWhatTheModelWasNotTrainedOn) {
   EXPECT_THAT(evaluated, HasSubstr("neuroshard: warning: " + reason + "\n"));
 }
 
+TEST(CliOutputs, WhateverMeasuresSaysThatTheModelIsOfAnotherMachine) {
+  const CliFolder folder;
+  const std::string model = folder.file("narrow.safetensors");
+  testing_networks::write_narrow_model(model, 1000);
+  const Arguments measured{"--algorithms",
+                           "random",
+                           "--measure",
+                           "--arena",
+                           "1MiB",
+                           "--model",
+                           model,
+                           "--model",
+                           "analytic-pcie4"};
+  const std::string line = "warning: narrow: measured on processor \"test\", here it is ";
+  const Arguments compare{"compare", folder.write("task.json", kTask)};
+  const Arguments table{"paper-table", "--folder",   folder.file("cells"), "--count",
+                        "1",           "--devices",  "2",                  "--max-dims",
+                        "4",           "--batch-size", "64"};
+  for (const Arguments& command : {compare, table}) {
+    const CommandResult result = run_cli(command + measured);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(line));
+  }
+}
+
 TEST(CliOutputs, AnInvalidPlanIsAnAnswer) {
   const CliFolder folder;
   PlanDocument document;
@@ -197,7 +222,7 @@ TEST(CliOutputs, AnInvalidPlanIsAnAnswer) {
   const CommandResult gaps = run_cli({"check", path});
   EXPECT_EQ(gaps.exit_code, 1);
   EXPECT_EQ(gaps.out, path + ": table \"user\": columns 32 to 63 are on no device\n" + path +
-                          ": table \"item\": columns from 0 are placed more than once\n");
+                          ": table \"item\": columns 0 to 31 are placed more than once\n");
   EXPECT_THAT(gaps.err, HasSubstr("2 violations"));
 }
 
@@ -240,6 +265,8 @@ TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
       {"bash", "-c", line, NEUROSHARD_EXECUTABLE, tiny, folder.file("kept"), model, other});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("mine.safetensors: expected a new file, or --force, got "));
+  EXPECT_THAT(result.err, HasSubstr("warning: tiny: measured on operator \"test\", here it is "
+                                    "\"neuroshard-cpu\""));
   EXPECT_EQ(read_file(model), other);
 }
 

@@ -66,9 +66,9 @@ TEST(Rectangles, GapsAndOverlapsAreNamed) {
   EXPECT_THAT(found({of_a(0, 30, 0, 16), of_a(30, 70, 0, 8), of_a(30, 70, 12, 4)}),
               ElementsAre("table \"a\": rows 30 to 99, columns 8 to 11 are on no device"));
   EXPECT_THAT(found({of_a(0, 60, 0, 16), of_a(50, 50, 0, 16)}),
-              ElementsAre("table \"a\": rows 50 to 59, columns from 0 are placed more than once"));
+              ElementsAre("table \"a\": rows 50 to 59, columns 0 to 15 are placed more than once"));
   EXPECT_THAT(found({{0, 0, 16, 0}, of_a(99, 1, 4, 4)}),
-              ElementsAre("table \"a\": rows 99 to 99, columns from 4 are placed more than once"));
+              ElementsAre("table \"a\": rows 99 to 99, columns 4 to 7 are placed more than once"));
   EXPECT_THAT(found({of_a(0, 99, 0, 16)}),
               ElementsAre("table \"a\": rows 99 to 99, columns 0 to 15 are on no device"));
 }
@@ -77,7 +77,7 @@ TEST(Rectangles, EachRangeOfRowsThatIsWrongIsNamedOnce) {
   EXPECT_THAT(found({of_a(10, 20, 0, 16), of_a(30, 30, 0, 8), of_a(50, 50, 0, 8)}),
               ElementsAre("table \"a\": rows 0 to 9, columns 0 to 15 are on no device",
                           "table \"a\": rows 30 to 49, columns 8 to 15 are on no device",
-                          "table \"a\": rows 50 to 59, columns from 0 are placed more than once",
+                          "table \"a\": rows 50 to 59, columns 0 to 7 are placed more than once",
                           "table \"a\": rows 50 to 59, columns 8 to 15 are on no device",
                           "table \"a\": rows 60 to 99, columns 8 to 15 are on no device"));
   // Whichever slices the other columns are cut in.
@@ -96,7 +96,7 @@ TEST(Rectangles, ManyWrongRangesAreNotAllNamed) {
   for (int row = 0; row < 100; ++row) nested.push_back(of_a(row, 100 - row, 0, 16));
   EXPECT_THAT(
       found(nested),
-      ElementsAre("table \"a\": rows 1 to 15, columns from 0 are placed more than once",
+      ElementsAre("table \"a\": rows 1 to 15, columns 0 to 15 are placed more than once",
                   "table \"a\": rows 16 to 99, columns are placed more than once, and there "
                   "may be more like that"));
 }

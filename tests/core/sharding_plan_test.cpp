@@ -55,12 +55,12 @@ TEST(Violations, Gaps) {
 
 TEST(Violations, Overlaps) {
   EXPECT_THAT(violations_of({{0, 0, 8, 0}, {0, 4, 12, 1}, {1, 0, 10, 0}}),
-              ElementsAre("table \"a\": columns from 4 are placed more than once"));
+              ElementsAre("table \"a\": columns 4 to 7 are placed more than once"));
   EXPECT_THAT(violations_of({{0, 0, 16, 0}, {0, 0, 16, 1}, {1, 0, 10, 0}}),
-              ElementsAre("table \"a\": columns from 0 are placed more than once"));
+              ElementsAre("table \"a\": columns 0 to 15 are placed more than once"));
   // A narrow piece inside a wide one does not hide what the wide one covers.
   EXPECT_THAT(violations_of({{0, 0, 12, 0}, {0, 4, 4, 1}, {0, 12, 4, 0}, {1, 0, 10, 0}}),
-              ElementsAre("table \"a\": columns from 4 are placed more than once"));
+              ElementsAre("table \"a\": columns 4 to 7 are placed more than once"));
 }
 
 TEST(Violations, CutsOffMultiplesOfFour) {

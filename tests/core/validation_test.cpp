@@ -156,6 +156,11 @@ TEST(ValidateTable, IndexDistributionsAreOnes) {
        {with({.zipf_exponent = 0.0, .access_classes = {{50, 0.5}, {51, 0.5}}}),
         "tables[0].index_distribution.access_classes: expected at most num_embeddings = 100 rows, "
         "got 101 rows"},
+       // More rows together than 64 bits count.
+       {with({.zipf_exponent = 0.0,
+              .access_classes = std::vector<AccessClass>(3'000'000, {kMaxEmbeddings, 0.0})}),
+        "tables[0].index_distribution.access_classes: expected at most num_embeddings = 100 rows, "
+        "got 9223372036854775807 rows"},
        {with({.zipf_exponent = 0.0, .access_classes = {{50, 0.5}, {50, 0.25}}}),
         "tables[0].index_distribution.access_classes: expected shares that add up to 1, got a sum "
         "of 0.75"}});

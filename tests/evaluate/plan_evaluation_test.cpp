@@ -160,6 +160,14 @@ TEST(MeasurementDifference, NamesWhatDiffers) {
   EXPECT_EQ(measurement_difference(*testing_tasks::analytic_compute()), "");
 }
 
+TEST(OperatorDifference, DoesNotLookAtTheMachine) {
+  const BackendDescription here = cpu_backend({}, 1).description;
+  EXPECT_EQ(operator_difference(model_measured_on(R"({"name": "abacus"})"), here), "");
+  EXPECT_EQ(operator_difference(model_measured_on("{}", R"({"name": "fbgemm-split-tbe"})"), here),
+            "operator \"fbgemm-split-tbe\", here it is \"neuroshard-cpu\"");
+  EXPECT_EQ(operator_difference(*testing_tasks::analytic_compute(), here), "");
+}
+
 TEST(EvaluatePlan, TheArenaHoldsWhatTheTablesAre) {
   Task task = one_host_task({make_table("a", 10, 4), make_table("b", 10, 4)}, 1, 1 << 20);
   EXPECT_EQ(arena_data_type(task), DataType::fp32);

@@ -146,6 +146,87 @@ TEST(PlanWarnings, SayWhatOfSlicesAndCopiesAModelWasNotTrainedOn) {
                           "32"));
 }
 
+/// A simulator of small tables on two devices by a model of this range.
+Simulator simulator_in(const TrainedRange& range, std::vector<Table> tables) {
+  Task task;
+  task.batch_size = 64;
+  task.tables = std::move(tables);
+  task.topology.world_size = task.topology.local_world_size = 2;
+  task.topology.memory_bytes.assign(2, std::int64_t{1} << 40);
+  ComputeModelInfo info = testing_networks::wide_info("narrow");
+  info.range = range;
+  return {task,
+          std::make_shared<NeuralComputeModel>(
+              testing_networks::random_network(ComputeArchitecture::bounded_loads, 1), info),
+          std::make_shared<AnalyticCommunicationModel>(find_interconnect("a100-nvswitch"))};
+}
+
+std::vector<std::string> all_warnings(const Simulator& simulator, const ShardingPlan& plan) {
+  const CostModels models{.compute = simulator.shared_compute(),
+                          .communication = std::make_shared<AnalyticCommunicationModel>(
+                              find_interconnect("a100-nvswitch"))};
+  return prediction_warnings(models, simulator, plan);
+}
+
+TEST(PlanWarnings, CountThePiecesOfTheMostCrowdedDevice) {
+  TrainedRange range = testing_networks::wide_info().range;
+  range.max_pieces = 2;
+  std::vector<Table> tables;
+  for (const char* name : {"a", "b", "c", "d"}) tables.push_back(table_of(name, 1000, 16));
+  const Simulator even = simulator_in(range, tables);
+  EXPECT_THAT(all_warnings(even, {{{0, 0, 16, 0}, {1, 0, 16, 0}, {2, 0, 16, 1}, {3, 0, 16, 1}}}),
+              IsEmpty());
+  const ShardingPlan crowded{{{0, 0, 16, 0}, {1, 0, 16, 1}, {2, 0, 16, 1}, {3, 0, 16, 1}}};
+  EXPECT_THAT(all_warnings(even, crowded),
+              ElementsAre("narrow: tables: trained on at most 2 pieces on a device, got 3 on device "
+                          "1"));
+  // Where no plan has fewer, the task says so already.
+  tables.push_back(table_of("e", 1000, 16));
+  EXPECT_THAT(all_warnings(simulator_in(range, tables), {{{0, 0, 16, 0},
+                                                          {1, 0, 16, 0},
+                                                          {2, 0, 16, 1},
+                                                          {3, 0, 16, 1},
+                                                          {4, 0, 16, 1}}}),
+              ElementsAre("narrow: tables: trained on at most 2 pieces on a device, got 5 tables "
+                          "for 2 devices"));
+}
+
+TEST(PlanWarnings, NameTablesWhosePiecesAreTooNarrow) {
+  TrainedRange range = testing_networks::wide_info().range;
+  range.min_columns = 16;
+  const Simulator simulator =
+      simulator_in(range, {table_of("a", 1000, 32), table_of("b", 1000, 64), table_of("c", 10, 8)});
+  const std::string of_task =
+      "narrow: embedding_dim: trained on 16 to 128 columns, got 8 (\"c\")";
+  EXPECT_THAT(all_warnings(simulator, {{{0, 0, 32, 0}, {1, 0, 64, 1}, {2, 0, 8, 0}}}),
+              ElementsAre(of_task));
+  EXPECT_THAT(all_warnings(simulator, {{{0, 0, 16, 0},
+                                        {0, 16, 16, 1},
+                                        {1, 0, 52, 1},
+                                        {1, 52, 4, 0},
+                                        {1, 56, 8, 1},
+                                        {2, 0, 8, 0}}}),
+              ElementsAre(of_task, "narrow: columns of a piece: trained on 16 to 128, got 4 "
+                                   "(\"b\")"));
+}
+
+/// A slice of the first rows of a table that is ordered by frequency has hotter rows than the
+/// table.
+TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
+  Table table = table_of("a", 10'000, 32);
+  table.pooling_factor = 20.0;
+  table.row_order = RowOrder::by_frequency;
+  table.index_distribution = IndexDistribution{.zipf_exponent = 1.2, .access_classes = {}};
+  TrainedRange range = testing_networks::wide_info().range;
+  range.min_pooling_factor = 0.0;
+  range.max_hits_per_row = 8.0;
+  const Simulator simulator = simulator_in(range, {table});
+  EXPECT_THAT(all_warnings(simulator, {{{0, 0, 16, 0}, {0, 16, 16, 1}}}), IsEmpty());
+  EXPECT_THAT(
+      all_warnings(simulator, {{{0, 0, 32, 0, 0, 10}, {0, 0, 32, 1, 10, 9990}}}),
+      ElementsAre(testing::StartsWith("narrow: lookups per distinct row: trained on at most 8, got ")));
+}
+
 TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {
   const TemporaryFolder folder;
   const std::string path = folder.file("narrow.safetensors");

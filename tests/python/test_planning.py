@@ -252,6 +252,9 @@ def test_everything_that_prices_warns_of_extrapolation(tmp_path):
     for price in (
         lambda: neuroshard.price(plan),
         lambda: neuroshard.plan_like(plan),
+        lambda: neuroshard.replan(of_batch(7), plan),
+        lambda: neuroshard.explain(plan),
+        lambda: neuroshard.capacity(of_batch(7), devices=2, memory="1GiB", models="analytic-pcie4"),
         lambda: neuroshard.evaluate(plan, arena_bytes=1 << 20),  # and of another machine
     ):
         assert says_batch_of_7_once(warned(price)[1])

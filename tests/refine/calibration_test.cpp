@@ -115,6 +115,33 @@ TEST_F(CalibrationTest, FindsTheSpeedOfTheMachine) {
   EXPECT_EQ(backends_made_, 1);  // one arena for all batch sizes
 }
 
+TEST_F(CalibrationTest, KnowsNoLessThanTheModelBefore) {
+  const std::shared_ptr<const NeuralComputeModel> first = options_.model;
+  options_.model = calibrate(options_, {}).model;
+  options_.folder = folder_.file("again");
+  const CalibrationResult again = calibrate(options_, {});
+  for (const auto& model : {options_.model, again.model}) {
+    const TrainedRange& before = first->info().range;
+    const TrainedRange& range = model->info().range;
+    EXPECT_LE(range.min_batch_size, before.min_batch_size);
+    EXPECT_GE(range.max_batch_size, before.max_batch_size);
+    EXPECT_LE(range.min_columns, before.min_columns);
+    EXPECT_GE(range.max_columns, before.max_columns);
+    EXPECT_GE(range.max_embeddings, before.max_embeddings);
+    EXPECT_GE(range.max_pieces, before.max_pieces);
+  }
+}
+
+/// Of a GPU's model, small costs count as little as they did when it was trained.
+TEST_F(CalibrationTest, KeepsTheModelsGranularity) {
+  ComputeModelInfo info = options_.model->info();
+  info.metrics["granularity_ms"] = 1.0;
+  options_.model = std::make_shared<NeuralComputeModel>(
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 4), info);
+  const CalibrationResult result = calibrate(options_, {});
+  EXPECT_EQ(result.model->info().metrics.at("granularity_ms"), 1.0);
+}
+
 TEST_F(CalibrationTest, MeasuresAFewPassesAsLargeAsThoseOfWholeModels) {
   options_.samples = 200;  // two of them large
   EXPECT_EQ(calibrate(options_, {}).samples, 200);

@@ -47,8 +47,9 @@ class ModelRefinementTest : public testing::Test {
     options_.training.num_threads = 1;
   }
 
-  RefinementResult refine() {
-    const auto links = std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
+  RefinementResult refine(const char* interconnect = "pcie4") {
+    const auto links =
+        std::make_shared<AnalyticCommunicationModel>(find_interconnect(interconnect));
     RefinementCallbacks callbacks;
     callbacks.on_round = [&](const RefinementRound& round) { seen_.push_back(round.round); };
     return refine_model(options_, links, callbacks);
@@ -135,6 +136,34 @@ TEST_F(ModelRefinementTest, SlicesAreMeasuredAndTrainedOn) {
             samples);
   const RefinementResult second = refine();  // nothing is left to be measured
   EXPECT_EQ(second.rounds[0].mean_gap, first.rounds[0].mean_gap);
+}
+
+/// Small tables and slow links: their gradients are fewer bytes than a batch's outputs.
+TEST_F(ModelRefinementTest, CopiesAreMeasuredAtTheirShareOfTheBatch) {
+  constexpr std::int64_t kBatchSize = 4096;
+  ComputeSamplingOptions sampling = testing_collection::tiny_sampling(40);
+  sampling.batch_size = kBatchSize;
+  options_.costs = {folder_.file("large.jsonl")};
+  collect_compute_costs(sampling, testing_collection::tiny_benchmark(), 60, options_.costs[0], {});
+  options_.tasks.batch_size = kBatchSize;
+  options_.tasks.interconnect = "ethernet-10g";
+  options_.tasks.local_devices = 1;
+  options_.tasks.min_fill = options_.tasks.max_fill = 0.0;  // memory is ample
+  options_.planner.cuts = Cuts{};
+  options_.num_rounds = 1;
+  (void)refine("ethernet-10g");
+  std::size_t sets = 0;
+  for (const std::string& path : refinement_files(options_)) {
+    if (path.find("copies-") == std::string::npos) continue;
+    const ComputeCosts costs = read_compute_costs(path);
+    EXPECT_TRUE(costs.header.batch_size == kBatchSize / 2 ||
+                costs.header.batch_size == (kBatchSize + 2) / 3);
+    for (const ComputeCostSample& sample : costs.samples) {
+      ++sets;
+      for (const Piece& piece : sample.pieces) EXPECT_EQ(piece.row_share, 1.0);
+    }
+  }
+  EXPECT_GT(sets, 0u);
 }
 
 TEST_F(ModelRefinementTest, ARunThatWasStoppedGoesOn) {

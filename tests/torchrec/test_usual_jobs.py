@@ -29,14 +29,16 @@ def plan(
     world=2,
     batch_size=2048,
     device="cpu",
+    constraints=None,
     **options,
 ):
-    """A planner that has planned, and what it warned of, but for how sure the networks are."""
-    constraints = {f"t{i}": ParameterConstraints(pooling_factors=[1.0 + 9 * i]) for i in range(6)}
+    """A planner that has planned, and what it warned of, but for how sure the networks are: that
+    is counted by `test_few_usual_jobs_are_unsure`."""
+    usual = {f"t{i}": ParameterConstraints(pooling_factors=[1.0 + 9 * i]) for i in range(6)}
     planner = NeuroShardPlanner(
         topology=make_topology(world, 8 << 30, device, min(world, 4)),
         batch_size=batch_size,
-        constraints=constraints,
+        constraints=usual | (constraints or {}),
         storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
         objective="measured",
         debug=False,
@@ -100,6 +102,13 @@ def test_warnings_begin_with_the_models_name():
     assert any(text.startswith("pcie4: batch_size: trained on 2048 to ") for text in said)
     _, said = plan(make_collection(SIZES), models=["fbgemm-cpu-xeon"])
     assert said and all(text.startswith("fbgemm-cpu-xeon: ") for text in said)
+
+
+def test_warnings_name_the_tables():
+    constraint = {"t2": ParameterConstraints(pooling_factors=[3_000.0])}
+    _, said = plan(make_collection(SIZES), constraints=constraint)
+    assert len([text for text in said if "pooling_factor: trained on" in text]) == 1
+    assert any("pooling_factor" in text and text.endswith('("t2")') for text in said)
 
 
 class BagsAndSequences(torch.nn.Module):

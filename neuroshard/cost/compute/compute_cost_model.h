@@ -14,6 +14,7 @@
 namespace neuroshard {
 
 struct RangeAccess;
+struct TrainedRange;
 
 /// The grid on which contributions lie unless a task's costs are astronomic: multiples of 2^-24
 /// below 2^28 in sum are exact in a double.
@@ -129,6 +130,8 @@ class ComputeCostModel {
   /// Why predictions for this task are extrapolations (batch size, data type, optimizer,
   /// dimension, ... outside what the model was trained on); empty if they are not.
   [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;
+  /// What the model was trained on, or nullptr: an estimate knows no limits.
+  [[nodiscard]] virtual const TrainedRange* trained_range() const { return nullptr; }
 
   /// The cost of one state [ms].
   [[nodiscard]] double cost(std::span<const double> state) const {

@@ -63,6 +63,7 @@ class NeuralComputeModel final : public ComputeCostModel {
   void member_costs(std::span<const double> states, std::span<const double> piece,
                     std::span<double> costs) const override;
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
+  [[nodiscard]] const TrainedRange* trained_range() const override { return &info_.range; }
 
   [[nodiscard]] ComputeArchitecture architecture() const { return members_.front().architecture; }
   [[nodiscard]] const std::vector<ComputeNetwork>& members() const { return members_; }

@@ -42,6 +42,9 @@ class PessimisticComputeModel final : public ComputeCostModel {
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override {
     return model_->outside_range(task);
   }
+  [[nodiscard]] const TrainedRange* trained_range() const override {
+    return model_->trained_range();
+  }
 
  private:
   std::shared_ptr<const ComputeCostModel> model_;

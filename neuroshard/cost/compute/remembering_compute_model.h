@@ -60,6 +60,9 @@ class RememberingComputeModel final : public ComputeCostModel {
   [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override {
     return model_->outside_range(task);
   }
+  [[nodiscard]] const TrainedRange* trained_range() const override {
+    return model_->trained_range();
+  }
 
  private:
   /// All that an encoding depends on, as bits.

@@ -23,12 +23,23 @@ bool contains(const std::vector<T>& values, T value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
+std::string hits_text(const TrainedRange& range, double hits) {
+  return fmt::format("lookups per distinct row: trained on at most {:.4g}, got {:.4g}",
+                     range.max_hits_per_row, hits);
+}
+
+/// "tables: trained on at most 40 pieces on a device", of a task and of a plan alike.
+std::string pieces_text(const TrainedRange& range) {
+  return fmt::format("tables: trained on at most {} pieces on a device", range.max_pieces);
+}
+
 /// One kind of reason and the tables that it applies to.
 class TableReason {
  public:
+  /// Once for each table, whose pieces follow each other.
   void add(const Table& table, std::string what) {
     if (names_.empty()) what_ = std::move(what);
-    names_.push_back(table.name);
+    if (names_.empty() || names_.back() != table.name) names_.push_back(table.name);
   }
 
   void write_to(std::vector<std::string>& reasons) const {
@@ -66,9 +77,7 @@ class TableReasons {
     const ReuseStatistics reuse = reuse_statistics(table, batch_size);
     const double hits = reuse.num_indices / std::max(reuse.distinct_rows, 1e-9);
     if (reuse.num_indices > 1.0 && hits > range_.max_hits_per_row * kRangeRounding) {
-      hits_.add(table,
-                fmt::format("lookups per distinct row: trained on at most {:.4g}, got {:.4g}",
-                            range_.max_hits_per_row, hits));
+      hits_.add(table, hits_text(range_, hits));
     }
     if (!contains(range_.data_types, table.data_type)) {
       types_.add(table, fmt::format("data_type: not trained on {}", to_string(table.data_type)));
@@ -136,14 +145,41 @@ std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& 
   const auto devices = static_cast<std::size_t>(task.topology.world_size);
   const std::size_t pieces = (task.tables.size() + devices - 1) / devices;
   if (range.max_pieces > 0 && pieces > static_cast<std::size_t>(range.max_pieces)) {
-    reasons.push_back(
-        fmt::format("tables: trained on at most {} pieces on a device, got {} tables "
-                    "for {} devices",
-                    range.max_pieces, task.tables.size(), devices));
+    reasons.push_back(fmt::format("{}, got {} tables for {} devices", pieces_text(range),
+                                  task.tables.size(), devices));
   }
   TableReasons of_tables(range);
   for (const Table& table : task.tables) of_tables.examine(table, task.batch_size);
   of_tables.write_to(reasons);
+  return reasons;
+}
+
+std::vector<std::string> reasons_outside(const TrainedRange& range,
+                                         std::span<const PlannedPiece> pieces) {
+  std::vector<int> counts;  // of each device
+  TableReason columns;
+  TableReason hits;
+  for (const PlannedPiece& piece : pieces) {
+    const auto device = static_cast<std::size_t>(piece.device);
+    if (device >= counts.size()) counts.resize(device + 1);
+    ++counts[device];
+    if (piece.num_columns < range.min_columns && piece.table->embedding_dim >= range.min_columns) {
+      columns.add(*piece.table,
+                  fmt::format("columns of a piece: trained on {} to {}, got {}", range.min_columns,
+                              range.max_columns, piece.num_columns));
+    }
+    if (piece.hits_per_row > range.max_hits_per_row * kRangeRounding) {
+      hits.add(*piece.table, hits_text(range, piece.hits_per_row));
+    }
+  }
+  std::vector<std::string> reasons;
+  const auto most = std::max_element(counts.begin(), counts.end());
+  if (range.max_pieces > 0 && most != counts.end() && *most > range.max_pieces) {
+    reasons.push_back(fmt::format("{}, got {} on device {}", pieces_text(range), *most,
+                                  most - counts.begin()));
+  }
+  columns.write_to(reasons);
+  hits.write_to(reasons);
   return reasons;
 }
 

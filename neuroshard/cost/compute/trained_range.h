@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,5 +28,19 @@ struct TrainedRange {
 /// Why predictions for this task are extrapolations: one line per kind of reason, naming every
 /// table (of many, the first ones) that it applies to. Empty if they are not.
 [[nodiscard]] std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task);
+
+/// A piece of a plan, in what its table does not tell of it.
+struct PlannedPiece {
+  const Table* table = nullptr;
+  int device = 0;  ///< from 0
+  std::int64_t num_columns = 0;
+  double hits_per_row = 0.0;  ///< of a slice of rows: mean lookups of a distinct row; 0: no slice
+};
+
+/// Likewise why predictions for these pieces are, whatever is said of their tables: a device with
+/// more pieces than were trained on; pieces that are too narrow, of tables that are not; and slices
+/// with more lookups of a distinct row.
+[[nodiscard]] std::vector<std::string> reasons_outside(const TrainedRange& range,
+                                                       std::span<const PlannedPiece> pieces);
 
 }  // namespace neuroshard

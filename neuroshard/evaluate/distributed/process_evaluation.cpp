@@ -56,7 +56,7 @@ void require_columns_alone(const ShardingPlan& plan) {
   if (slices == 0 && plan.replicated_tables.empty()) return;
   throw CollectiveInputError(
       "plan", "a plan that cuts columns alone, as processes on GPUs do not add partial sums",
-      fmt::format("{} slices of rows and {} replicated tables", slices,
+      fmt::format("slices of rows: {}, replicated tables: {}", slices,
                   plan.replicated_tables.size()));
 }
 

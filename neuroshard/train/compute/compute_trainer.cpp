@@ -322,7 +322,9 @@ class Trainer {
     info.hardware = dataset_.hardware;
     info.operator_info = dataset_.operator_info;
     info.data_sha256 = dataset_.data_sha256;
-    info.range = dataset_.range;
+    info.range = options_.keeps_range
+                     ? joined(options_.initial->info().range, dataset_.range)
+                     : dataset_.range;
     const auto add = [&](const std::string& set, const PredictionMetrics& metrics) {
       info.metrics[set + ".samples"] = static_cast<double>(metrics.count);
       info.metrics[set + ".mse"] = metrics.mse;

@@ -60,6 +60,9 @@ struct ComputeTrainingOptions {
   /// stay where they were, but for what the samples have in common, in places where there are none.
   /// The estimate is fitted to the samples alone, and metrics are of these. Or none.
   std::shared_ptr<const ComputeDataset> unmeasured;
+  /// With an initial model of the same operator: what that knows is known still, so the model's
+  /// range is its range and the samples' together. Else it is the samples' alone.
+  bool keeps_range = false;
 
   /// The paper's single network and training: Adam with a constant 1e-3 on the squared error.
   [[nodiscard]] static ComputeTrainingOptions published();
