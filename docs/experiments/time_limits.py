@@ -2,6 +2,7 @@
 """Plans random tasks with time limits, and prints by how much each run exceeded its own.
 
     docs/experiments/time_limits.py NEUROSHARD --sizes 60x4 1000x128 --limits 0.01 0.1 1 5
+    docs/experiments/time_limits.py NEUROSHARD --sizes 1000x128 --fill 0.95 --by-frequency
 
 Reading the task is not in the limit: a run with a limit of a microsecond, which finds no plan, says
 how long that takes. `no plan` stands for exit code 1. Tables are those of many_tables.py. Other
@@ -16,6 +17,18 @@ import time
 from pathlib import Path
 
 import many_tables
+
+
+def change(task, options):
+    """Memory that the tables fill to a share, and rows whose order says how they are used."""
+    if options.fill:
+        needed = sum(4 * t["num_embeddings"] * t["embedding_dim"] for t in task["tables"])  # fp32
+        topology = task["topology"]
+        topology["memory_bytes"] = int(needed / options.fill / topology["world_size"])
+    if options.by_frequency:
+        for table in task["tables"]:
+            table |= {"row_order": "by_frequency", "index_distribution": {"zipf_exponent": 1.1}}
+    return task
 
 
 def run(command, limit):
@@ -40,13 +53,15 @@ def main():
     parser.add_argument("--sizes", nargs="+", default=["60x4"], help="TABLESxDEVICES")
     parser.add_argument("--limits", nargs="+", type=float, default=[1.0], help="seconds")
     parser.add_argument("--columns", default="16:128", help="MIN:MAX of a table")
+    parser.add_argument("--fill", type=float, help="share of the memory; default ample")
+    parser.add_argument("--by-frequency", action="store_true", help="hot rows first")
     parser.add_argument("--seed", type=int, default=0)
     options, plan_options = parser.parse_known_args()
     for size in options.sizes:
         options.tables, options.devices = (int(number) for number in size.split("x"))
         with tempfile.TemporaryDirectory() as folder:
             task = Path(folder) / "task.json"
-            task.write_text(json.dumps(many_tables.task(options)))
+            task.write_text(json.dumps(change(many_tables.task(options), options)))
             plan = Path(folder) / "plan.json"
             command = [options.neuroshard, "plan", task, "-o", plan, *plan_options]
             reading, _ = run(command, 1e-6)

@@ -60,8 +60,6 @@ int LeastLoadedDevices::place(int table, std::int64_t bytes, double load) {
   return device;
 }
 
-double LeastLoadedDevices::largest_load() const { return by_load_.rbegin()->first; }
-
 std::int64_t table_bytes(const Task& task, int table) {
   return shard_bytes(task.tables[table], task.tables[table].embedding_dim, task.optimizer);
 }

@@ -53,7 +53,6 @@ class LeastLoadedDevices {
 
   /// Of a device on which the table may lie.
   [[nodiscard]] std::int64_t most_room(int table) const { return rooms_.most_room(table); }
-  [[nodiscard]] double largest_load() const;
 
  private:
   DeviceRooms rooms_;

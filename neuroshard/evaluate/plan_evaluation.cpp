@@ -33,7 +33,7 @@ struct Field {
 };
 
 /// "processor "A", here it is "B"" of the first field that both have and that differs, or "".
-std::string first_difference(const Json& theirs, const Json& ours,
+std::string field_difference(const Json& theirs, const Json& ours,
                              std::initializer_list<Field> fields) {
   for (const auto& [key, name] : fields) {
     const Json* measured = theirs.find(key);
@@ -49,15 +49,15 @@ std::string first_difference(const Json& theirs, const Json& ours,
 std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {
   if (model.hardware().empty()) return "";
   const Json hardware = parse_json(model.hardware(), model.name() + ": hardware");
-  const std::string difference =
-      first_difference(hardware, here.hardware, {{"name", "processor"}, {"num_cores", "num_cores"}});
+  const std::string difference = field_difference(
+      hardware, here.hardware, {{"name", "processor"}, {"num_cores", "num_cores"}});
   return difference.empty() ? operator_difference(model, here) : difference;
 }
 
 std::string operator_difference(const ComputeCostModel& model, const BackendDescription& here) {
   if (model.operator_info().empty()) return "";
   const Json measured = parse_json(model.operator_info(), model.name() + ": operator");
-  return first_difference(measured, here.operator_info,
+  return field_difference(measured, here.operator_info,
                           {{"name", "operator"}, {"version", "operator version"}});
 }
 

@@ -76,38 +76,54 @@ std::string_view limit_of(std::string_view reason) {
   return reason.substr(0, reason.find(", got "));
 }
 
-/// The plan's pieces as the range of a model is asked about them.
-std::vector<PlannedPiece> planned_pieces(const Simulator& simulator, const ShardingPlan& plan) {
-  const Task& task = simulator.task();
+/// How the rows of each shard are used that does not have all of them.
+std::vector<TableStatistics> rows_of_slices(const Simulator& simulator, const ShardingPlan& plan) {
+  std::vector<TableStatistics> rows(plan.shards.size());
+  for (std::size_t i = 0; i < plan.shards.size(); ++i) {
+    if (plan.shards[i].has_all_rows()) continue;
+    rows[i] = simulator.statistics_of(piece_of(simulator.task(), plan.shards[i]));
+  }
+  return rows;
+}
+
+/// The plan's pieces as the range of a model is asked about them, by table; `rows` as of
+/// rows_of_slices.
+std::vector<PlannedPiece> planned_pieces(const Task& task, const ShardingPlan& plan,
+                                         std::span<const TableStatistics> rows) {
   std::vector<PlannedPiece> pieces;
   pieces.reserve(plan.shards.size());
-  for (const Shard& shard : plan.shards) {
+  for (std::size_t i = 0; i < plan.shards.size(); ++i) {
+    const Shard& shard = plan.shards[i];
     PlannedPiece& piece = pieces.emplace_back();
     piece.table = &task.tables[shard.table];
     piece.device = shard.device;
     piece.num_columns = shard.num_columns;
     if (shard.has_all_rows()) continue;
-    const TableStatistics rows = simulator.statistics_of(piece_of(task, shard));
-    const double lookups = rows.pooling_factor * static_cast<double>(task.batch_size);
-    if (lookups > 1.0 && rows.distinct_rows > 0.0) piece.hits_per_row = lookups / rows.distinct_rows;
+    const double lookups = rows[i].pooling_factor * static_cast<double>(task.batch_size);
+    if (lookups > 1.0 && rows[i].distinct_rows > 0.0) {
+      piece.hits_per_row = lookups / rows[i].distinct_rows;
+    }
   }
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const PlannedPiece& a, const PlannedPiece& b) { return a.table < b.table; });
   return pieces;
 }
 
 /// Of each table that the plan cuts by rows the slice with the fewest lookups, as a table of its
 /// own. How its lookups are spread over its rows is left out.
-Task sparsest_slices(const Simulator& simulator, const ShardingPlan& plan) {
-  const Task& task = simulator.task();
+Task sparsest_slices(const Task& task, const ShardingPlan& plan,
+                     std::span<const TableStatistics> rows) {
   std::vector<std::optional<Table>> slices(task.tables.size());
-  for (const Shard& shard : plan.shards) {
+  for (std::size_t i = 0; i < plan.shards.size(); ++i) {
+    const Shard& shard = plan.shards[i];
     if (shard.has_all_rows()) continue;
-    const TableStatistics statistics = simulator.statistics_of(piece_of(task, shard));
+    const TableStatistics& statistics = rows[i];
     std::optional<Table>& slice = slices[shard.table];
     if (slice && slice->pooling_factor <= statistics.pooling_factor) continue;
     slice.emplace();
     slice->name = task.tables[shard.table].name;
     slice->num_embeddings = statistics.num_embeddings;
-    slice->embedding_dim = shard.num_columns;
+    slice->embedding_dim = task.tables[shard.table].embedding_dim;  // planned_pieces has columns
     slice->pooling_factor = statistics.pooling_factor;
     slice->data_type = statistics.data_type;
   }
@@ -139,6 +155,7 @@ Task copies_of(const Task& task, const ShardingPlan& plan) {
 std::vector<std::string> piece_warnings(const Simulator& simulator, const ShardingPlan& plan,
                                         std::span<const std::string> of_task) {
   std::vector<std::string> lines;
+  const Task& task = simulator.task();
   const ComputeCostModel& model = simulator.compute();
   const auto add = [&](const Task& pieces, std::string_view what) {
     for (const std::string& reason : model.outside_range(pieces)) {
@@ -149,17 +166,18 @@ std::vector<std::string> piece_warnings(const Simulator& simulator, const Shardi
       if (!is_known) lines.push_back(fmt::format("{}: {}: {}", model.name(), what, reason));
     }
   };
-  if (const TrainedRange* range = model.trained_range()) {
-    for (const std::string& reason : reasons_outside(*range, planned_pieces(simulator, plan))) {
-      const std::string line = fmt::format("{}: {}", model.name(), reason);
-      const bool is_known =
-          std::any_of(of_task.begin(), of_task.end(),
-                      [&](const std::string& other) { return limit_of(other) == limit_of(line); });
-      if (!is_known) lines.push_back(line);
-    }
+  const TrainedRange* range = model.trained_range();
+  if (range == nullptr) return lines;
+  const std::vector<TableStatistics> rows = rows_of_slices(simulator, plan);
+  for (const std::string& reason : reasons_outside(*range, planned_pieces(task, plan, rows))) {
+    std::string line = fmt::format("{}: {}", model.name(), reason);
+    const bool is_known =
+        std::any_of(of_task.begin(), of_task.end(),
+                    [&](const std::string& other) { return limit_of(other) == limit_of(line); });
+    if (!is_known) lines.push_back(std::move(line));
   }
-  if (plan.has_row_slices()) add(sparsest_slices(simulator, plan), "slices of rows");
-  if (!plan.replicated_tables.empty()) add(copies_of(simulator.task(), plan), "replicated tables");
+  if (plan.has_row_slices()) add(sparsest_slices(task, plan, rows), "slices of rows");
+  if (!plan.replicated_tables.empty()) add(copies_of(task, plan), "replicated tables");
   return lines;
 }
 

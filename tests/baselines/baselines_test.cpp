@@ -120,7 +120,7 @@ TEST(Baselines, SayWhichTableHasNoRoom) {
   EXPECT_EQ(refusal("greedy-size", task), "greedy-size: " + tail);
   EXPECT_EQ(refusal("greedy-lookup-size", task), "greedy-lookup-size: " + tail);
   EXPECT_EQ(refusal("random", task), "random (100 tries): " + tail);
-  EXPECT_EQ(refusal("torchrec-like", task), "torchrec-like (1 proposals): " + tail);
+  EXPECT_EQ(refusal("torchrec-like", task), "torchrec-like (44 proposals): " + tail);
 }
 
 TEST(Baselines, KeepToPins) {
@@ -186,17 +186,23 @@ TEST(TorchRecLike, CutsATableThatIsSlowerThanTheRest) {
     devices.insert(result.plan.shards[i].device);
   }
   EXPECT_EQ(devices.size(), 4U);
-  EXPECT_GT(result.stats.states_expanded, 0);
+  EXPECT_EQ(result.stats.states_expanded, 22);
 }
 
-TEST(TorchRecLike, ShardsAreNotNarrowerThanAskedFor) {
-  const Task task = make_task({make_table("slow", 1000, 100, 20.0)}, 8, kAmple);
-  TorchRecLikeOptions options;
-  options.min_shard_columns = 24;
-  const PlanningResult result = TorchRecLikePlanner(options).plan(analytic(task), kOfColumns);
-  ASSERT_EQ(result.plan.shards.size(), 4U);  // 25 grains: 6, 6, 6, 7
-  for (const Shard& shard : result.plan.shards) EXPECT_GE(shard.num_columns, 24);
-  EXPECT_TRUE(violations(task, result.plan).empty());
+TEST(TorchRecLike, ShardsAreOfTheLeastDivisorThatIsWideEnough) {
+  const auto shards_of = [](std::int64_t dim, std::int64_t least) {
+    const Task task = make_task({make_table("slow", 1000, dim, 20.0)}, 8, kAmple);
+    TorchRecLikeOptions options;
+    options.min_shard_columns = least;
+    const ShardingPlan plan = TorchRecLikePlanner(options).plan(analytic(task), kOfColumns).plan;
+    EXPECT_TRUE(violations(task, plan).empty());
+    return plan.shards;
+  };
+  EXPECT_THAT(shards_of(120, 28),
+              testing::ElementsAre(Shard{0, 0, 40, 0}, Shard{0, 40, 40, 1}, Shard{0, 80, 40, 2}));
+  EXPECT_EQ(shards_of(100, 20).size(), 5U);
+  // 25 and 50 are no multiples of 4.
+  EXPECT_THAT(shards_of(100, 24), testing::ElementsAre(Shard{0, 0, 100, 0}));
 }
 
 TEST(TorchRecLike, CutsWhereWholeTablesDoNotFit) {
@@ -205,7 +211,7 @@ TEST(TorchRecLike, CutsWhereWholeTablesDoNotFit) {
   EXPECT_EQ(result.plan.shards.size(), 4U);
   const Task tighter = make_task({make_table("large", 1000, 128)}, 8, 1000 * 128 * 4 / 8);
   EXPECT_EQ(refusal("torchrec-like", tighter),
-            "torchrec-like (5 proposals): no device has room for 32 columns of table \"large\" of "
+            "torchrec-like (12 proposals): no device has room for 32 columns of table \"large\" of "
             "125.00 KiB; the most room left is 62.50 KiB");
 }
 

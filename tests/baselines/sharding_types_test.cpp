@@ -411,7 +411,7 @@ TEST(ShardingTypes, RefusalsSayWhichPieceHasNoRoom) {
   EXPECT_EQ(refusal(table, 1 << 28), "no error");
 }
 
-TEST(ShardingTypes, AreChosenOnlyWhereRowsOrCopiesAreAllowed) {
+TEST(ShardingTypes, HaveRowsAndCopiesOnlyWhereTheyAreAllowed) {
   std::vector<Table> tables;
   for (int t = 0; t < 8; ++t) tables.push_back(make_table(fmt::format("t{}", t), 4, 32));
   tables.push_back(make_table("large", 1'000'000, 32, 20.0));

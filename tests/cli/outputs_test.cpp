@@ -179,20 +179,13 @@ TEST(CliOutputs, WhateverMeasuresSaysThatTheModelIsOfAnotherMachine) {
   const CliFolder folder;
   const std::string model = folder.file("narrow.safetensors");
   testing_networks::write_narrow_model(model, 1000);
-  const Arguments measured{"--algorithms",
-                           "random",
-                           "--measure",
-                           "--arena",
-                           "1MiB",
-                           "--model",
-                           model,
-                           "--model",
-                           "analytic-pcie4"};
+  const Arguments measured{"--algorithms", "random", "--measure", "--arena",       "1MiB",
+                           "--model",      model,    "--model",   "analytic-pcie4"};
   const std::string line = "warning: narrow: measured on processor \"test\", here it is ";
   const Arguments compare{"compare", folder.write("task.json", kTask)};
-  const Arguments table{"paper-table", "--folder",   folder.file("cells"), "--count",
-                        "1",           "--devices",  "2",                  "--max-dims",
-                        "4",           "--batch-size", "64"};
+  const Arguments table{"paper-table", "--folder", folder.file("cells"), "--count", "1",
+                        "--devices",   "2",        "--max-dims",         "4",       "--batch-size",
+                        "64"};
   for (const Arguments& command : {compare, table}) {
     const CommandResult result = run_cli(command + measured);
     EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -157,8 +157,10 @@ TEST(ValidateTable, IndexDistributionsAreOnes) {
         "tables[0].index_distribution.access_classes: expected at most num_embeddings = 100 rows, "
         "got 101 rows"},
        // More rows together than 64 bits count.
-       {with({.zipf_exponent = 0.0,
-              .access_classes = std::vector<AccessClass>(3'000'000, {kMaxEmbeddings, 0.0})}),
+       {[](Task& t) {
+          t.tables[0].index_distribution = IndexDistribution{};
+          t.tables[0].index_distribution->access_classes.assign(3'000'000, {kMaxEmbeddings, 0.0});
+        },
         "tables[0].index_distribution.access_classes: expected at most num_embeddings = 100 rows, "
         "got 9223372036854775807 rows"},
        {with({.zipf_exponent = 0.0, .access_classes = {{50, 0.5}, {50, 0.25}}}),

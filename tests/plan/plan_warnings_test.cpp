@@ -177,18 +177,17 @@ TEST(PlanWarnings, CountThePiecesOfTheMostCrowdedDevice) {
   EXPECT_THAT(all_warnings(even, {{{0, 0, 16, 0}, {1, 0, 16, 0}, {2, 0, 16, 1}, {3, 0, 16, 1}}}),
               IsEmpty());
   const ShardingPlan crowded{{{0, 0, 16, 0}, {1, 0, 16, 1}, {2, 0, 16, 1}, {3, 0, 16, 1}}};
-  EXPECT_THAT(all_warnings(even, crowded),
-              ElementsAre("narrow: tables: trained on at most 2 pieces on a device, got 3 on device "
-                          "1"));
+  EXPECT_THAT(
+      all_warnings(even, crowded),
+      ElementsAre("narrow: tables: trained on at most 2 pieces on a device, got 3 on device "
+                  "1"));
   // Where no plan has fewer, the task says so already.
   tables.push_back(table_of("e", 1000, 16));
-  EXPECT_THAT(all_warnings(simulator_in(range, tables), {{{0, 0, 16, 0},
-                                                          {1, 0, 16, 0},
-                                                          {2, 0, 16, 1},
-                                                          {3, 0, 16, 1},
-                                                          {4, 0, 16, 1}}}),
-              ElementsAre("narrow: tables: trained on at most 2 pieces on a device, got 5 tables "
-                          "for 2 devices"));
+  EXPECT_THAT(
+      all_warnings(simulator_in(range, tables),
+                   {{{0, 0, 16, 0}, {1, 0, 16, 0}, {2, 0, 16, 1}, {3, 0, 16, 1}, {4, 0, 16, 1}}}),
+      ElementsAre("narrow: tables: trained on at most 2 pieces on a device, got 5 tables "
+                  "for 2 devices"));
 }
 
 TEST(PlanWarnings, NameTablesWhosePiecesAreTooNarrow) {
@@ -196,8 +195,7 @@ TEST(PlanWarnings, NameTablesWhosePiecesAreTooNarrow) {
   range.min_columns = 16;
   const Simulator simulator =
       simulator_in(range, {table_of("a", 1000, 32), table_of("b", 1000, 64), table_of("c", 10, 8)});
-  const std::string of_task =
-      "narrow: embedding_dim: trained on 16 to 128 columns, got 8 (\"c\")";
+  const std::string of_task = "narrow: embedding_dim: trained on 16 to 128 columns, got 8 (\"c\")";
   EXPECT_THAT(all_warnings(simulator, {{{0, 0, 32, 0}, {1, 0, 64, 1}, {2, 0, 8, 0}}}),
               ElementsAre(of_task));
   EXPECT_THAT(all_warnings(simulator, {{{0, 0, 16, 0},
@@ -206,8 +204,9 @@ TEST(PlanWarnings, NameTablesWhosePiecesAreTooNarrow) {
                                         {1, 52, 4, 0},
                                         {1, 56, 8, 1},
                                         {2, 0, 8, 0}}}),
-              ElementsAre(of_task, "narrow: columns of a piece: trained on 16 to 128, got 4 "
-                                   "(\"b\")"));
+              ElementsAre(of_task,
+                          "narrow: columns of a piece: trained on 16 to 128, got 4 "
+                          "(\"b\")"));
 }
 
 /// A slice of the first rows of a table that is ordered by frequency has hotter rows than the
@@ -222,9 +221,9 @@ TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
   range.max_hits_per_row = 8.0;
   const Simulator simulator = simulator_in(range, {table});
   EXPECT_THAT(all_warnings(simulator, {{{0, 0, 16, 0}, {0, 16, 16, 1}}}), IsEmpty());
-  EXPECT_THAT(
-      all_warnings(simulator, {{{0, 0, 32, 0, 0, 10}, {0, 0, 32, 1, 10, 9990}}}),
-      ElementsAre(testing::StartsWith("narrow: lookups per distinct row: trained on at most 8, got ")));
+  EXPECT_THAT(all_warnings(simulator, {{{0, 0, 32, 0, 0, 20}, {0, 0, 32, 1, 20, 9980}}}),
+              ElementsAre(testing::StartsWith(
+                  "narrow: lookups per distinct row: trained on at most 8, got ")));
 }
 
 TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {

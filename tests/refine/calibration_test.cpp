@@ -127,7 +127,13 @@ TEST_F(CalibrationTest, KnowsNoLessThanTheModelBefore) {
     EXPECT_GE(range.max_batch_size, before.max_batch_size);
     EXPECT_LE(range.min_columns, before.min_columns);
     EXPECT_GE(range.max_columns, before.max_columns);
+    EXPECT_LE(range.min_embeddings, before.min_embeddings);
     EXPECT_GE(range.max_embeddings, before.max_embeddings);
+    EXPECT_LE(range.min_pooling_factor, before.min_pooling_factor);
+    EXPECT_GE(range.max_pooling_factor, before.max_pooling_factor);
+    EXPECT_GE(range.max_hits_per_row, before.max_hits_per_row);
+    EXPECT_THAT(range.optimizers, testing::IsSupersetOf(before.optimizers));
+    EXPECT_THAT(range.data_types, testing::IsSupersetOf(before.data_types));
     EXPECT_GE(range.max_pieces, before.max_pieces);
   }
 }
@@ -139,7 +145,10 @@ TEST_F(CalibrationTest, KeepsTheModelsGranularity) {
   options_.model = std::make_shared<NeuralComputeModel>(
       testing_networks::random_network(ComputeArchitecture::bounded_loads, 4), info);
   const CalibrationResult result = calibrate(options_, {});
-  EXPECT_EQ(result.model->info().metrics.at("granularity_ms"), 1.0);
+  const auto& metrics = result.model->info().metrics;
+  EXPECT_EQ(metrics.at("granularity_ms"), 1.0);
+  // Of measured samples, not of those whose costs are expected.
+  EXPECT_LE(metrics.at("validation.large.samples"), 60.0);
 }
 
 TEST_F(CalibrationTest, MeasuresAFewPassesAsLargeAsThoseOfWholeModels) {

@@ -148,13 +148,14 @@ TEST_F(ModelRefinementTest, CopiesAreMeasuredAtTheirShareOfTheBatch) {
   options_.tasks.batch_size = kBatchSize;
   options_.tasks.interconnect = "ethernet-10g";
   options_.tasks.local_devices = 1;
-  options_.tasks.min_fill = options_.tasks.max_fill = 0.0;  // memory is ample
+  options_.tasks.min_fill = options_.tasks.max_fill = 0.0;
+  options_.tasks.memory_bytes = 1 << 24;  // ample
   options_.planner.cuts = Cuts{};
   options_.num_rounds = 1;
   (void)refine("ethernet-10g");
   std::size_t sets = 0;
   for (const std::string& path : refinement_files(options_)) {
-    if (path.find("copies-") == std::string::npos) continue;
+    if (path.find("copies-") == std::string::npos || !std::filesystem::exists(path)) continue;
     const ComputeCosts costs = read_compute_costs(path);
     EXPECT_TRUE(costs.header.batch_size == kBatchSize / 2 ||
                 costs.header.batch_size == (kBatchSize + 2) / 3);

@@ -87,9 +87,8 @@ RC_GTEST_PROP(ImprovementChainProperty, SoItHasWhereRowsAreCutInOtherWays, ()) {
   const MemoryFit fit = fit_memory(simulator.task());
   RC_PRE(fit.feasible);
   const SlicedTask sliced(simulator, fit.plan, 8);
-  const SlicedOutcome found =
-      run_sliced_chain(sliced, 300, *rc::gen::arbitrary<std::uint64_t>());
-  RC_CLASSIFY(found.original.has_row_slices());
+  const SlicedOutcome found = run_sliced_chain(sliced, 300, *rc::gen::arbitrary<std::uint64_t>());
+  RC_CLASSIFY(found.original.has_row_slices(), "rows");
   RC_ASSERT(violations(simulator.task(), found.original).empty());
   RC_ASSERT(sliced.simulator().cost(found.plan).cost_ms == found.best_cost_ms);
   RC_ASSERT(found.best_cost_ms <= sliced.simulator().cost(sliced.plan()).cost_ms);

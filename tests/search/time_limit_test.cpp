@@ -11,11 +11,15 @@
 
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/search/beam/beam_search.h"
+#include "neuroshard/search/beam/cheapest_cuts.h"
+#include "neuroshard/search/beam/even_pieces.h"
+#include "neuroshard/search/improve/way_chances.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/replica_moves.h"
+#include "neuroshard/search/sliced_task.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
@@ -117,8 +121,16 @@ TEST(TimeLimit, ReachesEveryLongLoop) {
   const Simulator simulator = make_simulator(task);
   EXPECT_THROW((void)lower_bound_ms(simulator, {}, 1e9, over), TimeIsOver);
   EXPECT_THROW((void)beam_search(simulator, {}, 1, over), TimeIsOver);
+  PieceCatalog catalog(simulator);
+  constexpr std::int64_t kMany = 100'000;
+  EXPECT_THROW((void)cheapest_lists(simulator, catalog, true, kMany, over), TimeIsOver);
+  EXPECT_THROW((void)even_lists(simulator, catalog, true, kMany, kMany, over), TimeIsOver);
   SearchStats stats;
   const ShardingPlan fits = fit_memory(task).plan;
+  EXPECT_THROW((void)SlicedTask(simulator, fits, 8, over), TimeIsOver);
+  const SlicedTask sliced(simulator, fits, 8);
+  EXPECT_THROW((void)WayChances(sliced.simulator(), sliced.plan(), sliced.slicings(), over),
+               TimeIsOver);
   EXPECT_EQ(with_replica_moves(simulator, fits, true, stats, over).shards, fits.shards);
   EXPECT_TRUE(stats.stopped_by_clock);
 }

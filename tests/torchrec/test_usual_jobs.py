@@ -18,6 +18,9 @@ from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backwa
 from neuroshard import ExtrapolationWarning, InputError
 from neuroshard.torchrec import NeuroShardPlanner
 
+DISAGREE = "networks disagree"
+MOST_UNSURE = 3
+
 SIZES = [(2_000 * 3**i, (16, 32, 64, 128)[i % 4]) for i in range(6)]
 
 
@@ -32,8 +35,32 @@ def plan(
     constraints=None,
     **options,
 ):
-    """A planner that has planned, and what it warned of, but for how sure the networks are: that
-    is counted by `test_few_usual_jobs_are_unsure`."""
+    """A planner that has planned, and what it warned of, but for how sure the networks are."""
+    planner, said = plan_and_warnings(
+        collection,
+        sharder,
+        more_sharders=more_sharders,
+        world=world,
+        batch_size=batch_size,
+        device=device,
+        constraints=constraints,
+        **options,
+    )
+    return planner, [text for text in said if DISAGREE not in text]
+
+
+def plan_and_warnings(
+    collection,
+    sharder=None,
+    *,
+    more_sharders=(),
+    world=2,
+    batch_size=2048,
+    device="cpu",
+    constraints=None,
+    **options,
+):
+    """A planner that has planned, and all that it warned of."""
     usual = {f"t{i}": ParameterConstraints(pooling_factors=[1.0 + 9 * i]) for i in range(6)}
     planner = NeuroShardPlanner(
         topology=make_topology(world, 8 << 30, device, min(world, 4)),
@@ -48,8 +75,9 @@ def plan(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         planner.plan(collection, [sharder or EmbeddingBagCollectionSharder(), *more_sharders])
-    said = [str(w.message) for w in caught if issubclass(w.category, ExtrapolationWarning)]
-    return planner, [text for text in said if "networks disagree" not in text]
+    return planner, [
+        str(w.message) for w in caught if issubclass(w.category, ExtrapolationWarning)
+    ]
 
 
 @pytest.mark.parametrize("data_type", [DataType.FP32, DataType.FP16, DataType.BF16])
@@ -78,6 +106,21 @@ def test_data_types_and_optimizers(data_type, optimizer, ours):
 def test_batch_sizes(world, batch_size):
     _, said = plan(make_collection(SIZES), world=world, batch_size=batch_size)
     assert said == []
+
+
+def test_the_networks_agree_about_most_usual_jobs():
+    """By 20 %, about the device that decides. Of 24 jobs, the number as it is: a model that is
+    trained anew should know no fewer."""
+    unsure = []
+    for optimizer in (EmbOptimType.EXACT_SGD, EmbOptimType.EXACT_ROWWISE_ADAGRAD):
+        sharder = EmbeddingBagCollectionSharder({"optimizer": optimizer})
+        for data_type in (DataType.FP32, DataType.FP16):
+            collection = make_collection(SIZES, data_type=data_type)
+            for world, batch_size in [(2, 1024), (2, 2048), (2, 8192), (4, 512), (8, 512), (8, 2048)]:
+                _, said = plan_and_warnings(collection, sharder, world=world, batch_size=batch_size)
+                if any(DISAGREE in text for text in said):
+                    unsure.append((optimizer, data_type, world, batch_size))
+    assert len(unsure) <= MOST_UNSURE, unsure
 
 
 def test_an_optimizer_of_the_parameters():

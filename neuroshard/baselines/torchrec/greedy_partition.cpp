@@ -163,7 +163,7 @@ std::int64_t GreedyPartitioner::most_room(int table) const {
   return most;
 }
 
-bool GreedyPartitioner::take(const ShardingOption& option, std::span<const int> devices) {
+int GreedyPartitioner::take(const ShardingOption& option, std::span<const int> devices) {
   int fitting = 0;
   for (; fitting < option.num_shards; ++fitting) {
     std::int64_t& room = devices_[devices[fitting]].room;
@@ -174,13 +174,14 @@ bool GreedyPartitioner::take(const ShardingOption& option, std::span<const int> 
   for (int shard = 0; shard < fitting; ++shard) {
     devices_[devices[shard]].room += option.bytes(task_, shard);
   }
-  if (fitting < option.num_shards) return false;
+  if (fitting < option.num_shards) return fitting;
   for (int shard = 0; shard < option.num_shards; ++shard) add(devices[shard], option, shard);
   ranks_[option.table].assign(devices.begin(), devices.end());
-  return true;
+  return option.num_shards;
 }
 
-std::vector<int> GreedyPartitioner::devices_in_host(const ShardingOption& option, int host) const {
+std::vector<int> GreedyPartitioner::devices_in_host(const ShardingOption& option, int host,
+                                                    NoRoom& shortage) const {
   const int local_world_size = task_.topology.local_world_size;
   std::vector<int> ranks;
   if (option.type == ShardingType::table_row_wise) {
@@ -196,7 +197,14 @@ std::vector<int> GreedyPartitioner::devices_in_host(const ShardingOption& option
       if (device->room < bytes) continue;
       if (best == devices.end() || device->perf.total() < best->perf.total()) best = device;
     }
-    if (best == devices.end()) return {};
+    if (best == devices.end()) {
+      const auto most =
+          std::max_element(devices.begin(), devices.end(),
+                           [](const Device& a, const Device& b) { return a.room < b.room; });
+      shortage = {"no device has", option.table, option.range(task_.tables[option.table], shard),
+                  static_cast<double>(bytes), static_cast<double>(most->room)};
+      return {};
+    }
     best->room -= bytes;
     best->perf += option.perf;
     ranks.push_back(host * local_world_size + static_cast<int>(best - devices.begin()));
@@ -205,15 +213,29 @@ std::vector<int> GreedyPartitioner::devices_in_host(const ShardingOption& option
 }
 
 bool GreedyPartitioner::place_on_host(const ShardingOption& option) {
+  const Table& table = task_.tables[option.table];
   WideBytes most_room = 0;
+  NoRoom shortage;  // of the first host whose devices have room together
   for (const int host : hosts_by_cost()) {
     const WideBytes room = room_of_host(host);
     most_room = std::max(most_room, room);
     if (option.total_bytes > room) continue;
-    const std::vector<int> devices = devices_in_host(option, host);
-    if (!devices.empty() && take(option, devices)) return true;
+    NoRoom here;
+    const std::vector<int> devices = devices_in_host(option, host, here);
+    if (!devices.empty()) {
+      const int unplaced = take(option, devices);
+      if (unplaced == option.num_shards) return true;
+      const int device = devices[unplaced];
+      here = {fmt::format("device {} has no", device), option.table, option.range(table, unplaced),
+              static_cast<double>(option.bytes(task_, unplaced)),
+              static_cast<double>(devices_[device].room)};
+    }
+    if (shortage.table < 0) shortage = std::move(here);
   }
-  const Table& table = task_.tables[option.table];
+  if (shortage.table >= 0) {
+    no_room_ = std::move(shortage);
+    return false;
+  }
   return refuse("no host's devices have", option.table,
                 {0, table.num_embeddings, 0, table.embedding_dim}, option.total_bytes, most_room);
 }
@@ -230,7 +252,7 @@ bool GreedyPartitioner::place_on_hosts(const ShardingOption& option) {
       const int host = hosts[(begin + shard / local_world_size) % num_hosts];
       devices[shard] = host * local_world_size + shard % local_world_size;
     }
-    if (take(option, devices)) return true;
+    if (take(option, devices) == option.num_shards) return true;
   }
   WideBytes most_room = 0;
   for (const int host : hosts) most_room = std::max(most_room, room_of_host(host));

@@ -77,10 +77,13 @@ class GreedyPartitioner {
   [[nodiscard]] bool place_with_group(const ShardingOption& option, const TableGroup& group);
   [[nodiscard]] bool place_on_host(const ShardingOption& option);
   [[nodiscard]] bool place_on_hosts(const ShardingOption& option);
-  /// Shard i on devices[i]; false, and nothing is changed, if one of them has no room.
-  [[nodiscard]] bool take(const ShardingOption& option, std::span<const int> devices);
-  /// The devices that the shards would go to within the host; empty if they find no room.
-  [[nodiscard]] std::vector<int> devices_in_host(const ShardingOption& option, int host) const;
+  /// Shard i on devices[i]. Returns the first that has no room, and nothing is changed; the number
+  /// of shards if all have.
+  [[nodiscard]] int take(const ShardingOption& option, std::span<const int> devices);
+  /// The devices that the shards would go to within the host; empty, with the reason in `shortage`,
+  /// if they find no room there.
+  [[nodiscard]] std::vector<int> devices_in_host(const ShardingOption& option, int host,
+                                                 NoRoom& shortage) const;
   [[nodiscard]] std::vector<int> hosts_by_cost();
   [[nodiscard]] WideBytes room_of_host(int host) const;
   [[nodiscard]] bool refuse(std::string where, int table, const ShardRange& piece, WideBytes bytes,

@@ -36,7 +36,7 @@ std::string pieces_text(const TrainedRange& range) {
 /// One kind of reason and the tables that it applies to.
 class TableReason {
  public:
-  /// Once for each table, whose pieces follow each other.
+  /// Counts a table once, if its pieces follow each other.
   void add(const Table& table, std::string what) {
     if (names_.empty()) what_ = std::move(what);
     if (names_.empty() || names_.back() != table.name) names_.push_back(table.name);
@@ -175,8 +175,8 @@ std::vector<std::string> reasons_outside(const TrainedRange& range,
   std::vector<std::string> reasons;
   const auto most = std::max_element(counts.begin(), counts.end());
   if (range.max_pieces > 0 && most != counts.end() && *most > range.max_pieces) {
-    reasons.push_back(fmt::format("{}, got {} on device {}", pieces_text(range), *most,
-                                  most - counts.begin()));
+    reasons.push_back(
+        fmt::format("{}, got {} on device {}", pieces_text(range), *most, most - counts.begin()));
   }
   columns.write_to(reasons);
   hits.write_to(reasons);

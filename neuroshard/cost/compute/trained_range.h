@@ -39,7 +39,7 @@ struct PlannedPiece {
 
 /// Likewise why predictions for these pieces are, whatever is said of their tables: a device with
 /// more pieces than were trained on; pieces that are too narrow, of tables that are not; and slices
-/// with more lookups of a distinct row.
+/// with more lookups of a distinct row. A table's pieces must follow each other.
 [[nodiscard]] std::vector<std::string> reasons_outside(const TrainedRange& range,
                                                        std::span<const PlannedPiece> pieces);
 
