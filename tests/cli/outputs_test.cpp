@@ -7,6 +7,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "tests/cli/run_cli.h"
 #include "tests/cost/arbitrary_network.h"
+#include "tests/cost/narrow_model.h"
 #include "tests/train/synthetic_costs.h"
 
 namespace neuroshard {
