@@ -160,16 +160,20 @@ class DeviceLoop {
     }
   }
 
-  /// Whether one more can be done in time. Nothing of any is known before the first round.
-  bool another_can_begin() {
+  /// Whether one more can be done in time, as far as is known now: where the first sets took
+  /// longer than others do, more can begin later. Nothing of any is known before the first round.
+  [[nodiscard]] bool another_can_begin() const {
     if (rounds_.count == 0) return runs_.size() < kFirstSets;
     const double usual = rounds_.mean();
-    double seconds = preparing_.mean() + RepeatedTiming(repetitions_).expected_seconds(usual);
+    const RepeatedTiming its_own(repetitions_);
+    double seconds = preparing_.mean() + its_own.expected_seconds(usual);
     for (const std::unique_ptr<Run>& run : runs_) seconds += run->seconds_left(usual);
-    more_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                               std::chrono::duration<double>(seconds)) <=
-            *deadline_;
-    return more_;
+    // Sets that are not known well enough go on among the others.
+    const double round = usual * static_cast<double>(runs_.size() + 1);
+    seconds = std::max(seconds, round * its_own.fewest_runs());
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(seconds)) <=
+           *deadline_;
   }
 
   /// One repetition of every set.

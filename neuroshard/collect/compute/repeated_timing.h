@@ -83,6 +83,10 @@ class RepeatedTiming {
   [[nodiscard]] QuantileEstimate estimate() const {
     return estimate_quantile(values_, options_.quantile);
   }
+  /// Runs, warm-ups among them, after which it is done at the soonest, in a hurry.
+  [[nodiscard]] int fewest_runs() const {
+    return options_.warm_ups + fewest_repetitions_in_a_hurry();
+  }
 
  private:
   [[nodiscard]] int fewest_repetitions_in_a_hurry() const;

@@ -382,6 +382,44 @@ constexpr std::size_t kManySamples = 600;
 /// epochs, and was no better.
 constexpr std::size_t kWithExpectedCosts = 2;
 
+/// The one of `adaptations` that predicts best what it was not trained on.
+Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
+                           const DatasetSplit& split, EpochReport& report,
+                           std::span<const Adaptation> adaptations) {
+  const std::size_t folds = split.training.size() > kManySamples ? 1 : kFolds;
+  int epochs = 0;
+  int most_epochs = 0;
+  for (const Adaptation& adaptation : adaptations) {
+    epochs += static_cast<int>(folds) * adaptation.loop.epochs;
+    most_epochs = std::max(most_epochs, adaptation.loop.epochs);
+  }
+  report.expect(options.members * (epochs + most_epochs));
+  double least_error = std::numeric_limits<double>::infinity();
+  Adaptation best = adaptations.front();
+  for (const Adaptation& adaptation : adaptations) {
+    options.adaptation = adaptation;
+    double error = 0.0;
+    for (std::size_t fold = 0; fold < folds; ++fold) {
+      DatasetSplit part;
+      part.validation = split.validation;
+      std::vector<int> left_out;
+      std::size_t set = 0;
+      for (std::size_t i = 0; i < split.training.size(); ++i) {
+        const int sample = split.training[i];
+        // Samples of one set follow each other.
+        if (i > 0 && dataset.same_as[sample] != dataset.same_as[split.training[i - 1]]) ++set;
+        (set % kFolds == fold ? left_out : part.training).push_back(sample);
+      }
+      error += Trainer(dataset, options, std::move(part)).error_on(left_out, report);
+    }
+    if (error < least_error) {
+      least_error = error;
+      best = adaptation;
+    }
+  }
+  return best;
+}
+
 /// The samples and, after them, the unmeasured sets with the costs that are expected of them; nine
 /// of ten of these are trained on, the others help to choose the epoch.
 ComputeDataset with_expected_costs(const ComputeDataset& dataset,
@@ -390,51 +428,10 @@ ComputeDataset with_expected_costs(const ComputeDataset& dataset,
   ComputeDataset all = dataset;
   append(all, *options.unmeasured,
          expected_costs(*options.initial, dataset, split.training, *options.unmeasured, pool));
-  const bool b = std::getenv("NS_B") != nullptr;
   for (std::size_t sample = dataset.size(); sample < all.size(); ++sample) {
-    (sample % 10 == 0 && !b ? split.validation : split.training)
-        .push_back(static_cast<int>(sample));
+    (sample % 10 == 0 ? split.validation : split.training).push_back(static_cast<int>(sample));
   }
   return all;
-}
-
-/// The one of `adaptations` that predicts best what it was not trained on: measured samples, which
-/// what is expected of other sets does not know either.
-Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
-                           const DatasetSplit& split, EpochReport& report,
-                           std::span<const Adaptation> adaptations) {
-  const std::size_t sets =
-      split.training.size() + (options.unmeasured ? options.unmeasured->size() : 0);
-  const std::size_t folds = sets > kManySamples ? 1 : kFolds;
-  int epochs = 0;
-  int most_epochs = 0;
-  for (const Adaptation& adaptation : adaptations) {
-    epochs += static_cast<int>(folds) * adaptation.loop.epochs;
-    most_epochs = std::max(most_epochs, adaptation.loop.epochs);
-  }
-  report.expect(options.members * (epochs + most_epochs));
-  std::vector<double> errors(adaptations.size(), 0.0);
-  for (std::size_t fold = 0; fold < folds; ++fold) {
-    DatasetSplit part;
-    part.validation = split.validation;
-    std::vector<int> left_out;
-    std::size_t set = 0;
-    for (std::size_t i = 0; i < split.training.size(); ++i) {
-      const int sample = split.training[i];
-      // Samples of one set follow each other.
-      if (i > 0 && dataset.same_as[sample] != dataset.same_as[split.training[i - 1]]) ++set;
-      (set % kFolds == fold ? left_out : part.training).push_back(sample);
-    }
-    std::optional<ComputeDataset> with_others;
-    if (options.unmeasured) with_others = with_expected_costs(dataset, options, part);
-    for (std::size_t i = 0; i < adaptations.size(); ++i) {
-      options.adaptation = adaptations[i];
-      errors[i] +=
-          Trainer(with_others ? *with_others : dataset, options, part).error_on(left_out, report);
-    }
-  }
-  const auto least = std::min_element(errors.begin(), errors.end());
-  return adaptations[static_cast<std::size_t>(least - errors.begin())];
 }
 
 }  // namespace
@@ -479,14 +476,18 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
   if (!options.initial) return Trainer(dataset, options, std::move(split)).run(report);
   ComputeTrainingOptions adapting = options;
   adapting.members = options.initial->num_members();
-  if (!adapting.adaptation) {
-    const std::span<const Adaptation> all(adaptations());
-    adapting.adaptation = best_adaptation(dataset, adapting, split, report,
-                                          options.unmeasured ? all.first(kWithExpectedCosts) : all);
+  if (options.unmeasured) {
+    const ComputeDataset all = with_expected_costs(dataset, options, split);
+    if (!adapting.adaptation) {
+      adapting.adaptation = best_adaptation(all, adapting, split, report,
+                                            std::span(adaptations()).first(kWithExpectedCosts));
+    }
+    return Trainer(all, adapting, std::move(split)).run(report);
   }
-  if (!options.unmeasured) return Trainer(dataset, adapting, std::move(split)).run(report);
-  const ComputeDataset all = with_expected_costs(dataset, options, split);
-  return Trainer(all, adapting, std::move(split)).run(report);
+  if (!adapting.adaptation) {
+    adapting.adaptation = best_adaptation(dataset, adapting, split, report, adaptations());
+  }
+  return Trainer(dataset, adapting, std::move(split)).run(report);
 }
 
 }  // namespace neuroshard
