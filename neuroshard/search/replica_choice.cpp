@@ -15,8 +15,13 @@ namespace neuroshard {
 
 namespace {
 
-/// Of the smallest device's memory, the share that copies may take.
-constexpr double kMostMemory = 0.5;
+/// Of the smallest device's memory, the share that copies usually take at most.
+constexpr double kUsualMemory = 0.5;
+
+/// Tables of which a task may have as many for copies to be compared with cuts: of few tables, one
+/// that every device has may gain nothing before another one is cut. Among many that is rare, and
+/// cuts take most of the search's time.
+constexpr std::size_t kFewTables = 32;
 
 /// Tables that may be replicated, by rising number of rows: an all-reduce sends a gradient for each
 /// row, the all-to-alls an embedding for each sample.
@@ -32,12 +37,15 @@ std::vector<int> by_rows(const Task& task) {
 }
 
 /// How many of the first tables to try: those with at most 1/64, 1/16, ... of as many rows as the
-/// batch has samples, and as have room.
+/// batch has samples, up to those that take half of the memory; then as many of them as have room.
 std::vector<std::size_t> counts_to_try(const Task& task, const std::vector<int>& tables) {
   const auto& memory = task.topology.memory_bytes;
-  const double room =
-      kMostMemory * static_cast<double>(*std::min_element(memory.begin(), memory.end()));
+  const auto room = static_cast<double>(*std::min_element(memory.begin(), memory.end()));
   std::vector<std::size_t> counts;
+  const auto try_first = [&](std::size_t count) {
+    if (count > 0 && (counts.empty() || counts.back() < count)) counts.push_back(count);
+  };
+  bool beyond_usual = false;
   std::int64_t bytes = 0;
   std::size_t count = 0;
   for (double most_rows = static_cast<double>(task.batch_size) / 64.0;
@@ -46,10 +54,18 @@ std::vector<std::size_t> counts_to_try(const Task& task, const std::vector<int>&
       const Table& table = task.tables[tables[count]];
       if (static_cast<double>(table.num_embeddings) > most_rows) break;
       bytes = add_saturated(bytes, shard_bytes(table, table.embedding_dim, task.optimizer));
-      if (static_cast<double>(bytes) > room) return counts;
+      if (!beyond_usual && static_cast<double>(bytes) > kUsualMemory * room) {
+        beyond_usual = true;
+        try_first(count);
+      }
+      if (static_cast<double>(bytes) > room) {
+        try_first(count);
+        return counts;
+      }
     }
-    if (count > 0 && (counts.empty() || counts.back() < count)) counts.push_back(count);
+    if (!beyond_usual) try_first(count);
   }
+  try_first(count);
   return counts;
 }
 
@@ -107,11 +123,13 @@ class ReplicaChoice {
     }
   }
 
-  /// Without the cuts that are no use to memory, in a fraction of the time.
+  /// Of many tables without the cuts that are no use to memory, in a fraction of the time.
   void compare(const std::vector<int>& replicated) {
     BeamSearchOptions brief = beam_;
-    brief.num_levels = 0;
-    brief.beam_width = 1;  // no plan but the cheapest is priced
+    if (simulator_.task().tables.size() > kFewTables) {
+      brief.num_levels = 0;
+      brief.beam_width = 1;  // no plan but the cheapest is priced
+    }
     if (best_) brief.worth_ms = best_->predicted.cost_ms;
     PlanningResult result = plan_with_replicas_of(simulator_, replicated, brief, options_, clock_);
     add_work(result.stats, brief_stats_);

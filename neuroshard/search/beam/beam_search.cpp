@@ -168,7 +168,8 @@ class Search {
   }
 
   /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
-  /// most of the lookups may gain nothing before the next ones.
+  /// most of the lookups may gain nothing before the next ones. Where tables are larger than any
+  /// device, also one with the fewest slices with which they are not.
   std::vector<Candidate> sliced_lists(std::int64_t largest) {
     const std::vector<Table>& tables = simulator_.task().tables;
     PieceList whole;
@@ -180,6 +181,10 @@ class Search {
     std::sort(whole.begin(), whole.end(),
               [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
     std::vector<Candidate> lists;
+    const std::vector<int> least = slices_to(largest);
+    const bool some_are_larger =
+        std::any_of(least.begin(), least.end(), [](int count) { return count > 1; });
+    if (some_are_larger) lists.push_back({halved_to(largest, least)});
     for (const FirstCuts& cuts : first_cuts(simulator_.task(), options_.max_first_pieces)) {
       if (cuts.num_slices == 0) {
         lists.push_back({halved_to(largest, slices_to(largest / cuts.parts))});
