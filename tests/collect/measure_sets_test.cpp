@@ -125,15 +125,14 @@ TEST(MeasureSets, NoMoreSetsBeginThanCanBeDoneByTheDeadline) {
 
 /// The first sets take longer than all others: how many can be done is not judged by them for good.
 TEST(MeasureSets, MoreSetsBeginOnceTheyTurnOutToBeQuick) {
-  Measurement measurement(
-      {.repetitions = {.target_interval = 0.0,
-                       .warm_ups = 0,
-                       .min_repetitions = 3,
-                       .max_repetitions = 3},
-       .bytes_touched = [](std::int64_t id) {
-         if (id < 32) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-         return 0;
-       }});
+  Measurement measurement({.repetitions = {.target_interval = 0.0,
+                                           .warm_ups = 0,
+                                           .min_repetitions = 3,
+                                           .max_repetitions = 3},
+                           .bytes_touched = [](std::int64_t id) {
+                             if (id < 32) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                             return 0;
+                           }});
   const auto now = std::chrono::steady_clock::now();
   measurement.run(1'000, {.in_flight = 1'000, .deadline = now + std::chrono::seconds(2)});
   EXPECT_EQ(measurement.results.size(), 1'000u);

@@ -24,28 +24,9 @@ MOST_UNSURE = 3
 SIZES = [(2_000 * 3**i, (16, 32, 64, 128)[i % 4]) for i in range(6)]
 
 
-def plan(
-    collection,
-    sharder=None,
-    *,
-    more_sharders=(),
-    world=2,
-    batch_size=2048,
-    device="cpu",
-    constraints=None,
-    **options,
-):
+def plan(collection, sharder=None, **options):
     """A planner that has planned, and what it warned of, but for how sure the networks are."""
-    planner, said = plan_and_warnings(
-        collection,
-        sharder,
-        more_sharders=more_sharders,
-        world=world,
-        batch_size=batch_size,
-        device=device,
-        constraints=constraints,
-        **options,
-    )
+    planner, said = plan_and_warnings(collection, sharder, **options)
     return planner, [text for text in said if DISAGREE not in text]
 
 

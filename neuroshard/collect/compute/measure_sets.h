@@ -14,7 +14,8 @@ namespace neuroshard {
 struct MeasuringOptions {
   int in_flight = 1;  ///< sets that alternate
   /// Sets begin as long as the fewest repetitions of all that have begun can be done by then, as
-  /// far as the times so far tell, round by round; after it, a set is done as soon as the fewest of a hurry are.
+  /// far as the times so far tell, round by round; after it, a set is done as soon as the fewest of
+  /// a hurry are.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Called after every repetition of all sets in flight; may be empty.
   std::function<void()> on_round{};
