@@ -358,7 +358,8 @@ def _is_sharded(parameter: nn.Parameter) -> bool:
 def slowest(values: list[float]) -> float:
     """The first decile of a rank's steps, of the rank that takes longest. (The slowest rank of each
     step would be the one that was disturbed.)"""
-    decile = torch.tensor(statistics.quantiles(values, n=10)[0], dtype=torch.float64)
+    first = statistics.quantiles(values, n=10, method="inclusive")[0]
+    decile = torch.tensor(first, dtype=torch.float64)
     dist.all_reduce(decile, op=dist.ReduceOp.MAX)
     return decile.item()
 
