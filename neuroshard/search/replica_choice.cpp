@@ -22,6 +22,9 @@ constexpr double kUsualMemory = 0.5;
 /// that every device has may gain nothing before another one is cut. Among many that is rare, and
 /// cuts take most of the search's time.
 constexpr std::size_t kFewTables = 32;
+/// Likewise devices: on more, cuts take long, and the lists of even pieces that come afterwards are
+/// what matters.
+constexpr int kFewDevices = 16;
 
 /// Tables that may be replicated, by rising number of rows: an all-reduce sends a gradient for each
 /// row, the all-to-alls an embedding for each sample.
@@ -93,17 +96,19 @@ class ReplicaChoice {
   PlanningResult run() {
     try {
       choose();
-      PlanningResult result =
-          plan_with_replicas_of(simulator_, replicated_, beam_, options_, clock_);
-      add_work(brief_stats_, result.stats);
-      result.predicted = simulator_.cost(result.plan);
-      return result;
+      // In another order than the comparison with cuts had: states that are worth nothing tie.
+      BeamSearchOptions last = beam_;
+      if (best_ && compares_with_cuts()) last.worth_ms = best_->predicted.cost_ms;
+      search(std::vector<int>(replicated_), last);
     } catch (const TimeIsOver&) {
       if (!best_) throw;
+      stopped_by_clock_ = true;
     }
     best_->predicted = simulator_.cost(best_->plan);
-    best_->stats = brief_stats_;
-    best_->stats.stopped_by_clock = true;
+    // The levels are of the search that found the plan, the totals of all of them.
+    work_.levels = std::move(best_->stats.levels);
+    work_.stopped_by_clock = stopped_by_clock_;
+    best_->stats = std::move(work_);
     return std::move(*best_);
   }
 
@@ -123,16 +128,36 @@ class ReplicaChoice {
     }
   }
 
-  /// Of many tables without the cuts that are no use to memory, in a fraction of the time.
+  [[nodiscard]] bool compares_with_cuts() const {
+    const Task& task = simulator_.task();
+    return task.tables.size() <= kFewTables && task.topology.world_size <= kFewDevices;
+  }
+
+  /// Of many tables or devices without the cuts that are no use to memory, in a fraction of the
+  /// time. With cuts, states of any cost are ranked: one with copies may be dearer before its cuts.
   void compare(const std::vector<int>& replicated) {
     BeamSearchOptions brief = beam_;
-    if (simulator_.task().tables.size() > kFewTables) {
+    brief.explains_infeasible = replicated.empty();
+    if (!compares_with_cuts()) {
       brief.num_levels = 0;
       brief.beam_width = 1;  // no plan but the cheapest is priced
+      if (best_) brief.worth_ms = best_->predicted.cost_ms;
     }
-    if (best_) brief.worth_ms = best_->predicted.cost_ms;
-    PlanningResult result = plan_with_replicas_of(simulator_, replicated, brief, options_, clock_);
-    add_work(result.stats, brief_stats_);
+    search(replicated, brief);
+    // A cut of rows that gains at once may stand in the way of columns that gain more together.
+    if (!compares_with_cuts() || !brief.rows || replicated.empty()) return;
+    brief.rows = false;
+    search(replicated, brief);
+  }
+
+  void search(const std::vector<int>& replicated, const BeamSearchOptions& beam) {
+    PlanningResult result = plan_with_replicas_of(simulator_, replicated, beam, options_, clock_);
+    add_work(result.stats, work_);
+    stopped_by_clock_ |= result.stats.stopped_by_clock;
+    keep_if_cheaper(std::move(result), replicated);
+  }
+
+  void keep_if_cheaper(PlanningResult result, const std::vector<int>& replicated) {
     if (best_ && result.predicted.cost_ms >= best_->predicted.cost_ms) return;
     best_ = std::move(result);
     replicated_ = replicated;
@@ -142,9 +167,10 @@ class ReplicaChoice {
   const BeamSearchOptions& beam_;
   const PlannerOptions& options_;
   const StopClock& clock_;
-  std::optional<PlanningResult> best_;  ///< of the comparison
+  std::optional<PlanningResult> best_;  ///< so far
   std::vector<int> replicated_;         ///< there
-  SearchStats brief_stats_;
+  SearchStats work_;
+  bool stopped_by_clock_ = false;
 };
 
 }  // namespace

@@ -16,11 +16,12 @@ struct BeamLevelStats {
                                      ///< sought
   std::int64_t states_feasible = 0;  ///< of these: placed entirely, or given up before that was
                                      ///< known, as dearer than those that the beam keeps
-  std::optional<double> best_cost_ms;  ///< predicted, of the level's best state, if it is feasible
-  std::int64_t unplaced_bytes = 0;     ///< of the level's best state; 0 if it is feasible
-  std::int64_t plans_priced = 0;       ///< placements whose all-to-alls were predicted
-  std::int64_t head_evaluations = 0;   ///< of the computation model
-  std::int64_t pieces_encoded = 0;     ///< distinct (table, columns) met up to this level's end
+  /// Predicted, of the level's best state, if it is feasible and was priced (worth_ms).
+  std::optional<double> best_cost_ms;
+  std::int64_t unplaced_bytes = 0;    ///< of the level's best state; 0 if it is feasible
+  std::int64_t plans_priced = 0;      ///< placements whose all-to-alls were predicted
+  std::int64_t head_evaluations = 0;  ///< of the computation model
+  std::int64_t pieces_encoded = 0;    ///< distinct (table, columns) met up to this level's end
 
   friend bool operator==(const BeamLevelStats&, const BeamLevelStats&) = default;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -52,7 +53,10 @@ class Search {
 
   PlanningResult run() {
     fit_ = fit_memory(simulator_.task(), options_.rows, clock_);
-    if (!fit_.feasible) throw explain_infeasible(simulator_.task(), options_.rows, clock_);
+    if (!fit_.feasible) {
+      if (!options_.explains_infeasible) throw InfeasibleError("no plan was found that fits");
+      throw explain_infeasible(simulator_.task(), options_.rows, clock_);
+    }
     try {
       search_levels();
     } catch (const TimeIsOver&) {
@@ -391,7 +395,8 @@ class Search {
       return state.placement.feasible();
     });
     const Placement& best = best_of(states)->placement;
-    if (best.feasible()) level.best_cost_ms = best.cost_ms;
+    // One that is worth nothing is not priced.
+    if (best.feasible() && std::isfinite(best.cost_ms)) level.best_cost_ms = best.cost_ms;
     level.unplaced_bytes = best.unplaced_bytes;
     GreedyGridSearchStats all;
     for (const GreedyGridSearch& worker : workers_) {

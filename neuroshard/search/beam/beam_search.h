@@ -29,6 +29,8 @@ struct BeamSearchOptions {
   /// Most pieces of the lists with rows in slices that the search begins with, of which it leaves
   /// some out where they have more; and of the lists of even pieces.
   std::int64_t max_first_pieces = std::numeric_limits<std::int64_t>::max();
+  /// Whether an InfeasibleError says what would do, which takes far longer than finding none.
+  bool explains_infeasible = true;
   GreedyGridSearchOptions greedy;
   const PlanningObserver* observer = nullptr;  ///< is told after every level
 };
