@@ -52,6 +52,7 @@ struct TrainComputeOptions {
   int batch_size = 0;
   double granularity_ms = 0.0;
   bool widest_piece = false;
+  bool offset_per_optimizer = false;
   bool speed_per_folder = false;
   bool json = false;
   bool force = false;
@@ -151,8 +152,12 @@ void run(const TrainComputeOptions& options) {
   if (options.widest_piece && architecture == ComputeArchitecture::published) {
     throw InputError("--widest-piece needs --architecture bounded-loads, got published");
   }
+  if (options.offset_per_optimizer && architecture == ComputeArchitecture::published) {
+    throw InputError("--offset-per-optimizer needs --architecture bounded-loads, got published");
+  }
   training.granularity_ms = options.granularity_ms;
   training.has_widest_factors = options.widest_piece;
+  training.has_optimizer_offsets = options.offset_per_optimizer;
   training.seed = options.seed;
   training.num_threads = options.threads;
   training.name = name_of(options);
@@ -227,6 +232,9 @@ void add_compute(CLI::App& train) {
   command->add_flag("--widest-piece", options->widest_piece,
                     "Costs also depend on the widest piece of a set, as those of FBGEMM's operator "
                     "on GPUs do");
+  command->add_flag("--offset-per-optimizer", options->offset_per_optimizer,
+                    "Running anything at all costs more with row-wise Adagrad, as with FBGEMM's "
+                    "operator on CPUs");
   command->add_flag("--speed-per-folder", options->speed_per_folder,
                     "The files of each folder are of a host with a speed of its own: costs are "
                     "brought to the speed of the first folder");

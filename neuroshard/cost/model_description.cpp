@@ -53,6 +53,11 @@ Json model_json(const ModelEntry& entry) {
       const std::vector<double> factors = model->mean_widest_factors();
       json.set("widest_factors", Json::Array(factors.begin(), factors.end()));
     }
+    if (model->has_optimizer_offsets()) {
+      json.set("offsets_ms", Json::Object{{"sgd", model->mean_offset_ms(Optimizer::sgd)},
+                                          {"rowwise_adagrad",
+                                           model->mean_offset_ms(Optimizer::rowwise_adagrad)}});
+    }
   }
   if (file.has_metadata("collectives_data_sha256")) {
     json.set("collectives_data_sha256", file.metadata("collectives_data_sha256"));

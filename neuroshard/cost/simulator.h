@@ -88,6 +88,8 @@ class Simulator {
     return partial_bytes_per_column_.empty() ? 0.0 : partial_bytes_per_column_[table];
   }
 
+  /// How the task's tables are used, one after the other.
+  [[nodiscard]] std::span<const TableStatistics> statistics() const { return statistics_; }
   /// How the rows of a slice (or of a whole table) are used.
   [[nodiscard]] TableStatistics statistics_of(const Piece& piece) const;
   /// Contribution of `num_columns` columns of such rows.

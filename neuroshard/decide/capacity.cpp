@@ -118,9 +118,9 @@ class Column {
       const std::vector<std::int64_t> used = device_memory(task, result.plan);
       point.found = true;
       point.cost_ms = result.predicted.cost_ms;
-      point.warnings = plan_warnings(simulator, result.plan, result.predicted,
-                                     simulator.member_ranges(result.plan),
-                                     model_warnings(*models_.compute, task));
+      point.warnings = plan_warnings(
+          simulator, result.plan, result.predicted, simulator.member_ranges(result.plan),
+          model_warnings(*models_.compute, task, simulator.statistics()));
       point.used_bytes = *std::max_element(used.begin(), used.end());
     } catch (const InfeasibleError& error) {
       point.reason = error.what();

@@ -162,7 +162,8 @@ std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
   std::vector<SimulatedPlan> plans;
   for (const ComparisonTask& task : tasks) {
     const Simulator& simulator = *task.simulator;
-    const std::vector<std::string> warnings = model_warnings(simulator.compute(), simulator.task());
+    const std::vector<std::string> warnings =
+        model_warnings(simulator.compute(), simulator.task(), simulator.statistics());
     std::vector<PlannerRun>& of_task = runs.emplace_back();
     for (const std::unique_ptr<Planner>& planner : planners) {
       of_task.push_back(run_planner(task.name, simulator, *planner, options, warnings));

@@ -11,6 +11,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/cost/compute/trained_range.h"
 
 namespace neuroshard {
 
@@ -108,16 +109,20 @@ std::vector<std::string> changed_models(const Json& made_with, const CostModels&
   return lines;
 }
 
-std::vector<std::string> model_warnings(const ComputeCostModel& model, const Task& task) {
+std::vector<std::string> model_warnings(const ComputeCostModel& model, const Task& task,
+                                        std::span<const TableStatistics> statistics) {
   std::vector<std::string> lines;
-  for (const std::string& reason : model.outside_range(task)) {
+  const TrainedRange* range = model.trained_range();
+  if (range == nullptr) return lines;
+  for (const std::string& reason : reasons_outside(*range, task, statistics)) {
     lines.push_back(model.name() + ": " + reason);
   }
   return lines;
 }
 
-std::vector<std::string> model_warnings(const CostModels& models, const Task& task) {
-  std::vector<std::string> lines = model_warnings(*models.compute, task);
+std::vector<std::string> model_warnings(const CostModels& models, const Task& task,
+                                        std::span<const TableStatistics> statistics) {
+  std::vector<std::string> lines = model_warnings(*models.compute, task, statistics);
   for (const std::string& reason : models.communication->outside_range(task)) {
     lines.push_back(models.communication->name() + ": " + reason);
   }

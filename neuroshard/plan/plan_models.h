@@ -2,6 +2,7 @@
 // about them.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,11 +32,14 @@ namespace neuroshard {
                                                       const CostModels& models);
 
 /// Reasons to trust these models' predictions for the task less, a line each: what of it is outside
-/// the range that a model was trained on.
-[[nodiscard]] std::vector<std::string> model_warnings(const CostModels& models, const Task& task);
+/// the range that a model was trained on. `statistics` are table_statistics(task), if they are
+/// known (Simulator::statistics).
+[[nodiscard]] std::vector<std::string> model_warnings(
+    const CostModels& models, const Task& task, std::span<const TableStatistics> statistics = {});
 /// Those of the computation model alone.
-[[nodiscard]] std::vector<std::string> model_warnings(const ComputeCostModel& model,
-                                                      const Task& task);
+[[nodiscard]] std::vector<std::string> model_warnings(
+    const ComputeCostModel& model, const Task& task,
+    std::span<const TableStatistics> statistics = {});
 
 /// What was chosen for the user that the user may want to choose, a line each: a default model, of
 /// a CPU, for devices that look like GPUs.

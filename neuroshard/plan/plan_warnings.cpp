@@ -86,10 +86,19 @@ std::vector<TableStatistics> rows_of_slices(const Simulator& simulator, const Sh
   return rows;
 }
 
+/// Mean lookups of a distinct row in a batch, or 0 where there are hardly any lookups.
+double hits_per_row(const TableStatistics& rows, std::int64_t batch_size) {
+  const double lookups = rows.pooling_factor * static_cast<double>(batch_size);
+  return lookups > 1.0 && rows.distinct_rows > 0.0 ? lookups / rows.distinct_rows : 0.0;
+}
+
 /// The plan's pieces as the range of a model is asked about them, by table; `rows` as of
-/// rows_of_slices.
-std::vector<PlannedPiece> planned_pieces(const Task& task, const ShardingPlan& plan,
+/// rows_of_slices. Slices of a table that is too hot as a whole are no hotter than what is said of
+/// the table.
+std::vector<PlannedPiece> planned_pieces(const Simulator& simulator, const TrainedRange& range,
+                                         const ShardingPlan& plan,
                                          std::span<const TableStatistics> rows) {
+  const Task& task = simulator.task();
   std::vector<PlannedPiece> pieces;
   pieces.reserve(plan.shards.size());
   for (std::size_t i = 0; i < plan.shards.size(); ++i) {
@@ -99,10 +108,9 @@ std::vector<PlannedPiece> planned_pieces(const Task& task, const ShardingPlan& p
     piece.device = shard.device;
     piece.num_columns = shard.num_columns;
     if (shard.has_all_rows()) continue;
-    const double lookups = rows[i].pooling_factor * static_cast<double>(task.batch_size);
-    if (lookups > 1.0 && rows[i].distinct_rows > 0.0) {
-      piece.hits_per_row = lookups / rows[i].distinct_rows;
-    }
+    const TableStatistics& whole = simulator.statistics()[static_cast<std::size_t>(shard.table)];
+    if (hits_per_row(whole, task.batch_size) > range.max_hits_per_row) continue;
+    piece.hits_per_row = hits_per_row(rows[i], task.batch_size);
   }
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const PlannedPiece& a, const PlannedPiece& b) { return a.table < b.table; });
@@ -110,8 +118,9 @@ std::vector<PlannedPiece> planned_pieces(const Task& task, const ShardingPlan& p
 }
 
 /// Of each table that the plan cuts by rows the slice with the fewest lookups, as a table of its
-/// own. How its lookups are spread over its rows is left out.
-Task sparsest_slices(const Task& task, const ShardingPlan& plan,
+/// own. How its lookups are spread over its rows is left out, and so are its columns:
+/// planned_pieces has both.
+Task sparsest_slices(const Task& task, const TrainedRange& range, const ShardingPlan& plan,
                      std::span<const TableStatistics> rows) {
   std::vector<std::optional<Table>> slices(task.tables.size());
   for (std::size_t i = 0; i < plan.shards.size(); ++i) {
@@ -123,7 +132,7 @@ Task sparsest_slices(const Task& task, const ShardingPlan& plan,
     slice.emplace();
     slice->name = task.tables[shard.table].name;
     slice->num_embeddings = statistics.num_embeddings;
-    slice->embedding_dim = task.tables[shard.table].embedding_dim;  // planned_pieces has columns
+    slice->embedding_dim = range.min_columns;
     slice->pooling_factor = statistics.pooling_factor;
     slice->data_type = statistics.data_type;
   }
@@ -157,8 +166,10 @@ std::vector<std::string> piece_warnings(const Simulator& simulator, const Shardi
   std::vector<std::string> lines;
   const Task& task = simulator.task();
   const ComputeCostModel& model = simulator.compute();
+  const TrainedRange* range = model.trained_range();
+  if (range == nullptr) return lines;
   const auto add = [&](const Task& pieces, std::string_view what) {
-    for (const std::string& reason : model.outside_range(pieces)) {
+    for (const std::string& reason : reasons_outside(*range, pieces)) {
       const std::string of_whole = fmt::format("{}: {}", model.name(), reason);
       const bool is_known =
           std::any_of(of_task.begin(), of_task.end(),
@@ -166,17 +177,18 @@ std::vector<std::string> piece_warnings(const Simulator& simulator, const Shardi
       if (!is_known) lines.push_back(fmt::format("{}: {}: {}", model.name(), what, reason));
     }
   };
-  const TrainedRange* range = model.trained_range();
-  if (range == nullptr) return lines;
   const std::vector<TableStatistics> rows = rows_of_slices(simulator, plan);
-  for (const std::string& reason : reasons_outside(*range, planned_pieces(task, plan, rows))) {
+  for (const std::string& reason :
+       reasons_outside(*range, planned_pieces(simulator, *range, plan, rows))) {
     std::string line = fmt::format("{}: {}", model.name(), reason);
+    // Of a task whose every plan has too many pieces on a device, that is said.
     const bool is_known =
+        reason.starts_with("tables: ") &&
         std::any_of(of_task.begin(), of_task.end(),
                     [&](const std::string& other) { return limit_of(other) == limit_of(line); });
     if (!is_known) lines.push_back(std::move(line));
   }
-  if (plan.has_row_slices()) add(sparsest_slices(task, plan, rows), "slices of rows");
+  if (plan.has_row_slices()) add(sparsest_slices(task, *range, plan, rows), "slices of rows");
   if (!plan.replicated_tables.empty()) add(copies_of(task, plan), "replicated tables");
   return lines;
 }
@@ -221,7 +233,7 @@ std::vector<std::string> plan_warnings(const Simulator& simulator, const Shardin
 std::vector<std::string> prediction_warnings(const CostModels& models, const Simulator& simulator,
                                              const ShardingPlan& plan, const PlanCost& predicted,
                                              std::span<const MemberRange> member_ranges) {
-  std::vector<std::string> lines = model_warnings(models, simulator.task());
+  std::vector<std::string> lines = model_warnings(models, simulator.task(), simulator.statistics());
   append(plan_warnings(simulator, plan, predicted, member_ranges, lines), lines);
   return lines;
 }

@@ -228,7 +228,7 @@ SharesAnswer cost_shares(const std::string& text, const SharedPieces& pieces, co
   const Simulator simulator(task, found.compute, found.communication);
   const CostShares shares(simulator);
   SharesAnswer answer;
-  std::get<1>(answer) = model_warnings(found, task);
+  std::get<1>(answer) = model_warnings(found, task, simulator.statistics());
   std::get<2>(answer) = model_notes(found, task.topology);
   for (const auto& [table, columns, first_row, rows, slices] : pieces) {
     if (table < 0 || table >= static_cast<int>(task.tables.size())) {

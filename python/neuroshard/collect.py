@@ -116,8 +116,8 @@ def parser() -> argparse.ArgumentParser:
         choices=["uniform", "coverage", "plans"],
         default="uniform",
         help="coverage: sets that cover every order of magnitude of bytes moved, with slices of "
-        "rows; plans: those of the devices of plans of random tasks; of both, pieces beyond their "
-        "part of --memory wrap around it",
+        "rows; plans: those of the devices of plans of random tasks; of both, pieces larger than "
+        "--memory wrap around it",
     )
     add("--planned-by", help="with plans: computation model, by name or file, that makes them")
     add("--max-pass", type=parse_bytes, default=4 << 30, help="with coverage: bytes of a pass")
@@ -131,7 +131,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tables", type=parse_range, default=(1, 15), help="pieces in a sample, MIN:MAX; plans have their own")
     add("--dims", type=int, nargs="+", default=[], help="columns; all multiples of 4 to 128 if none")
     add("--held-out", type=float, default=0.1, help="share of tables and samples kept for testing")
-    add("--memory", type=parse_bytes, default=4 << 30, help="memory of a sample's pieces")
+    add("--memory", type=parse_bytes, default=4 << 30, help="memory that pieces lie in")
     add("--in-flight", type=int, default=1, help="samples that alternate")
     add("--quantile", type=float, default=0.25, help="of a sample's repetitions")
     add("--threads", type=int, default=0, help="on a CPU; 0: as many as PyTorch takes")
@@ -200,8 +200,7 @@ class Device:
 
         from .fbgemm import Operator, Piece
 
-        # A piece's part of the memory, with the gap that may come before it.
-        room = self._arena.weights.numel() // len(pieces) - 64
+        room = self._arena.weights.numel()
         with_lookups = []
         for num_embeddings, num_columns, *drawn in pieces:
             indices, offsets = (torch.from_numpy(array) for array in drawn)
@@ -343,6 +342,7 @@ def collect(options: argparse.Namespace) -> int:
         "num_threads": torch.get_num_threads(),
         "quantile": options.quantile,
         "in_flight": options.in_flight,
+        "arena_bytes": options.memory,
     }
     if torch.device(options.device).type == "cpu":
         operator["keeps_freed_memory"] = True

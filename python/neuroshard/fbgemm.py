@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,8 +54,10 @@ class Piece:
 
 
 class Arena:
-    """Memory that all tables lie in, one set after the other: the values in a table do not change
-    its cost, and a set of several GiB would take longer to make than to measure."""
+    """Memory that all tables of all sets lie in, at random places where they may overlap: the
+    values in a table do not change its cost, and a set of several GiB would take longer to make
+    than to measure. Any table may be as large as the arena, whatever others are in its set: tables
+    that shared the memory would be the smaller, and the cheaper, the more of them there are."""
 
     def __init__(self, memory_bytes: int, data_type: str, device: torch.device) -> None:
         self.data_type = data_type
@@ -77,13 +81,12 @@ class Arena:
             self._gradients = torch.full((size,), 1e-3, device=self.device)
         return self._gradients[:size].view(batch_size, num_columns)
 
-    def place(self, buffer: torch.Tensor, size: int, seed: int) -> torch.Tensor:
-        """A separate part of a buffer, at a multiple of 64 elements."""
+    def place(self, buffer: torch.Tensor, size: int, generator: random.Random) -> int:
+        """Where a part of that many elements begins: anywhere at a multiple of 64."""
         room = (buffer.numel() - size) // 64
         if room < 0:
             raise MachineError(f"memory: expected room for {size} values, got {buffer.numel()}")
-        first = seed % (room + 1) * 64
-        return buffer[first : first + size]
+        return generator.randrange(room + 1) * 64
 
 
 class Operator:
@@ -100,17 +103,9 @@ class Operator:
                 raise InputError(
                     f"columns: expected a multiple of 4, as FBGEMM does, got {piece.num_columns}"
                 )
-        values = sum(piece.num_embeddings * piece.num_columns for piece in pieces)
-        rows = sum(piece.num_embeddings for piece in pieces)
-        weights = arena.place(arena.weights, values, seed)
-        state = arena.place(arena.state, rows, seed) if optimizer == "rowwise_adagrad" else None
-        extra: dict[str, Any] = {}
-        if on_cpu:
-            extra["preallocated_host_buffers"] = {"weights": weights}
-            if state is not None:
-                extra["preallocated_host_buffers"]["momentum1"] = state
+        # With tables of a row, or it would make memory for all of them.
         self._module = SplitTableBatchedEmbeddingBagsCodegen(
-            [(piece.num_embeddings, piece.num_columns, location, compute) for piece in pieces],
+            [(1, piece.num_columns, location, compute) for piece in pieces],
             optimizer=_OPTIMIZERS[optimizer],
             learning_rate=_LEARNING_RATE,
             weights_precision=_PRECISIONS[arena.data_type],
@@ -118,12 +113,8 @@ class Operator:
             pooling_mode=PoolingMode.SUM,
             bounds_check_mode=BoundsCheckMode.NONE,
             device=arena.device,
-            **extra,
         )
-        if not on_cpu:  # its own are given back
-            self._module.weights_dev = torch.nn.Parameter(weights)
-            if state is not None:
-                self._module.momentum1_dev = state
+        self._lay_out(pieces, arena, optimizer, random.Random(seed))
         self.device = arena.device
         self.batch_size = pieces[0].offsets.numel() - 1
         self.num_columns = sum(piece.num_columns for piece in pieces)
@@ -147,6 +138,37 @@ class Operator:
             8 * (self._indices.numel() + self._offsets.numel())
             + 4 * self.batch_size * self.num_columns
         )
+
+    def _lay_out(
+        self, pieces: Sequence[Piece], arena: Arena, optimizer: str, generator: random.Random
+    ) -> None:
+        """Gives the module its pieces' rows, at places of the arena."""
+        rows = [piece.num_embeddings for piece in pieces]
+        values = [piece.num_embeddings * piece.num_columns for piece in pieces]
+        #: Of each piece, the first element of its weights, and of its optimizer's state.
+        self.weights_places = [arena.place(arena.weights, size, generator) for size in values]
+        self.state_places: list[int] = []
+        module = self._module
+        starts = torch.tensor([0, *itertools.accumulate(rows)])
+        module.hash_size_cumsum.copy_(starts)
+        module.rows_per_table.copy_(starts.diff())
+        module.total_hash_size = sum(rows)
+        module.total_hash_size_bits = module.total_hash_size.bit_length()
+        module.weights_offsets.copy_(torch.tensor(self.weights_places))
+        on_cpu = arena.device.type == "cpu"
+        weights = torch.nn.Parameter(arena.weights)
+        if on_cpu:
+            module.weights_host = weights
+        else:
+            module.weights_dev = weights
+        if optimizer != "rowwise_adagrad":
+            return
+        self.state_places = [arena.place(arena.state, size, generator) for size in rows]
+        module.momentum1_offsets.copy_(torch.tensor(self.state_places))
+        if on_cpu:
+            module.momentum1_host = torch.nn.Parameter(arena.state)
+        else:
+            module.momentum1_dev = arena.state
 
     def forward(self) -> torch.Tensor:
         """Pools; the output is kept for `backward`."""

@@ -278,6 +278,29 @@ TEST(Cli, CostsThatDependOnTheWidestPieceAreLearnedShownAndPlannedBy) {
               testing::Not(HasSubstr("widest piece")));
 }
 
+TEST(Cli, AnOffsetForEachOptimizerIsLearnedShownAndPlannedBy) {
+  const CliFolder folder;
+  std::vector<std::string> costs;
+  for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::rowwise_adagrad}) {
+    ComputeCostsHeader header = testing_costs::make_header();
+    header.optimizer = optimizer;
+    costs.push_back(folder.file(fmt::format("{}.jsonl", to_string(optimizer))));
+    testing_costs::write_costs(costs.back(), header, 60);
+  }
+  const std::string model = folder.file("model.safetensors");
+  (void)expect_success({"train", "compute", costs[0], costs[1], "--offset-per-optimizer",
+                        "--epochs", "3", "-o", model});
+  EXPECT_THAT(expect_success({"model", "show", model}),
+              testing::ContainsRegex("optimizers      running anything at all takes [0-9.]+ ms "
+                                     "with sgd, [0-9.]+ ms with rowwise_adagrad\n"));
+  const std::string task = folder.write("task.json", kTask);
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success({"plan", task, "--model", model, "-o", plan});
+  (void)expect_success({"price", plan, "--model", model});
+  EXPECT_THAT(expect_success({"model", "show", "cpu-xeon-2core"}),
+              testing::Not(HasSubstr("optimizers ")));
+}
+
 TEST(Cli, TrainThenPlanWithTheModel) {
   const CliFolder folder;
   const std::string costs = folder.file("costs.jsonl");

@@ -181,7 +181,8 @@ inline std::vector<float> random_widest_factors(std::uint64_t seed) {
 }
 
 /// An ensemble of 1, 2 or 3 networks, which share their standardisation and estimate as trained
-/// ones do. A third of the bounded ones, but none of the seeds up to 5, depend on the widest piece.
+/// ones do. A third of the bounded ones, but none of the seeds up to 5, depend on the widest piece,
+/// and a half of them have an offset of row-wise Adagrad's.
 inline std::shared_ptr<const NeuralComputeModel> random_model(ComputeArchitecture architecture,
                                                               std::uint64_t seed,
                                                               const NetworkSizes& sizes = {}) {
@@ -200,6 +201,12 @@ inline std::shared_ptr<const NeuralComputeModel> random_model(ComputeArchitectur
   if (architecture == ComputeArchitecture::bounded_loads && seed > 5 && mix64(seed) % 3 == 0) {
     for (std::size_t m = 0; m < members.size(); ++m) {
       members[m].widest_factors = random_widest_factors(seed + m);
+    }
+  }
+  if (architecture == ComputeArchitecture::bounded_loads && seed > 5 && mix64(seed + 1) % 2 == 0) {
+    for (ComputeNetwork& member : members) {
+      const auto highest = static_cast<float>(member.estimate.offset_ms * kEstimateFactor);
+      member.rowwise_adagrad_offset = 0.5F * (member.offset + highest);
     }
   }
   return std::make_shared<NeuralComputeModel>(std::move(members), wide_info());

@@ -41,6 +41,7 @@ void expect_same(const ComputeNetwork& a, const ComputeNetwork& b) {
   EXPECT_EQ(a.head_output, b.head_output);
   EXPECT_EQ(a.linear, b.linear);
   EXPECT_EQ(a.offset, b.offset);
+  EXPECT_EQ(a.rowwise_adagrad_offset, b.rowwise_adagrad_offset);
   EXPECT_EQ(a.widest_factors, b.widest_factors);
 }
 
@@ -169,6 +170,36 @@ TEST(ComputeModelIo, RefusesFeaturesOfAnotherArchitecture) {
   expect_refusals(kPublished, {metadata("feature_schema", "shard/work/1",
                                         ": expected \"shard/published/1\" with this architecture, "
                                         "got \"shard/work/1\"")});
+}
+
+TEST(ComputeModelIo, OffsetsOfRowwiseAdagradAreReadBackAndChecked) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  std::vector<ComputeNetwork> members = random_model(kLoads, 5)->members();
+  for (ComputeNetwork& member : members) {
+    member.offset = static_cast<float>(member.estimate.offset_ms);
+    member.rowwise_adagrad_offset = 2.0F * member.offset;
+  }
+  write_compute_model({members, testing_networks::wide_info()}, path);
+  const auto read = read_compute_model(path);
+  EXPECT_TRUE(read->has_optimizer_offsets());
+  ASSERT_EQ(read->members().size(), members.size());
+  for (std::size_t m = 0; m < members.size(); ++m) expect_same(read->members()[m], members[m]);
+
+  const TensorFile whole = read_tensors(path);
+  const std::string at = path + ": members.1.rowwise_adagrad_offset";
+  for (const float of_sgds : {0.5F, 4.5F, -1.0F}) {
+    TensorFile damaged = whole;
+    damaged.tensors["members.1.rowwise_adagrad_offset"] =
+        vector_tensor({of_sgds * members[1].offset});
+    write_tensors(damaged, path);
+    EXPECT_THAT(input_error([&] { (void)read_compute_model(path); }), testing::StartsWith(at));
+  }
+  TensorFile damaged = whole;
+  damaged.tensors.erase("members.1.rowwise_adagrad_offset");
+  write_tensors(damaged, path);
+  EXPECT_EQ(input_error([&] { (void)read_compute_model(path); }),
+            at + ": expected a tensor of all networks or of none, got of some");
 }
 
 TEST(ComputeModelIo, FactorsOfTheWidestPieceAreReadBackAndChecked) {

@@ -179,6 +179,18 @@ TEST(ModelCatalog, ADescriptionHasTheMeansOfTheFactorsOfTheWidestPiece) {
               HasSubstr("\"widest_factors\": [0.5, 0.75, 0.75, 1.0, 1.0, 1.0]"));
 }
 
+TEST(ModelCatalog, ADescriptionHasTheOffsetsOfTheOptimizers) {
+  const ModelFolder models;
+  EXPECT_EQ(model_json(find_model("tiny")).find("offsets_ms"), nullptr);
+  ComputeNetwork network = random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2});
+  network.estimate.offset_ms = 0.25;
+  network.offset = 0.25F;
+  network.rowwise_adagrad_offset = 0.5F;
+  write_compute_model(NeuralComputeModel(network, wide_info("both")), models.file("both"));
+  EXPECT_THAT(to_line(model_json(find_model("both"))),
+              HasSubstr("\"offsets_ms\": {\"sgd\": 0.25, \"rowwise_adagrad\": 0.5}"));
+}
+
 TEST(ModelCatalog, InAFolderThatIsNoUtf8APathIsKeptAsItWasGiven) {
   const ModelFolder models;
   const TemporaryFolder folder;

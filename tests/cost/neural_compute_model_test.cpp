@@ -40,14 +40,16 @@ TableStatistics arbitrary_statistics() {
 }
 
 State contribution(const ComputeCostModel& model, const TableStatistics& table,
-                   std::int64_t columns) {
+                   std::int64_t columns, const OperatorSettings& settings = kModelSettings) {
   State values(model.state_size(), std::numeric_limits<double>::quiet_NaN());
-  model.encode(table, columns, kModelSettings, values);
+  model.encode(table, columns, settings, values);
   return values;
 }
 
-State arbitrary_piece(const ComputeCostModel& model) {
-  return contribution(model, arbitrary_statistics(), 4 * *rc::gen::inRange<std::int64_t>(1, 33));
+State arbitrary_piece(const ComputeCostModel& model,
+                      const OperatorSettings& settings = kModelSettings) {
+  return contribution(model, arbitrary_statistics(), 4 * *rc::gen::inRange<std::int64_t>(1, 33),
+                      settings);
 }
 
 State sum(const State& a, const State& b, double sign = 1.0) {
@@ -107,11 +109,12 @@ TEST(NeuralComputeModel, FollowsItsFormula) {
 }
 
 /// Some pieces, each of which may be a part of a piece as in a relaxed plan.
-State arbitrary_state(const ComputeCostModel& model) {
+State arbitrary_state(const ComputeCostModel& model,
+                      const OperatorSettings& settings = kModelSettings) {
   State state(model.state_size(), 0.0);
   const int pieces = *rc::gen::inRange(1, 5);
   for (int i = 0; i < pieces; ++i) {
-    state = sum(state, arbitrary_piece(model), *rc::gen::element(1.0, 0.5, 0.01, 7.0));
+    state = sum(state, arbitrary_piece(model, settings), *rc::gen::element(1.0, 0.5, 0.01, 7.0));
   }
   return state;
 }
@@ -126,7 +129,9 @@ RC_GTEST_PROP(NeuralComputeModelProperty, TangentsTouchTheBoundAndAreNowhereAbov
     }
   }
   const NeuralComputeModel model(members, wide_info());
-  const State at = arbitrary_state(model);
+  const OperatorSettings settings{4096,
+                                  *rc::gen::element(Optimizer::sgd, Optimizer::rowwise_adagrad)};
+  const State at = arbitrary_state(model, settings);
   State slopes(model.state_size(), std::numeric_limits<double>::quiet_NaN());
   const double smoothing = *rc::gen::element(0.0, 0.001, 0.1, 10.0);
   const double constant = model.tangent(at, smoothing, slopes);
@@ -139,7 +144,7 @@ RC_GTEST_PROP(NeuralComputeModelProperty, TangentsTouchTheBoundAndAreNowhereAbov
   if (smoothing == 0.0) RC_ASSERT(std::abs(line(at) - here) <= 1e-9 * here);
   RC_ASSERT(line(at) <= here * (1.0 + 1e-9));
   for (int i = 0; i < 5; ++i) {
-    const State other = arbitrary_state(model);
+    const State other = arbitrary_state(model, settings);
     RC_ASSERT(line(other) <= model.bound(other) * (1.0 + 1e-9));
   }
 }
@@ -188,6 +193,60 @@ TEST(NeuralComputeModel, AllLoadsAreMultipliedByTheFactorOfTheWidestPiece) {
     }
     EXPECT_EQ(rest, contribution(model, table, 4));
     EXPECT_EQ(plain->bound(plain_narrow), plain->cost(plain_narrow));
+  }
+}
+
+TEST(NeuralComputeModel, RunningAnythingCostsMoreWithRowwiseAdagradWhereItsOffsetIsHigher) {
+  for (const std::uint64_t seed : {3, 4, 5}) {  // of one network, of two and of three
+    for (const bool has_widest : {false, true}) {
+      std::vector<ComputeNetwork> members =
+          random_model(ComputeArchitecture::bounded_loads, seed)->members();
+      for (ComputeNetwork& member : members) {
+        if (has_widest) member.widest_factors = {0.4F, 0.5F, 0.75F, 0.875F, 0.9F, 1.0F};
+      }
+      const NeuralComputeModel plain(members, wide_info());
+      double rise = 0.0;
+      for (ComputeNetwork& member : members) {
+        member.rowwise_adagrad_offset = 1.5F * member.offset;
+        rise += 0.5 * static_cast<double>(member.offset) / static_cast<double>(members.size());
+      }
+      const NeuralComputeModel model(members, wide_info());
+      ASSERT_TRUE(model.has_optimizer_offsets() && !plain.has_optimizer_offsets());
+      const TableStatistics table{100'000, 5.0, DataType::fp32, ReuseHistogram{1.0}};
+      for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::rowwise_adagrad}) {
+        const double more = optimizer == Optimizer::sgd ? 0.0 : rise;
+        EXPECT_NEAR(model.mean_offset_ms(optimizer), plain.mean_offset_ms(optimizer) + more,
+                    1e-6 * rise);
+        State piece(model.state_size());
+        model.encode(table, 64, {4096, optimizer}, piece);
+        State plain_piece(plain.state_size());
+        plain.encode(table, 64, {4096, optimizer}, plain_piece);
+        State state(model.state_size(), 0.0);
+        EXPECT_EQ(model.cost(state), 0.0);
+        double with_piece = 0.0;
+        model.costs_with(state, piece, {&with_piece, 1});
+        State plain_state(plain.state_size(), 0.0);
+        for (int pieces = 1; pieces <= 2; ++pieces) {  // once, however many pieces there are
+          const double added = model.add_and_cost(state, piece);
+          plain_state = sum(plain_state, plain_piece);
+          EXPECT_NEAR(added, plain.cost(plain_state) + more, 1e-6 * added);
+          EXPECT_DOUBLE_EQ(model.cost(state), added);
+          EXPECT_NEAR(model.bound(state), plain.bound(plain_state) + more, 1e-6 * added);
+          if (pieces == 1) {
+            EXPECT_DOUBLE_EQ(with_piece, added);
+          }
+          std::vector<double> each(members.size());
+          std::vector<double> plain_each(members.size());
+          model.member_costs(state, {}, each);
+          plain.member_costs(plain_state, {}, plain_each);
+          for (std::size_t m = 0; m < members.size(); ++m) {
+            const double of_member = 0.5 * static_cast<double>(members[m].offset);
+            EXPECT_NEAR(each[m], plain_each[m] + (more > 0.0 ? of_member : 0.0), 1e-6 * each[m]);
+          }
+        }
+        EXPECT_EQ(sum(sum(state, piece, -1.0), piece, -1.0), State(model.state_size(), 0.0));
+      }
+    }
   }
 }
 
@@ -369,8 +428,10 @@ std::vector<std::string> outside(const Task& task) {
   info.range.min_batch_size = 512;
   info.range.max_batch_size = 4096;
   info.range.min_columns = 4;
-  return NeuralComputeModel(random_network(ComputeArchitecture::bounded_loads, 1), info)
-      .outside_range(task);
+  const NeuralComputeModel model(random_network(ComputeArchitecture::bounded_loads, 1), info);
+  const std::vector<std::string> reasons = reasons_outside(*model.trained_range(), task);
+  EXPECT_EQ(reasons_outside(*model.trained_range(), task, table_statistics(task)), reasons);
+  return reasons;
 }
 
 TEST(NeuralComputeModel, SaysNothingInsideItsRange) {

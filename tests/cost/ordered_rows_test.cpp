@@ -42,7 +42,6 @@ class MissesCost : public ComputeCostModel {
       costs[i] = factor_ * (states[2 * i + 1] + (piece.empty() ? 0.0 : piece[1]));
     }
   }
-  std::vector<std::string> outside_range(const Task&) const override { return {}; }
 
  private:
   double factor_;

@@ -49,7 +49,6 @@ class FusingCompute : public ComputeCostModel {
       costs[i] = pieces > 0.0 ? columns * std::pow(0.9, pieces - 1.0) : 0.0;
     }
   }
-  std::vector<std::string> outside_range(const Task&) const override { return {}; }
 };
 
 /// Given times; records the starts of each call.

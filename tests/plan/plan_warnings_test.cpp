@@ -226,6 +226,41 @@ TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
                   "narrow: lookups per distinct row: trained on at most 8, got ")));
 }
 
+/// A table that is itself too hot, or too wide, does not hide that another one's slice is, and is
+/// not named again for its slices.
+TEST(PlanWarnings, OfSlicesAreNotLostOrRepeatedNextToThoseOfTables) {
+  Table hot = table_of("hot", 20, 32);
+  hot.pooling_factor = 20.0;
+  Table ordered = table_of("ordered", 10'000, 32);
+  ordered.pooling_factor = 20.0;
+  ordered.row_order = RowOrder::by_frequency;
+  ordered.index_distribution = IndexDistribution{.zipf_exponent = 1.2, .access_classes = {}};
+  TrainedRange range = testing_networks::wide_info().range;
+  range.min_pooling_factor = 0.0;
+  range.max_hits_per_row = 8.0;
+  EXPECT_THAT(
+      all_warnings(simulator_in(range, {hot, ordered}), {{{0, 0, 32, 0, 0, 10},
+                                                          {0, 0, 32, 1, 10, 10},
+                                                          {1, 0, 32, 0, 0, 20},
+                                                          {1, 0, 32, 1, 20, 9980}}}),
+      ElementsAre("narrow: lookups per distinct row: trained on at most 8, got 64 (\"hot\")",
+                  testing::AllOf(testing::StartsWith("narrow: lookups per distinct row: "),
+                                 testing::EndsWith(" (\"ordered\")"))));
+
+  range = testing_networks::wide_info().range;  // up to 128 columns
+  range.min_pooling_factor = 0.0;
+  const Simulator wide = simulator_in(range, {table_of("a", 1000, 512), table_of("b", 1000, 256)});
+  ShardingPlan plan;
+  for (int part = 0; part < 4; ++part) plan.shards.push_back({0, 128 * part, 128, part % 2});
+  for (int part = 0; part < 2; ++part) {
+    plan.shards.push_back({1, 128 * part, 128, 0, 0, 500});
+    plan.shards.push_back({1, 128 * part, 128, 1, 500, 500});
+  }
+  EXPECT_THAT(all_warnings(wide, plan),
+              ElementsAre("narrow: embedding_dim: trained on pieces of 1 to 128 columns, got 512 "
+                          "(\"a\", \"b\")"));
+}
+
 TEST(PlanWarnings, AreInThePlansDocumentAndThoseOfItsModels) {
   const TemporaryFolder folder;
   const std::string path = folder.file("narrow.safetensors");

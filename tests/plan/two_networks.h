@@ -41,7 +41,6 @@ class TwoNetworks final : public ComputeCostModel {
       costs[i] = states[i / 2 * 3 + 1 + member] + (piece.empty() ? 0.0 : piece[1 + member]);
     }
   }
-  [[nodiscard]] std::vector<std::string> outside_range(const Task&) const override { return {}; }
 
  private:
   std::int64_t known_;

@@ -148,7 +148,8 @@ TEST_F(CalibrationTest, KeepsTheModelsGranularity) {
   const auto& metrics = result.model->info().metrics;
   EXPECT_EQ(metrics.at("granularity_ms"), 1.0);
   // Of measured samples, not of those whose costs are expected.
-  EXPECT_LE(metrics.at("validation.large.samples"), 60.0);
+  EXPECT_GT(metrics.at("validation.large.samples"), 0.0);
+  EXPECT_LE(metrics.at("validation.large.samples"), metrics.at("validation.samples"));
 }
 
 TEST_F(CalibrationTest, MeasuresAFewPassesAsLargeAsThoseOfWholeModels) {

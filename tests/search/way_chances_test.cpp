@@ -123,7 +123,6 @@ TEST(WayChances, AreTheSameWhereTheModelHasNoTangent) {
         costs[i] = states[2 * i + 1] + (piece.empty() ? 0.0 : piece[1]);
       }
     }
-    std::vector<std::string> outside_range(const Task&) const override { return {}; }
   };
   const Simulator simulator = make_simulator(
       one_host_task({make_table("a", 1'000, 64, 9.0), make_table("b", 1'000, 64, 9.0)}, 4,

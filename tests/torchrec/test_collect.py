@@ -29,14 +29,11 @@ def test_what_is_timed_is_the_lookup_and_the_update(data_type, optimizer):
     pieces = [make_piece(100, 16, 32, 3, 0), make_piece(50, 12, 32, 1, 1)]
     before = arena.weights.clone()
     operator = Operator(pieces, arena, optimizer, seed=5)
-    first = 5 % ((arena.weights.numel() - 100 * 16 - 50 * 12) // 64 + 1) * 64
     output = operator.forward()
     assert output.shape == (32, 28)
     expected = []
-    at = first
-    for piece in pieces:
+    for piece, at in zip(pieces, operator.weights_places):
         table = before[at : at + piece.num_embeddings * piece.num_columns].float()
-        at += table.numel()
         expected.append(
             torch.nn.functional.embedding_bag(
                 piece.indices,
@@ -48,9 +45,39 @@ def test_what_is_timed_is_the_lookup_and_the_update(data_type, optimizer):
     torch.testing.assert_close(output.float(), torch.cat(expected, dim=1), atol=1e-3, rtol=1e-3)
     operator.backward()
     if optimizer == "rowwise_adagrad":  # its state has grown where rows were looked up
-        assert int((arena.state > 0).sum()) == sum(
-            piece.indices.unique().numel() for piece in pieces
+        looked_up = [
+            place + piece.indices for piece, place in zip(pieces, operator.state_places)
+        ]
+        assert arena.state.nonzero().flatten().tolist() == torch.cat(looked_up).unique().tolist()
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "rowwise_adagrad"])
+def test_a_piece_has_all_of_the_memory_whatever_is_next_to_it(optimizer):
+    arena = Arena(1 << 20, "fp32", torch.device("cpu"))
+    rows = arena.weights.numel() // 16
+    pieces = [make_piece(rows, 16, 64, 8, seed) for seed in range(3)]
+    before = arena.weights.clone().view(rows, 16)
+    operator = Operator(pieces, arena, optimizer)
+    assert operator.weights_places == [0, 0, 0]
+    output = operator.forward()
+    for number, piece in enumerate(pieces):
+        expected = torch.nn.functional.embedding_bag(
+            piece.indices, before, piece.offsets[:-1], mode="sum"
         )
+        torch.testing.assert_close(output[:, 16 * number : 16 * (number + 1)], expected)
+    operator.backward()
+    changed = (arena.weights.view(rows, 16) != before).any(dim=1).nonzero().flatten()
+    looked_up = torch.cat([piece.indices for piece in pieces]).unique()
+    assert set(changed.tolist()) <= set(looked_up.tolist())
+    assert len(changed) > 0  # some: most updates are less than the last bit
+
+
+def test_pieces_lie_where_the_seed_says():
+    arena = Arena(1 << 20, "fp32", torch.device("cpu"))
+    pieces = [make_piece(100, 16, 8, 2, seed) for seed in range(4)]
+    places = [Operator(pieces, arena, "sgd", seed).weights_places for seed in (1, 1, 2)]
+    assert places[0] == places[1] != places[2]
+    assert len(set(places[0])) == 4
 
 
 def collect_command(path, samples, *more):

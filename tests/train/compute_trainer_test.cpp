@@ -2,6 +2,7 @@
 // the same model bit for bit on any number of threads.
 #include "neuroshard/train/compute/compute_trainer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,6 +137,44 @@ TEST(ComputeTrainer, LearnsWhatTheWidestPieceDoesToAllOthers) {
   options.has_widest_factors = false;
   options.initial = with.model;
   EXPECT_TRUE(train_compute_model(dataset, options).model->has_widest_factors());
+}
+
+TEST(ComputeTrainer, LearnsWhatRowwiseAdagradHasMoreOfAnOffset) {
+  constexpr double kMore = 0.2;
+  const TemporaryFolder folder;
+  std::vector<std::string> files;
+  for (const Optimizer optimizer : {Optimizer::sgd, Optimizer::rowwise_adagrad}) {
+    ComputeCostsHeader header = testing_costs::make_header();
+    header.optimizer = optimizer;
+    files.push_back(folder.file(fmt::format("{}.jsonl", to_string(optimizer))));
+    testing_costs::write_costs(files.back(), header, 300);
+  }
+  ComputeDataset dataset = load_compute_dataset(files, FeatureSchema::work);
+  ASSERT_EQ(std::count(dataset.rowwise_adagrad.begin(), dataset.rowwise_adagrad.end(), true), 300);
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    dataset.cost_ms[i] = 0.1 + dataset.cost_ms[i] + (dataset.rowwise_adagrad[i] ? kMore : 0.0);
+  }
+  ComputeTrainingOptions options = options_for(kLoads, 300);
+  const ComputeTrainingResult without = train_compute_model(dataset, options);
+  EXPECT_FALSE(without.model->has_optimizer_offsets());
+  options.has_optimizer_offsets = true;
+  const ComputeTrainingResult with = train_compute_model(dataset, options);
+  const auto rise = [](const ComputeTrainingResult& result) {
+    return result.model->mean_offset_ms(Optimizer::rowwise_adagrad) -
+           result.model->mean_offset_ms(Optimizer::sgd);
+  };
+  // A part of it is in the pieces' costs, which know the optimizer too.
+  EXPECT_GT(rise(with), 0.5 * kMore);
+  EXPECT_LT(rise(with), 1.1 * kMore);
+  EXPECT_LT(with.unseen_combinations.mape, without.unseen_combinations.mape);
+  // It is learned by a model that goes on from one without, and goes on itself.
+  options.initial = without.model;
+  options.adaptation = adaptations().back();
+  options.adaptation->loop.epochs = 100;
+  EXPECT_GT(rise(train_compute_model(dataset, options)), 0.0);
+  options.has_optimizer_offsets = false;
+  options.initial = with.model;
+  EXPECT_TRUE(train_compute_model(dataset, options).model->has_optimizer_offsets());
 }
 
 TEST_P(ComputeTrainerTest, TheModelCarriesWhereItIsFrom) {

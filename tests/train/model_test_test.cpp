@@ -35,10 +35,6 @@ class Formula : public ComputeCostModel {
       costs[i] = factor_ * (0.05 + 0.02 * states[2 * i] + states[2 * i + 1]);
     }
   }
-  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override {
-    (void)task;
-    return {};
-  }
 
  private:
   double factor_;

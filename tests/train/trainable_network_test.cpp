@@ -40,12 +40,20 @@ NetworkShape small_shape(ComputeArchitecture architecture) {
   return shape;
 }
 
-/// The same, with factors of the widest piece that are not 1.
-TrainableNetwork small_network(ComputeArchitecture architecture, bool has_widest, Random& random) {
+/// What a bounded network may have besides.
+struct Extras {
+  bool widest_factors = false;
+  bool optimizer_offsets = false;
+};
+
+/// The same, with factors of the widest piece that are not 1, and an offset of row-wise Adagrad's.
+TrainableNetwork small_network(ComputeArchitecture architecture, Extras extras, Random& random) {
   NetworkShape shape = small_shape(architecture);
-  shape.has_widest_factors = has_widest;
+  shape.has_widest_factors = extras.widest_factors;
+  shape.has_optimizer_offsets = extras.optimizer_offsets;
   TrainableNetwork network(shape, random);
-  if (has_widest) {
+  if (extras.optimizer_offsets) network.parameters()[2 * kLayers + 5](0, 0) = 0.4F;
+  if (extras.widest_factors) {
     MatrixXf& factors = network.parameters().back();
     for (Index i = 0; i < factors.size(); ++i) {
       factors(i, 0) = -0.1F * static_cast<float>(factors.size() - 1 - i);
@@ -72,6 +80,7 @@ PieceBatch random_batch(int samples, Random& random) {
       samples, [&] { return static_cast<float>(random.uniform(0.2, 3.0)); });
   for (int i = 0; i < samples; ++i) {
     batch.widest.push_back(static_cast<std::size_t>(i) % kWidestClasses);
+    batch.rowwise_adagrad.push_back(i % 3 == 1);
   }
   return batch;
 }
@@ -103,27 +112,30 @@ VectorXd threshold_units(Index count) {
   return VectorXd::LinSpaced(count, std::log(0.03), std::log(300.0)).array().exp();
 }
 
-double reference_cost(ComputeArchitecture architecture, const DoubleParameters& p,
+double reference_cost(ComputeArchitecture architecture, Extras extras, const DoubleParameters& p,
                       const PieceBatch& batch, Index sample) {
   VectorXd sum = VectorXd::Zero(p[2 * kLayers].cols());
   for (int i = batch.first_piece[sample]; i < batch.first_piece[sample + 1]; ++i) {
     sum += encode(architecture, p, batch.features.col(i).cast<double>(), batch.log_estimate[i]);
   }
-  if (p.size() > 2 * kLayers + 5) {
-    sum *= std::exp(p[2 * kLayers + 5](static_cast<Index>(batch.widest[sample]), 0));
+  if (extras.widest_factors) {
+    sum *= std::exp(p.back()(static_cast<Index>(batch.widest[sample]), 0));
+  }
+  double offset = p[2 * kLayers + 4](0, 0);
+  if (extras.optimizer_offsets && batch.rowwise_adagrad[sample]) {
+    offset *= std::exp(p[2 * kLayers + 5](0, 0));
   }
   VectorXd bias = p[2 * kLayers + 1].col(0);
   if (architecture == kBoundedLoads) bias = bias.cwiseProduct(threshold_units(bias.size()));
   const VectorXd hidden = (p[2 * kLayers] * sum + bias).cwiseMax(0.0);
-  return hidden.dot(p[2 * kLayers + 2].col(0)) + sum.dot(p[2 * kLayers + 3].col(0)) +
-         p[2 * kLayers + 4](0, 0);
+  return hidden.dot(p[2 * kLayers + 2].col(0)) + sum.dot(p[2 * kLayers + 3].col(0)) + offset;
 }
 
-double reference_compute_loss(ComputeArchitecture architecture, const DoubleParameters& p,
-                              const PieceBatch& batch, Loss loss) {
+double reference_compute_loss(ComputeArchitecture architecture, Extras extras,
+                              const DoubleParameters& p, const PieceBatch& batch, Loss loss) {
   double sum = 0.0;
   for (Index sample = 0; sample < batch.size(); ++sample) {
-    const double cost = reference_cost(architecture, p, batch, sample);
+    const double cost = reference_cost(architecture, extras, p, batch, sample);
     const double target = batch.target[sample];
     const double difference = loss == Loss::squared_error
                                   ? cost - target
@@ -144,8 +156,9 @@ void disturb(TrainableNetwork& network, Random& random) {
 }
 
 /// Of some of the cases.
-bool has_widest(ComputeArchitecture architecture, int seed) {
-  return architecture == kBoundedLoads && seed > 2;
+Extras extras_of(ComputeArchitecture architecture, int seed) {
+  const bool bounded = architecture == kBoundedLoads;
+  return {.widest_factors = bounded && seed > 2, .optimizer_offsets = bounded && seed % 2 == 0};
 }
 
 class TrainableNetworkTest
@@ -154,7 +167,7 @@ class TrainableNetworkTest
 TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   const auto [architecture, loss, seed] = GetParam();
   Random random(static_cast<std::uint64_t>(seed));
-  TrainableNetwork network = small_network(architecture, has_widest(architecture, seed), random);
+  TrainableNetwork network = small_network(architecture, extras_of(architecture, seed), random);
   disturb(network, random);
   // The published network has no linear term: its parameter stays 0.
   const std::size_t linear = 2 * kLayers + 3;
@@ -164,15 +177,18 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
   const DoubleParameters p = in_double(network.parameters());
   std::vector<MatrixXf> gradients;
   const double value = network.loss_and_gradients(batch, loss, gradients);
-  EXPECT_NEAR(value, reference_compute_loss(architecture, p, batch, loss), 1e-4 * (1.0 + value));
+  EXPECT_NEAR(value,
+              reference_compute_loss(architecture, extras_of(architecture, seed), p, batch, loss),
+              1e-4 * (1.0 + value));
   ASSERT_EQ(gradients.size(), p.size());
   for (std::size_t at = 0; at < p.size(); ++at) {
     if (architecture == kPublishedSums && at == linear) {
       EXPECT_EQ(gradients[at].cwiseAbs().maxCoeff(), 0.0F);
       continue;
     }
-    const auto loss_of = [&, of = architecture, by = loss](const DoubleParameters& moved) {
-      return reference_compute_loss(of, moved, batch, by);
+    const auto loss_of = [&, of = architecture, extras = extras_of(architecture, seed),
+                          by = loss](const DoubleParameters& moved) {
+      return reference_compute_loss(of, extras, moved, batch, by);
     };
     const MatrixXd expected = numeric_gradient(p, at, loss_of);
     const double scale = expected.cwiseAbs().maxCoeff() + 1e-3;
@@ -184,12 +200,13 @@ TEST_P(TrainableNetworkTest, GradientsAreTheSlopesOfTheLoss) {
 TEST_P(TrainableNetworkTest, PredictionsFollowTheFormula) {
   const auto [architecture, loss, seed] = GetParam();
   Random random(static_cast<std::uint64_t>(seed));
-  TrainableNetwork network = small_network(architecture, has_widest(architecture, seed), random);
+  TrainableNetwork network = small_network(architecture, extras_of(architecture, seed), random);
   disturb(network, random);
   const PieceBatch batch = random_batch(12, random);
   const Eigen::VectorXf predicted = network.predict(batch);
   for (Index i = 0; i < batch.size(); ++i) {
-    const double expected = reference_cost(architecture, in_double(network.parameters()), batch, i);
+    const double expected = reference_cost(architecture, extras_of(architecture, seed),
+                                           in_double(network.parameters()), batch, i);
     EXPECT_NEAR(predicted[i], expected, 1e-5 * (1.0 + std::abs(expected)));
   }
 }
@@ -323,7 +340,7 @@ TEST(TrainableNetwork, StepsOfTheHeadAreSmaller) {
 
 TEST(TrainableNetwork, FactorsOfTheWidestPieceRiseToOne) {
   Random random(3);
-  TrainableNetwork network = small_network(kBoundedLoads, true, random);
+  TrainableNetwork network = small_network(kBoundedLoads, {.widest_factors = true}, random);
   MatrixXf& factors = network.parameters().back();
   factors.col(0) << -9.0F, -0.5F, -0.8F, 0.3F, -0.1F, 0.2F;
   network.project();
@@ -341,6 +358,29 @@ TEST(TrainableNetwork, FactorsOfTheWidestPieceRiseToOne) {
   known.widest_factors = written;
   const TrainableNetwork goes_on(known, 2.0);
   EXPECT_FLOAT_EQ(goes_on.parameters().back()(1, 0), -0.8F);
+}
+
+TEST(TrainableNetwork, AdagradsOffsetIsNoLessThanSgdsAndWithinABoundOfTheEstimates) {
+  Random random(3);
+  TrainableNetwork network = small_network(kBoundedLoads, {.optimizer_offsets = true}, random);
+  MatrixXf& ratio = network.parameters().back();
+  const float offset = network.parameters()[2 * kLayers + 4](0, 0);
+  const PhysicalEstimate estimate = testing_networks::random_estimate(3);
+  EXPECT_FLOAT_EQ(exported(network, estimate).rowwise_adagrad_offset.value(),
+                  offset * std::exp(0.4F));
+  ratio(0, 0) = -0.5F;
+  network.project();
+  EXPECT_EQ(ratio(0, 0), 0.0F);
+  EXPECT_EQ(exported(network, estimate).rowwise_adagrad_offset, offset);
+  ratio(0, 0) = 9.0F;
+  network.project();
+  const float most = small_shape(kBoundedLoads).estimate_offset_ms * 4.0F;
+  EXPECT_FLOAT_EQ(exported(network, estimate).rowwise_adagrad_offset.value(), most);
+  // A network that goes on has it, whatever its speed.
+  ComputeNetwork known = testing_networks::random_network(kBoundedLoads, 3);
+  known.rowwise_adagrad_offset = 1.25F * known.offset;
+  const TrainableNetwork goes_on(known, 2.0);
+  EXPECT_FLOAT_EQ(goes_on.parameters().back()(0, 0), std::log(1.25F));
 }
 
 TEST(TrainableNetwork, ProjectionBringsAnyParametersIntoTheirBounds) {

@@ -241,6 +241,4 @@ double AnalyticComputeModel::tangent(std::span<const double> /*state*/, double /
   return hardware_.operator_overhead_ms;
 }
 
-std::vector<std::string> AnalyticComputeModel::outside_range(const Task&) const { return {}; }
-
 }  // namespace neuroshard

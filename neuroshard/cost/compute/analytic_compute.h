@@ -81,7 +81,6 @@ class AnalyticComputeModel : public ComputeCostModel {
   void costs_with(std::span<const double> states, std::span<const double> piece,
                   std::span<double> costs) const override;
   /// Always empty: the formula was fitted to nothing.
-  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
 
  private:
   ComputeHardware hardware_;

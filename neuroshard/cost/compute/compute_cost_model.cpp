@@ -13,12 +13,13 @@
 namespace neuroshard {
 
 TableStatistics table_statistics(const Table& table, std::int64_t batch_size) {
+  const ReuseStatistics reuse = reuse_statistics(table, batch_size);
   return {.num_embeddings = table.num_embeddings,
           .pooling_factor = table.pooling_factor,
           .data_type = table.data_type,
-          .reuse_histogram = reuse_histogram(table, batch_size),
+          .reuse_histogram = reuse_histogram(table, reuse),
           .num_features = table.num_features,
-          .distinct_rows = reuse_statistics(table, batch_size).distinct_rows,
+          .distinct_rows = reuse.distinct_rows,
           .hottest_row_share = hottest_row_share(table, batch_size)};
 }
 

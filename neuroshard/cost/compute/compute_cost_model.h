@@ -108,7 +108,8 @@ class ComputeCostModel {
   /// Never above the cost of the state [ms], and for most models the cost itself.
   [[nodiscard]] virtual double bound(std::span<const double> state) const { return cost(state); }
 
-  /// A linear function that is nowhere above `bound` of a device with pieces, near it at `state`:
+  /// A linear function that is nowhere above `bound` of a device with pieces of the same optimizer,
+  /// near it at `state`:
   /// writes its slopes, none negative (0 for element 0), and returns its constant [ms]. With
   /// `smoothing` (0: none) it changes gradually with the state where `bound` has a kink, within
   /// about that share of the state. 0 for a model without structure. Lower bounds rely on this.
@@ -127,10 +128,8 @@ class ComputeCostModel {
   /// The operator that was measured, a JSON object; empty for an estimate.
   [[nodiscard]] virtual std::string operator_info() const { return ""; }
 
-  /// Why predictions for this task are extrapolations (batch size, data type, optimizer,
-  /// dimension, ... outside what the model was trained on); empty if they are not.
-  [[nodiscard]] virtual std::vector<std::string> outside_range(const Task& task) const = 0;
-  /// What the model was trained on, or nullptr: an estimate knows no limits.
+  /// What the model was trained on, beyond which its predictions are extrapolations
+  /// (reasons_outside); nullptr: an estimate knows no limits.
   [[nodiscard]] virtual const TrainedRange* trained_range() const { return nullptr; }
 
   /// The cost of one state [ms].

@@ -115,6 +115,10 @@ ComputeNetwork network_from(const ModelFile& file, const std::string& path,
   network.head_output = file.vector(prefix + "head_output", network.head.outputs);
   if (loads) network.linear = file.vector(prefix + "linear", inputs);
   network.offset = file.vector(prefix + "offset", 1)[0];
+  const std::string of_adagrad = prefix + "rowwise_adagrad_offset";
+  if (loads && file.has(of_adagrad)) {
+    network.rowwise_adagrad_offset = file.vector(of_adagrad, 1)[0];
+  }
   const std::string widest = prefix + "widest_factors";
   if (loads && file.has(widest)) {
     network.widest_factors = file.vector(widest, kWidestClasses);
@@ -157,6 +161,11 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
       file.fail(member_prefix(m, count) + "widest_factors", "a tensor of all networks or of none",
                 "of some");
     }
+    if (members.back().rowwise_adagrad_offset.has_value() !=
+        members.front().rowwise_adagrad_offset.has_value()) {
+      file.fail(member_prefix(m, count) + "rowwise_adagrad_offset",
+                "a tensor of all networks or of none", "of some");
+    }
   }
   return members;
 }
@@ -175,6 +184,10 @@ void add_network(TensorFile& file, const ComputeNetwork& network, const std::str
   file.tensors[prefix + "head_output"] = vector_tensor(network.head_output);
   if (!network.linear.empty()) file.tensors[prefix + "linear"] = vector_tensor(network.linear);
   file.tensors[prefix + "offset"] = vector_tensor({network.offset});
+  if (network.rowwise_adagrad_offset) {
+    file.tensors[prefix + "rowwise_adagrad_offset"] =
+        vector_tensor({*network.rowwise_adagrad_offset});
+  }
   if (!network.widest_factors.empty()) {
     file.tensors[prefix + "widest_factors"] = vector_tensor(network.widest_factors);
   }

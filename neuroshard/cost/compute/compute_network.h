@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,7 @@ enum class ComputeArchitecture {
   ///     slowest device by the cost of the mean load.
   /// With `widest_factors`, L is the sum times that of the set's widest piece, and so is what the
   /// cost lies within kEstimateFactor of; it still never falls, but is convex only within a class.
+  /// With `rowwise_adagrad_offset`, that is c0 where the optimizer is row-wise Adagrad.
   bounded_loads,
 };
 
@@ -92,6 +94,8 @@ struct ComputeNetwork {
   std::vector<float> head_output;  ///< one per hidden unit [ms]
   std::vector<float> linear;       ///< bounded_loads: s, one per resource; else empty
   float offset = 0.0F;             ///< c0, the cost of running anything at all [ms]
+  /// bounded_loads: c0 with row-wise Adagrad, no less than with SGD; none: the same.
+  std::optional<float> rowwise_adagrad_offset;
   /// bounded_loads: by what a set's summed loads are multiplied, for each class of its widest
   /// piece; from kLeastWidestFactor on, none below the one before it, the last 1. Empty: 1 for all.
   std::vector<float> widest_factors;

@@ -67,10 +67,15 @@ std::string broken_bound(const ComputeNetwork& network) {
   const HeadSlopes slopes = head_slopes(network);
   if (slopes.least < kLeastSlope * (1.0 - kWeightRounding)) return "linear";
   if (slopes.most > kMostSlope * (1.0 + kWeightRounding)) return "head_output";
-  const double offset = static_cast<double>(network.offset) / network.estimate.offset_ms;
-  if (offset < (1.0 - kWeightRounding) / kEstimateFactor ||
-      offset > (1.0 + kWeightRounding) * kEstimateFactor) {
-    return "offset";
+  const auto is_near_estimate = [&](float offset_ms) {
+    const double offset = static_cast<double>(offset_ms) / network.estimate.offset_ms;
+    return offset >= (1.0 - kWeightRounding) / kEstimateFactor &&
+           offset <= (1.0 + kWeightRounding) * kEstimateFactor;
+  };
+  if (!is_near_estimate(network.offset)) return "offset";
+  const std::optional<float>& of_adagrad = network.rowwise_adagrad_offset;
+  if (of_adagrad && (*of_adagrad < network.offset || !is_near_estimate(*of_adagrad))) {
+    return "rowwise_adagrad_offset";
   }
   return "";
 }

@@ -7,9 +7,9 @@
 
 namespace neuroshard {
 
-/// The first tensor ("encoder.1.weight", "head.bias", "linear", "offset") whose values break a
+/// The first tensor ("encoder.1.weight", "head.bias", "linear", "offset", ...) whose values break a
 /// constraint of ComputeArchitecture::bounded_loads other than a sign that the file format demands;
-/// empty if none does. Slopes and the offset may be off by rounding.
+/// empty if none does. Slopes and offsets may be off by rounding.
 [[nodiscard]] std::string broken_bound(const ComputeNetwork& network);
 
 /// Slope of the head in the sum of all loads where no hidden unit is active, and where all are.

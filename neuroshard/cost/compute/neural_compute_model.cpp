@@ -106,10 +106,14 @@ NeuralComputeModel::NeuralComputeModel(std::vector<ComputeNetwork> members, Comp
   const auto count = static_cast<double>(members_.size());
   for (const ComputeNetwork& member : members_) {
     assert(member.architecture == architecture() && member.schema == members_.front().schema);
+    assert(member.rowwise_adagrad_offset.has_value() == has_optimizer_offsets());
     hidden_.push_back(member.head.bias.size());
     head_bias_.insert(head_bias_.end(), member.head.bias.begin(), member.head.bias.end());
     head_output_.insert(head_output_.end(), member.head_output.begin(), member.head_output.end());
     mean_offset_ += static_cast<double>(member.offset) / count;
+    const float of_adagrad = member.rowwise_adagrad_offset.value_or(member.offset);
+    adagrad_rise_.push_back(static_cast<double>(of_adagrad) - static_cast<double>(member.offset));
+    mean_adagrad_rise_ += adagrad_rise_.back() / count;
     largest_weight_ = std::max(largest_weight_, largest_weight(member));
   }
   for (const double output : head_output_) mean_output_.push_back(output / count);
@@ -125,7 +129,16 @@ std::size_t NeuralComputeModel::plain_size() const {
 }
 
 std::size_t NeuralComputeModel::state_size() const {
-  return has_widest_factors() ? 2 * plain_size() - 1 + kWidestPiece.size() : plain_size();
+  const std::size_t size =
+      has_widest_factors() ? 2 * plain_size() - 1 + kWidestPiece.size() : plain_size();
+  return size + (has_optimizer_offsets() ? 1 : 0);
+}
+
+bool NeuralComputeModel::has_adagrad_offset(const double* state,
+                                            std::span<const double> piece) const {
+  if (!has_optimizer_offsets()) return false;
+  const std::size_t at = state_size() - 1;
+  return state[at] + (piece.empty() ? 0.0 : piece[at]) > 0.0;
 }
 
 std::vector<double> NeuralComputeModel::mean_widest_factors() const {
@@ -200,6 +213,9 @@ void NeuralComputeModel::encode(const TableStatistics& table, std::int64_t num_c
   round_to_grid(contribution, settings.grid);
   contribution[0] = 1.0;
   if (has_widest_factors()) add_bound(num_columns, settings.grid, all);
+  if (has_optimizer_offsets()) {
+    all.back() = settings.optimizer == Optimizer::rowwise_adagrad ? 1.0 : 0.0;
+  }
 }
 
 void NeuralComputeModel::add_bound(std::int64_t num_columns, double grid,
@@ -213,7 +229,7 @@ void NeuralComputeModel::add_bound(std::int64_t num_columns, double grid,
     // Down, so that no bound is above its cost.
     contribution[plain_size() + i - 1] = std::floor(scaled[i] / grid) * grid;
   }
-  const std::span<double> numbers = contribution.last(kWidestPiece.size());
+  const std::span<double> numbers = contribution.subspan(2 * plain_size() - 1, kWidestPiece.size());
   std::fill(numbers.begin(), numbers.end(), 0.0);
   if (own > 0) numbers[own - 1] = 1.0;
 }
@@ -231,14 +247,21 @@ double NeuralComputeModel::largest_element(const TableStatistics& table, std::in
 
 void NeuralComputeModel::costs_with(std::span<const double> states, std::span<const double> piece,
                                     std::span<double> costs) const {
-  assert(states.size() == costs.size() * state_size());
-  if (!has_widest_factors()) return plain_costs_with(states, piece, costs);
   const std::size_t stride = state_size();
-  static thread_local std::vector<double> plain;
-  plain.resize(plain_size());
+  assert(states.size() == costs.size() * stride);
+  if (has_widest_factors()) {
+    static thread_local std::vector<double> plain;
+    plain.resize(plain_size());
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+      write_scaled(states.data() + i * stride, piece.empty() ? nullptr : piece.data(), plain);
+      plain_costs_with(plain, plain_size(), {}, costs.subspan(i, 1));
+    }
+  } else {
+    plain_costs_with(states, stride, piece, costs);
+  }
+  if (!has_optimizer_offsets()) return;
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    write_scaled(states.data() + i * stride, piece.empty() ? nullptr : piece.data(), plain);
-    plain_costs_with(plain, {}, costs.subspan(i, 1));
+    if (has_adagrad_offset(states.data() + i * stride, piece)) costs[i] += mean_adagrad_rise_;
   }
 }
 
@@ -249,8 +272,8 @@ double NeuralComputeModel::bound(std::span<const double> state) const {
                state.begin() + static_cast<std::ptrdiff_t>(2 * plain_size()) - 1);
   plain[0] = state[0];
   double result = 0.0;
-  plain_costs_with(plain, {}, {&result, 1});
-  return result;
+  plain_costs_with(plain, plain_size(), {}, {&result, 1});
+  return result + (has_adagrad_offset(state.data(), {}) ? mean_adagrad_rise_ : 0.0);
 }
 
 double NeuralComputeModel::tangent(std::span<const double> state, double smoothing,
@@ -261,6 +284,7 @@ double NeuralComputeModel::tangent(std::span<const double> state, double smoothi
   const std::size_t before = has_widest_factors() ? plain_size() - 1 : 0;
   slopes[before + 1] = 1.0;
   double constant = mean_offset_;
+  if (has_adagrad_offset(state.data(), {})) constant += mean_adagrad_rise_;
   for (std::size_t unit = 0; unit < head_bias_.size(); ++unit) {
     const double sum = state[before + 2 + unit];
     const double excess = sum + head_bias_[unit];
@@ -275,12 +299,12 @@ double NeuralComputeModel::tangent(std::span<const double> state, double smoothi
   return constant;
 }
 
-void NeuralComputeModel::plain_costs_with(std::span<const double> states,
+void NeuralComputeModel::plain_costs_with(std::span<const double> states, std::size_t stride,
                                           std::span<const double> piece,
                                           std::span<double> costs) const {
-  kernels::head_costs(states.data(), costs.size(), plain_size(),
-                      piece.empty() ? nullptr : piece.data(), head_bias_.size(), head_bias_.data(),
-                      mean_output_.data(), mean_offset_, costs.data());
+  kernels::head_costs(states.data(), costs.size(), stride, piece.empty() ? nullptr : piece.data(),
+                      head_bias_.size(), head_bias_.data(), mean_output_.data(), mean_offset_,
+                      costs.data());
   // The published network may predict a negative cost; ours cannot.
   if (architecture() == ComputeArchitecture::published) {
     for (double& cost : costs) cost = std::max(cost, 0.0);
@@ -294,28 +318,36 @@ double NeuralComputeModel::add_and_cost(std::span<double> state,
   const double cost =
       kernels::add_and_cost(state.data(), piece.data(), state.size(), head_bias_.size(),
                             head_bias_.data(), mean_output_.data(), mean_offset_);
+  if (has_adagrad_offset(state.data(), {})) return cost + mean_adagrad_rise_;
   return architecture() == ComputeArchitecture::published ? std::max(cost, 0.0) : cost;
 }
 
 void NeuralComputeModel::member_costs(std::span<const double> states, std::span<const double> piece,
                                       std::span<double> costs) const {
-  if (!has_widest_factors()) return plain_member_costs(states, piece, costs);
   const std::size_t count = members_.size();
   const std::size_t stride = state_size();
-  static thread_local std::vector<double> plain;
-  plain.resize(plain_size());
+  if (has_widest_factors()) {
+    static thread_local std::vector<double> plain;
+    plain.resize(plain_size());
+    for (std::size_t i = 0; i * stride < states.size(); ++i) {
+      write_scaled(states.data() + i * stride, piece.empty() ? nullptr : piece.data(), plain);
+      plain_member_costs(plain, plain_size(), {}, costs.subspan(i * count, count));
+    }
+  } else {
+    plain_member_costs(states, stride, piece, costs);
+  }
+  if (!has_optimizer_offsets()) return;
   for (std::size_t i = 0; i * stride < states.size(); ++i) {
-    write_scaled(states.data() + i * stride, piece.empty() ? nullptr : piece.data(), plain);
-    plain_member_costs(plain, {}, costs.subspan(i * count, count));
+    if (!has_adagrad_offset(states.data() + i * stride, piece)) continue;
+    for (std::size_t m = 0; m < count; ++m) costs[i * count + m] += adagrad_rise_[m];
   }
 }
 
-void NeuralComputeModel::plain_member_costs(std::span<const double> states,
+void NeuralComputeModel::plain_member_costs(std::span<const double> states, std::size_t stride,
                                             std::span<const double> piece,
                                             std::span<double> costs) const {
   const std::size_t count = members_.size();
-  if (count == 1) return plain_costs_with(states, piece, costs);
-  const std::size_t stride = plain_size();
+  if (count == 1) return plain_costs_with(states, stride, piece, costs);
   const std::size_t linear_at = 2 + head_bias_.size();
   assert(states.size() * count == costs.size() * stride);
   for (std::size_t i = 0; i * stride < states.size(); ++i) {
@@ -334,10 +366,6 @@ void NeuralComputeModel::plain_member_costs(std::span<const double> states,
       cost = std::max(cost, 0.0);  // as above
     }
   }
-}
-
-std::vector<std::string> NeuralComputeModel::outside_range(const Task& task) const {
-  return reasons_outside(info_.range, task);
 }
 
 }  // namespace neuroshard

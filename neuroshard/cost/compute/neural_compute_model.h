@@ -62,7 +62,6 @@ class NeuralComputeModel final : public ComputeCostModel {
   double add_and_cost(std::span<double> state, std::span<const double> piece) const override;
   void member_costs(std::span<const double> states, std::span<const double> piece,
                     std::span<double> costs) const override;
-  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override;
   [[nodiscard]] const TrainedRange* trained_range() const override { return &info_.range; }
 
   [[nodiscard]] ComputeArchitecture architecture() const { return members_.front().architecture; }
@@ -73,12 +72,22 @@ class NeuralComputeModel final : public ComputeCostModel {
   [[nodiscard]] bool has_widest_factors() const { return !members_.front().widest_factors.empty(); }
   /// Means over the networks, one for each class; empty without such factors.
   [[nodiscard]] std::vector<double> mean_widest_factors() const;
+  /// Whether running anything at all has a cost of its own with row-wise Adagrad
+  /// (ComputeNetwork::rowwise_adagrad_offset).
+  [[nodiscard]] bool has_optimizer_offsets() const {
+    return members_.front().rowwise_adagrad_offset.has_value();
+  }
+  /// That cost with each optimizer, the mean over the networks [ms].
+  [[nodiscard]] double mean_offset_ms(Optimizer optimizer) const {
+    return mean_offset_ + (optimizer == Optimizer::rowwise_adagrad ? mean_adagrad_rise_ : 0.0);
+  }
 
  private:
   // A state: the number of pieces, the mean of the members' linear parts, the hidden units of all
   // members; of an ensemble also each member's linear part. With widest factors, then all but the
   // number again, each piece's multiplied by the factors of its own width, and the numbers of
-  // pieces of each class of widths but the narrowest.
+  // pieces of each class of widths but the narrowest. With offsets of the optimizers, at last the
+  // number of pieces whose optimizer is row-wise Adagrad: those of a device have one optimizer.
   [[nodiscard]] std::size_t plain_size() const;
   /// The elements of a contribution that follow the plain ones.
   void add_bound(std::int64_t num_columns, double grid, std::span<double> contribution) const;
@@ -87,10 +96,13 @@ class NeuralComputeModel final : public ComputeCostModel {
   void write_scaled(const double* state, const double* piece, std::span<double> plain) const;
   /// Multiplies all but the number of pieces by the members' factors of a class.
   void scale(std::size_t width_class, std::span<double> plain) const;
-  void plain_costs_with(std::span<const double> states, std::span<const double> piece,
-                        std::span<double> costs) const;
-  void plain_member_costs(std::span<const double> states, std::span<const double> piece,
-                          std::span<double> costs) const;
+  /// Costs without what row-wise Adagrad has more of an offset; states lie `stride` apart.
+  void plain_costs_with(std::span<const double> states, std::size_t stride,
+                        std::span<const double> piece, std::span<double> costs) const;
+  void plain_member_costs(std::span<const double> states, std::size_t stride,
+                          std::span<const double> piece, std::span<double> costs) const;
+  /// Whether the state's pieces, or the piece if any, have row-wise Adagrad and an offset for it.
+  [[nodiscard]] bool has_adagrad_offset(const double* state, std::span<const double> piece) const;
   std::vector<ComputeNetwork> members_;
   ComputeModelInfo info_;
   std::vector<std::size_t> hidden_;    ///< units of each member's head
@@ -98,6 +110,9 @@ class NeuralComputeModel final : public ComputeCostModel {
   AlignedVector<double> head_output_;  ///< likewise
   AlignedVector<double> mean_output_;  ///< head_output_ over the number of members
   double mean_offset_ = 0.0;
+  /// By how much the offset is higher with row-wise Adagrad: of each member, and the mean.
+  std::vector<double> adagrad_rise_;
+  double mean_adagrad_rise_ = 0.0;
   double largest_weight_ = 0.0;  ///< of the heads' inputs to a hidden unit or to the cost, summed
 };
 

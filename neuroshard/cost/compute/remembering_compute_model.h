@@ -57,9 +57,6 @@ class RememberingComputeModel final : public ComputeCostModel {
   }
   [[nodiscard]] std::string hardware() const override { return model_->hardware(); }
   [[nodiscard]] std::string operator_info() const override { return model_->operator_info(); }
-  [[nodiscard]] std::vector<std::string> outside_range(const Task& task) const override {
-    return model_->outside_range(task);
-  }
   [[nodiscard]] const TrainedRange* trained_range() const override {
     return model_->trained_range();
   }

@@ -60,7 +60,7 @@ class TableReasons {
  public:
   explicit TableReasons(const TrainedRange& range) : range_(range) {}
 
-  void examine(const Table& table, std::int64_t batch_size) {
+  void examine(const Table& table, double lookups, double distinct_rows) {
     examine_columns(table);
     if (table.num_embeddings < range_.min_embeddings ||
         table.num_embeddings > range_.max_embeddings) {
@@ -74,9 +74,8 @@ class TableReasons {
                                       range_.min_pooling_factor, range_.max_pooling_factor,
                                       table.pooling_factor));
     }
-    const ReuseStatistics reuse = reuse_statistics(table, batch_size);
-    const double hits = reuse.num_indices / std::max(reuse.distinct_rows, 1e-9);
-    if (reuse.num_indices > 1.0 && hits > range_.max_hits_per_row * kRangeRounding) {
+    const double hits = lookups / std::max(distinct_rows, 1e-9);
+    if (lookups > 1.0 && hits > range_.max_hits_per_row * kRangeRounding) {
       hits_.add(table, hits_text(range_, hits));
     }
     if (!contains(range_.data_types, table.data_type)) {
@@ -133,7 +132,8 @@ TrainedRange joined(const TrainedRange& left, const TrainedRange& right) {
   return range;
 }
 
-std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task) {
+std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task,
+                                         std::span<const TableStatistics> statistics) {
   std::vector<std::string> reasons;
   if (task.batch_size < range.min_batch_size || task.batch_size > range.max_batch_size) {
     reasons.push_back(fmt::format("batch_size: trained on {} to {}, got {}", range.min_batch_size,
@@ -149,7 +149,14 @@ std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& 
                                   task.tables.size(), devices));
   }
   TableReasons of_tables(range);
-  for (const Table& table : task.tables) of_tables.examine(table, task.batch_size);
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    const Table& table = task.tables[t];
+    const double distinct_rows = statistics.empty()
+                                     ? reuse_statistics(table, task.batch_size).distinct_rows
+                                     : statistics[t].distinct_rows;
+    of_tables.examine(table, static_cast<double>(task.batch_size) * table.pooling_factor,
+                      distinct_rows);
+  }
   of_tables.write_to(reasons);
   return reasons;
 }

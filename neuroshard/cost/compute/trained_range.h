@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "neuroshard/core/task.h"
+#include "neuroshard/cost/compute/compute_cost_model.h"
 
 namespace neuroshard {
 
@@ -26,8 +27,10 @@ struct TrainedRange {
 [[nodiscard]] TrainedRange joined(const TrainedRange& left, const TrainedRange& right);
 
 /// Why predictions for this task are extrapolations: one line per kind of reason, naming every
-/// table (of many, the first ones) that it applies to. Empty if they are not.
-[[nodiscard]] std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& task);
+/// table (of many, the first ones) that it applies to. Empty if they are not. `statistics` are
+/// table_statistics(task), if they are known; of many tables they take a while.
+[[nodiscard]] std::vector<std::string> reasons_outside(
+    const TrainedRange& range, const Task& task, std::span<const TableStatistics> statistics = {});
 
 /// A piece of a plan, in what its table does not tell of it.
 struct PlannedPiece {

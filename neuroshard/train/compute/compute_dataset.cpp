@@ -121,6 +121,7 @@ void add_sample(ComputeDataset& dataset, const std::vector<Piece>& pieces,
   dataset.first_piece.push_back(static_cast<int>(next));
   dataset.cost_ms.push_back(cost_ms);
   dataset.widest.push_back(widest_class(widest));
+  dataset.rowwise_adagrad.push_back(settings.optimizer == Optimizer::rowwise_adagrad);
 }
 
 /// `share` of the tables are kept from training.
@@ -238,6 +239,8 @@ void append(ComputeDataset& dataset, const ComputeDataset& other,
   }
   dataset.cost_ms.insert(dataset.cost_ms.end(), costs_ms.begin(), costs_ms.end());
   dataset.widest.insert(dataset.widest.end(), other.widest.begin(), other.widest.end());
+  dataset.rowwise_adagrad.insert(dataset.rowwise_adagrad.end(), other.rowwise_adagrad.begin(),
+                                 other.rowwise_adagrad.end());
   dataset.held_out.insert(dataset.held_out.end(), other.held_out.begin(), other.held_out.end());
   dataset.mixed.insert(dataset.mixed.end(), other.mixed.begin(), other.mixed.end());
 }

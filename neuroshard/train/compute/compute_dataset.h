@@ -24,11 +24,12 @@ struct ComputeDataset {
   /// Features x pieces, not standardised; FeatureSchema::work's estimate is not fitted yet
   /// (set_estimate).
   Eigen::MatrixXf features;
-  Eigen::MatrixXf work;             ///< work terms x pieces
-  std::vector<int> first_piece;     ///< sample i has pieces [first_piece[i], first_piece[i + 1])
-  std::vector<double> cost_ms;      ///< forward + backward
-  std::vector<std::size_t> widest;  ///< class of each sample's widest piece (widest_class)
-  std::vector<bool> held_out;       ///< made of tables that training must not see
+  Eigen::MatrixXf work;               ///< work terms x pieces
+  std::vector<int> first_piece;       ///< sample i has pieces [first_piece[i], first_piece[i + 1])
+  std::vector<double> cost_ms;        ///< forward + backward
+  std::vector<std::size_t> widest;    ///< class of each sample's widest piece (widest_class)
+  std::vector<bool> rowwise_adagrad;  ///< whether that is each sample's optimizer
+  std::vector<bool> held_out;         ///< made of tables that training must not see
   std::vector<bool> mixed;  ///< made of such tables and others: not used, in no part of a split
   /// The first sample of as many pieces with the same features: one set that was measured more than
   /// once, in one file or in several. A sample that has none before it has its own number.

@@ -185,6 +185,7 @@ class Trainer {
     shape.estimate_scale = standard_.scale[0];
     shape.estimate_offset_ms = static_cast<float>(estimate_.offset_ms);
     shape.has_widest_factors = options_.has_widest_factors;
+    shape.has_optimizer_offsets = options_.has_optimizer_offsets;
     if (options_.architecture == ComputeArchitecture::published) {
       shape.encoder = {128, 32};
       shape.head = 64;
@@ -232,6 +233,9 @@ class Trainer {
     network.estimate.offset_ms = estimate_.offset_ms / speed_;
     if (options_.has_widest_factors && network.widest_factors.empty()) {
       network.widest_factors.assign(kWidestClasses, 1.0F);
+    }
+    if (options_.has_optimizer_offsets && !network.rowwise_adagrad_offset) {
+      network.rowwise_adagrad_offset = network.offset;
     }
     return {network, speed_};
   }

@@ -45,6 +45,10 @@ struct ComputeTrainingOptions {
   /// Of bounded loads: costs also depend on a set's widest piece (ComputeNetwork::widest_factors),
   /// as those of FBGEMM's operator on GPUs do. They do as well if the initial model's do.
   bool has_widest_factors = false;
+  /// Of bounded loads: running anything at all costs more with row-wise Adagrad
+  /// (ComputeNetwork::rowwise_adagrad_offset), as FBGEMM's operator on CPUs does. It does as well
+  /// if the initial model's does.
+  bool has_optimizer_offsets = false;
   bool has_test = true;  ///< a tenth of the samples is kept for a test, not for training
   /// A bounded model of another machine or operator to go on from, or none. Its features'
   /// standardisation is kept, its members are trained on, `members` and `loop` are not used, and

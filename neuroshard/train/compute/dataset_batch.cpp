@@ -21,6 +21,7 @@ PieceBatch make_batch(const ComputeDataset& dataset, const MatrixXf& features,
     batch.first_piece.push_back(batch.first_piece.back() + pieces);
     batch.target[static_cast<Index>(i)] = static_cast<float>(dataset.cost_ms[samples[i]] / scale);
     batch.widest.push_back(dataset.widest[static_cast<std::size_t>(samples[i])]);
+    batch.rowwise_adagrad.push_back(dataset.rowwise_adagrad[static_cast<std::size_t>(samples[i])]);
   }
   batch.features.resize(features.rows(), batch.first_piece.back());
   batch.log_estimate.resize(batch.first_piece.back());

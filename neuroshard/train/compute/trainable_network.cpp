@@ -121,6 +121,7 @@ TrainableNetwork::TrainableNetwork(const NetworkShape& shape, Random& random) : 
             .array()
             .exp();
     initialise_bounded(random);
+    if (shape.has_optimizer_offsets) parameters_.push_back(MatrixXf::Zero(1, 1));
     if (shape.has_widest_factors) parameters_.push_back(MatrixXf::Zero(kWidestClasses, 1));
   } else {
     parameters_.push_back(he_uniform(shape.head, inputs, random));
@@ -158,6 +159,11 @@ TrainableNetwork::TrainableNetwork(const ComputeNetwork& network, double speed) 
   parameters_.push_back(matrix(network.head_output, network.head.outputs));
   parameters_.push_back(matrix(network.linear, static_cast<Index>(network.linear.size())));
   parameters_.push_back(MatrixXf::Constant(1, 1, network.offset * scale));
+  shape_.has_optimizer_offsets = network.rowwise_adagrad_offset.has_value();
+  if (shape_.has_optimizer_offsets) {
+    const float ratio = *network.rowwise_adagrad_offset / network.offset;
+    parameters_.push_back(MatrixXf::Constant(1, 1, std::log(ratio)));
+  }
   shape_.has_widest_factors = !network.widest_factors.empty();
   if (shape_.has_widest_factors) {
     parameters_.push_back(matrix(network.widest_factors, kWidestClasses).array().log());
@@ -220,6 +226,7 @@ std::vector<float> TrainableNetwork::step_sizes() const {
   sizes[output_at()] = 0.03F;
   sizes[linear_at()] = 0.03F;
   sizes[offset_at()] = 0.003F;
+  if (shape_.has_optimizer_offsets) sizes[adagrad_at()] = 0.1F;
   return sizes;
 }
 
@@ -259,6 +266,12 @@ void TrainableNetwork::forward(const PieceBatch& batch, Activations& a) const {
   a.cost = a.hidden.transpose() * parameters_[output_at()].col(0) +
            a.sums.transpose() * parameters_[linear_at()].col(0);
   a.cost.array() += parameters_[offset_at()](0, 0);
+  if (shape_.has_optimizer_offsets) {
+    const float rise = adagrad_offset() - parameters_[offset_at()](0, 0);
+    for (Index sample = 0; sample < a.cost.size(); ++sample) {
+      if (has_adagrad_offset(batch, sample)) a.cost[sample] += rise;
+    }
+  }
 }
 
 VectorXf TrainableNetwork::predict(const PieceBatch& batch) const {
@@ -292,6 +305,15 @@ void TrainableNetwork::backward(const PieceBatch& batch, const Activations& a,
                                 std::vector<MatrixXf>& gradients) const {
   gradients.resize(parameters_.size());
   gradients[offset_at()] = MatrixXf::Constant(1, 1, cost_gradient.sum());
+  if (shape_.has_optimizer_offsets) {
+    float of_adagrad = 0.0F;
+    for (Index sample = 0; sample < cost_gradient.size(); ++sample) {
+      if (has_adagrad_offset(batch, sample)) of_adagrad += cost_gradient[sample];
+    }
+    const float ratio = std::exp(parameters_[adagrad_at()](0, 0));
+    gradients[offset_at()](0, 0) += (ratio - 1.0F) * of_adagrad;
+    gradients[adagrad_at()] = MatrixXf::Constant(1, 1, adagrad_offset() * of_adagrad);
+  }
   gradients[output_at()] = a.hidden * cost_gradient;
   gradients[linear_at()] =
       has_loads() ? MatrixXf(a.sums * cost_gradient) : MatrixXf(MatrixXf::Zero(a.sums.rows(), 1));
@@ -361,10 +383,7 @@ void TrainableNetwork::project_head() {
     parameters_[at] = parameters_[at].cwiseMax(0.0F);
   }
   parameters_[head_at() + 1] = parameters_[head_at() + 1].cwiseMin(0.0F);
-  constexpr auto kFactor = static_cast<float>(kEstimateFactor);
-  float& offset = parameters_[offset_at()](0, 0);
-  offset =
-      std::clamp(offset, shape_.estimate_offset_ms / kFactor, shape_.estimate_offset_ms * kFactor);
+  project_offsets();
   MatrixXf& linear = parameters_[linear_at()];
   const auto loads = static_cast<float>(linear.size());
   constexpr auto kLeast = static_cast<float>(kLeastSlope);
@@ -375,6 +394,16 @@ void TrainableNetwork::project_head() {
   const float active = parameters_[head_at()].rowwise().sum().dot(parameters_[output_at()].col(0));
   const float room = std::max(kMost - linear.sum(), 0.0F);
   if (active > room) parameters_[output_at()] *= room / active;
+}
+
+void TrainableNetwork::project_offsets() {
+  constexpr auto kFactor = static_cast<float>(kEstimateFactor);
+  float& offset = parameters_[offset_at()](0, 0);
+  const float highest = shape_.estimate_offset_ms * kFactor;
+  offset = std::clamp(offset, shape_.estimate_offset_ms / kFactor, highest);
+  if (!shape_.has_optimizer_offsets) return;
+  float& ratio = parameters_[adagrad_at()](0, 0);
+  ratio = std::clamp(ratio, 0.0F, std::log(highest / offset));
 }
 
 void TrainableNetwork::project_widest() {
@@ -389,6 +418,14 @@ void TrainableNetwork::project_widest() {
 float TrainableNetwork::widest_factor(const PieceBatch& batch, Index sample) const {
   const std::size_t number = batch.widest[static_cast<std::size_t>(sample)];
   return std::exp(parameters_[widest_at()](static_cast<Index>(number), 0));
+}
+
+bool TrainableNetwork::has_adagrad_offset(const PieceBatch& batch, Index sample) const {
+  return shape_.has_optimizer_offsets && batch.rowwise_adagrad[static_cast<std::size_t>(sample)];
+}
+
+float TrainableNetwork::adagrad_offset() const {
+  return parameters_[offset_at()](0, 0) * std::exp(parameters_[adagrad_at()](0, 0));
 }
 
 void TrainableNetwork::project() {
@@ -426,6 +463,9 @@ ComputeNetwork TrainableNetwork::exported(FeatureSchema schema, const VectorXf& 
   network.head_output = flat(parameters_[output_at()] * scale);
   if (has_loads()) network.linear = flat(parameters_[linear_at()] * scale);
   network.offset = parameters_[offset_at()](0, 0) * scale;
+  if (shape_.has_optimizer_offsets) {
+    network.rowwise_adagrad_offset = std::max(adagrad_offset() * scale, network.offset);
+  }
   if (shape_.has_widest_factors) {
     const MatrixXf factors = parameters_[widest_at()].array().exp();
     network.widest_factors = flat(factors.cwiseMax(kLeastWidestFactor).cwiseMin(1.0F));

@@ -12,12 +12,13 @@ namespace neuroshard {
 
 /// Samples with their pieces side by side.
 struct PieceBatch {
-  Eigen::MatrixXf features;         ///< standardised; features x pieces
-  std::vector<int> first_piece;     ///< samples + 1
-  Eigen::VectorXf log_estimate;     ///< natural logarithm of each piece's estimate [ms]
-  Eigen::VectorXf target;           ///< measured costs in units of the network's scale
-  std::vector<std::size_t> widest;  ///< class of each sample's widest piece; may be empty without
-                                    ///< factors of these
+  Eigen::MatrixXf features;           ///< standardised; features x pieces
+  std::vector<int> first_piece;       ///< samples + 1
+  Eigen::VectorXf log_estimate;       ///< natural logarithm of each piece's estimate [ms]
+  Eigen::VectorXf target;             ///< measured costs in units of the network's scale
+  std::vector<std::size_t> widest;    ///< class of each sample's widest piece; may be empty without
+                                      ///< factors of these
+  std::vector<bool> rowwise_adagrad;  ///< of each sample; may be empty without offsets of these
   /// Of squared_log_error: added to both costs, so that errors of less than this count little.
   float granularity = 0.0F;
 
@@ -40,12 +41,13 @@ struct NetworkShape {
   float estimate_mean = 0.0F;    ///< standardisation of feature 0, log2 of the estimate
   float estimate_scale = 1.0F;
   float estimate_offset_ms = 0.01F;
-  bool has_widest_factors = false;  ///< ComputeNetwork::widest_factors
+  bool has_widest_factors = false;     ///< ComputeNetwork::widest_factors
+  bool has_optimizer_offsets = false;  ///< ComputeNetwork::rowwise_adagrad_offset
 };
 
 /// Parameters, as one list of matrices so that optimizers need not know what they mean:
-/// weights and bias of each encoder layer, of the head, then output, linear and offset, and the
-/// logarithms of the widest factors, if any.
+/// weights and bias of each encoder layer, of the head, then output, linear and offset, the
+/// logarithm of row-wise Adagrad's offset over that, if any, and those of the widest factors.
 class TrainableNetwork {
  public:
   TrainableNetwork(const NetworkShape& shape, Random& random);
@@ -86,8 +88,12 @@ class TrainableNetwork {
   /// Brings weights of the wrong sign back to 0.
   void project_signs();
   void project_head();
+  void project_offsets();
   void project_widest();
   [[nodiscard]] float widest_factor(const PieceBatch& batch, Eigen::Index sample) const;
+  [[nodiscard]] bool has_adagrad_offset(const PieceBatch& batch, Eigen::Index sample) const;
+  /// Row-wise Adagrad's offset.
+  [[nodiscard]] float adagrad_offset() const;
   [[nodiscard]] Eigen::MatrixXf head_bias() const;
   /// Sign that a weight of an encoder layer must have; 0 for any.
   [[nodiscard]] float weight_sign(std::size_t layer, Eigen::Index unit, Eigen::Index input) const;
@@ -105,7 +111,10 @@ class TrainableNetwork {
   [[nodiscard]] std::size_t output_at() const { return head_at() + 2; }
   [[nodiscard]] std::size_t linear_at() const { return head_at() + 3; }
   [[nodiscard]] std::size_t offset_at() const { return head_at() + 4; }
-  [[nodiscard]] std::size_t widest_at() const { return head_at() + 5; }
+  [[nodiscard]] std::size_t adagrad_at() const { return head_at() + 5; }
+  [[nodiscard]] std::size_t widest_at() const {
+    return adagrad_at() + (shape_.has_optimizer_offsets ? 1 : 0);
+  }
 
   NetworkShape shape_;
   std::vector<Eigen::MatrixXf> parameters_;

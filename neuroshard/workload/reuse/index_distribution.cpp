@@ -71,7 +71,11 @@ ReuseStatistics reuse_statistics(const Table& table, std::int64_t batch_size) {
 
 ReuseHistogram reuse_histogram(const Table& table, std::int64_t batch_size) {
   if (table.reuse_histogram) return *table.reuse_histogram;
-  const ReuseStatistics statistics = reuse_statistics(table, batch_size);
+  return reuse_histogram(table, reuse_statistics(table, batch_size));
+}
+
+ReuseHistogram reuse_histogram(const Table& table, const ReuseStatistics& statistics) {
+  if (table.reuse_histogram) return *table.reuse_histogram;
   ReuseHistogram histogram{};
   if (statistics.distinct_rows ==
       0.0) {  // so few lookups that their share of a row is rounded to 0

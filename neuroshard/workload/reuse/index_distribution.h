@@ -23,6 +23,8 @@ struct ReuseStatistics {
 
 /// `reuse_statistics(...).rows` as shares of the distinct rows.
 [[nodiscard]] ReuseHistogram reuse_histogram(const Table& table, std::int64_t batch_size);
+/// The same, of the table's statistics.
+[[nodiscard]] ReuseHistogram reuse_histogram(const Table& table, const ReuseStatistics& statistics);
 
 /// Share of the lookups that hit the hottest row, in (0, 1]; of a table that gives only a histogram
 /// by `hottest_row_hits` (histogram_reuse.h).
