@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/io/json/json.h"
 #include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/refine/range_sampling.h"
 #include "neuroshard/search/planner.h"
@@ -248,6 +249,19 @@ std::vector<std::string> calibration_files(const CalibrationOptions& options) {
   return files;
 }
 
+namespace {
+
+/// Whether the model was trained on costs of this operator, or does not say of which.
+bool is_of_operator(const NeuralComputeModel& model, const Json& operator_info) {
+  if (model.operator_info().empty()) return true;
+  const Json measured = parse_json(model.operator_info(), model.name() + ": operator");
+  const Json* before = measured.find("name");
+  const Json* here = operator_info.find("name");
+  return before == nullptr || here == nullptr || *before == *here;
+}
+
+}  // namespace
+
 CalibrationResult calibrate(const CalibrationOptions& options,
                             const std::function<void(const CollectionProgress&)>& on_sample,
                             const std::function<void(const EpochStats&)>& on_epoch) {
@@ -275,7 +289,7 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   training.name = options.name;
   // Samples are of batch sizes within the range: without the rest, calibrating what was calibrated
   // would know less each time.
-  training.keeps_range = true;
+  training.keeps_range = is_of_operator(*options.model, options.backend.description.operator_info);
   training.granularity_ms = granularity_of(options.model->info());
   training.unmeasured = std::make_shared<const ComputeDataset>(sets_within(
       options.model->info().range, num_expected_sets(options), mix64(options.seed + 1)));

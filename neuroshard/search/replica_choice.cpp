@@ -96,7 +96,6 @@ class ReplicaChoice {
   PlanningResult run() {
     try {
       choose();
-      // In another order than the comparison with cuts had: states that are worth nothing tie.
       BeamSearchOptions last = beam_;
       if (best_ && compares_with_cuts()) last.worth_ms = best_->predicted.cost_ms;
       search(std::vector<int>(replicated_), last);
@@ -144,9 +143,16 @@ class ReplicaChoice {
       if (best_) brief.worth_ms = best_->predicted.cost_ms;
     }
     search(replicated, brief);
+    if (!compares_with_cuts() || replicated.empty()) return;
     // A cut of rows that gains at once may stand in the way of columns that gain more together.
-    if (!compares_with_cuts() || !brief.rows || replicated.empty()) return;
-    brief.rows = false;
+    if (brief.rows) {
+      brief.rows = false;
+      search(replicated, brief);
+    }
+    // And the cheapest states may be in the way of others: where those that are worth nothing tie,
+    // the search takes the first ones, the largest and costliest pieces.
+    brief.rows = beam_.rows;
+    brief.worth_ms = best_->predicted.cost_ms;
     search(replicated, brief);
   }
 

@@ -138,6 +138,15 @@ TEST_F(CalibrationTest, KnowsNoLessThanTheModelBefore) {
   }
 }
 
+/// What another operator was measured on says nothing of this one.
+TEST_F(CalibrationTest, KnowsOnlyItsSamplesRangeOfAnotherOperator) {
+  ComputeModelInfo info = options_.model->info();
+  info.operator_info = R"({"name": "another", "version": 1})";
+  options_.model = std::make_shared<NeuralComputeModel>(
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 4), info);
+  EXPECT_LT(calibrate(options_, {}).model->info().range.max_batch_size, 65'536);
+}
+
 /// Of a GPU's model, small costs count as little as they did when it was trained.
 TEST_F(CalibrationTest, KeepsTheModelsGranularity) {
   ComputeModelInfo info = options_.model->info();
