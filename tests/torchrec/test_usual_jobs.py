@@ -19,7 +19,7 @@ from neuroshard import ExtrapolationWarning, InputError
 from neuroshard.torchrec import NeuroShardPlanner
 
 DISAGREE = "networks disagree"
-MOST_UNSURE = 1
+MOST_UNSURE = 0
 
 SIZES = [(2_000 * 3**i, (16, 32, 64, 128)[i % 4]) for i in range(6)]
 
