@@ -429,7 +429,7 @@ std::vector<std::string> outside(const Task& task) {
   info.range.max_batch_size = 4096;
   info.range.min_columns = 4;
   const NeuralComputeModel model(random_network(ComputeArchitecture::bounded_loads, 1), info);
-  const std::vector<std::string> reasons = reasons_outside(*model.trained_range(), task);
+  std::vector<std::string> reasons = reasons_outside(*model.trained_range(), task);
   EXPECT_EQ(reasons_outside(*model.trained_range(), task, table_statistics(task)), reasons);
   return reasons;
 }

@@ -209,17 +209,25 @@ TEST(PlanWarnings, NameTablesWhosePiecesAreTooNarrow) {
                           "(\"b\")"));
 }
 
-/// A slice of the first rows of a table that is ordered by frequency has hotter rows than the
-/// table.
-TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
-  Table table = table_of("a", 10'000, 32);
+/// Ordered by frequency: a slice of its first rows is hotter than the table.
+Table ordered_table(const char* name) {
+  Table table = table_of(name, 10'000, 32);
   table.pooling_factor = 20.0;
   table.row_order = RowOrder::by_frequency;
   table.index_distribution = IndexDistribution{.zipf_exponent = 1.2, .access_classes = {}};
+  return table;
+}
+
+/// Between what such a table and such a slice have.
+TrainedRange range_of_few_hits() {
   TrainedRange range = testing_networks::wide_info().range;
   range.min_pooling_factor = 0.0;
   range.max_hits_per_row = 8.0;
-  const Simulator simulator = simulator_in(range, {table});
+  return range;
+}
+
+TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
+  const Simulator simulator = simulator_in(range_of_few_hits(), {ordered_table("a")});
   EXPECT_THAT(all_warnings(simulator, {{{0, 0, 16, 0}, {0, 16, 16, 1}}}), IsEmpty());
   EXPECT_THAT(all_warnings(simulator, {{{0, 0, 32, 0, 0, 20}, {0, 0, 32, 1, 20, 9980}}}),
               ElementsAre(testing::StartsWith(
@@ -231,18 +239,13 @@ TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
 TEST(PlanWarnings, OfSlicesAreNotLostOrRepeatedNextToThoseOfTables) {
   Table hot = table_of("hot", 20, 32);
   hot.pooling_factor = 20.0;
-  Table ordered = table_of("ordered", 10'000, 32);
-  ordered.pooling_factor = 20.0;
-  ordered.row_order = RowOrder::by_frequency;
-  ordered.index_distribution = IndexDistribution{.zipf_exponent = 1.2, .access_classes = {}};
-  TrainedRange range = testing_networks::wide_info().range;
-  range.min_pooling_factor = 0.0;
-  range.max_hits_per_row = 8.0;
+  TrainedRange range = range_of_few_hits();
   EXPECT_THAT(
-      all_warnings(simulator_in(range, {hot, ordered}), {{{0, 0, 32, 0, 0, 10},
-                                                          {0, 0, 32, 1, 10, 10},
-                                                          {1, 0, 32, 0, 0, 20},
-                                                          {1, 0, 32, 1, 20, 9980}}}),
+      all_warnings(simulator_in(range, {hot, ordered_table("ordered")}),
+                   {{{0, 0, 32, 0, 0, 10},
+                     {0, 0, 32, 1, 10, 10},
+                     {1, 0, 32, 0, 0, 20},
+                     {1, 0, 32, 1, 20, 9980}}}),
       ElementsAre("narrow: lookups per distinct row: trained on at most 8, got 64 (\"hot\")",
                   testing::AllOf(testing::StartsWith("narrow: lookups per distinct row: "),
                                  testing::EndsWith(" (\"ordered\")"))));
