@@ -154,6 +154,10 @@ class ReplicaChoice {
     brief.rows = beam_.rows;
     brief.worth_ms = best_->predicted.cost_ms;
     search(replicated, brief);
+    // Where what is not copied is one or two large tables, all of their cuts matter at once.
+    if (!brief.rows) return;
+    brief.cheapest_cuts = true;
+    search(replicated, brief);
   }
 
   void search(const std::vector<int>& replicated, const BeamSearchOptions& beam) {
