@@ -25,6 +25,8 @@ constexpr std::size_t kFewTables = 32;
 /// Likewise devices: on more, cuts take long, and the lists of even pieces that come afterwards are
 /// what matters.
 constexpr int kFewDevices = 16;
+/// Tables times devices up to which they are compared in several orders, which takes some 50 ms.
+constexpr std::size_t kFewPlaces = 384;
 
 /// Tables that may be replicated, by rising number of rows: an all-reduce sends a gradient for each
 /// row, the all-to-alls an embedding for each sample.
@@ -97,7 +99,7 @@ class ReplicaChoice {
     try {
       choose();
       BeamSearchOptions last = beam_;
-      if (best_ && compares_with_cuts()) last.worth_ms = best_->predicted.cost_ms;
+      if (best_ && compares_in_all_orders()) last.worth_ms = best_->predicted.cost_ms;
       search(std::vector<int>(replicated_), last);
     } catch (const TimeIsOver&) {
       if (!best_) throw;
@@ -132,18 +134,25 @@ class ReplicaChoice {
     return task.tables.size() <= kFewTables && task.topology.world_size <= kFewDevices;
   }
 
+  [[nodiscard]] bool compares_in_all_orders() const {
+    const Task& task = simulator_.task();
+    const auto devices = static_cast<std::size_t>(task.topology.world_size);
+    return compares_with_cuts() && task.tables.size() * devices <= kFewPlaces;
+  }
+
   /// Of many tables or devices without the cuts that are no use to memory, in a fraction of the
-  /// time. With cuts, states of any cost are ranked: one with copies may be dearer before its cuts.
+  /// time. Of the fewest, states of any cost are ranked: one with copies may be dearer before its
+  /// cuts.
   void compare(const std::vector<int>& replicated) {
     BeamSearchOptions brief = beam_;
     brief.explains_infeasible = replicated.empty();
     if (!compares_with_cuts()) {
       brief.num_levels = 0;
       brief.beam_width = 1;  // no plan but the cheapest is priced
-      if (best_) brief.worth_ms = best_->predicted.cost_ms;
     }
+    if (best_ && !compares_in_all_orders()) brief.worth_ms = best_->predicted.cost_ms;
     search(replicated, brief);
-    if (!compares_with_cuts() || replicated.empty()) return;
+    if (!compares_in_all_orders() || replicated.empty()) return;
     // A cut of rows that gains at once may stand in the way of columns that gain more together.
     if (brief.rows) {
       brief.rows = false;
