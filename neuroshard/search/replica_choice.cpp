@@ -156,7 +156,10 @@ class ReplicaChoice {
     // A cut of rows that gains at once may stand in the way of columns that gain more together.
     if (brief.rows) {
       brief.rows = false;
-      search(replicated, brief);
+      try {
+        search(replicated, brief);
+      } catch (const InfeasibleError&) {  // there is room by rows alone
+      }
     }
     // And the cheapest states may be in the way of others: where those that are worth nothing tie,
     // the search takes the first ones, the largest and costliest pieces.
