@@ -45,24 +45,29 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns, int num_slices)
   place = type;
   if (num_slices == 1 || !has_row_order(whole)) {
     const std::int64_t most_rows = (whole.num_embeddings + num_slices - 1) / num_slices;
-    add_slice(table, num_columns, num_slices, 0, most_rows,
-              simulator_.statistics_of(Piece{table, num_columns, 1.0 / num_slices}));
+    // By table: it may stand for several, which its own statistics do not tell.
+    simulator_.encode(Piece{table, num_columns, 1.0 / num_slices}, next_contribution());
+    add_slice(table, num_columns, num_slices, 0, most_rows);
     return type;
   }
   const std::vector<TableStatistics>& slices = slices_of(table, num_slices);
   for (int slice = 0; slice < num_slices; ++slice) {
-    add_slice(table, num_columns, num_slices, slice, slices[slice].num_embeddings, slices[slice]);
+    simulator_.encode(slices[slice], num_columns, next_contribution());
+    add_slice(table, num_columns, num_slices, slice, slices[slice].num_embeddings);
   }
   return type;
 }
 
+std::span<double> PieceCatalog::next_contribution() {
+  contributions_.resize(facts_.size() + 1);
+  return contributions_[facts_.size()];
+}
+
 void PieceCatalog::add_slice(int table, std::int64_t num_columns, int num_slices, int slice,
-                             std::int64_t num_rows, const TableStatistics& rows) {
+                             std::int64_t num_rows) {
   const Task& task = simulator_.task();
   const Table& whole = task.tables[table];
-  contributions_.resize(facts_.size() + 1);
-  const std::span<double> contribution = contributions_[facts_.size()];
-  simulator_.encode(rows, num_columns, contribution);
+  const std::span<const double> contribution = contributions_[facts_.size()];
   const double single_cost = simulator_.compute().cost(contribution);
   const bool finite = std::all_of(contribution.begin(), contribution.end(),
                                   [](double value) { return std::isfinite(value); });

@@ -94,9 +94,11 @@ class PieceCatalog {
   [[nodiscard]] std::size_t num_devices(PieceType type) const;
   /// Where the type of a piece is kept: a negative one if there is none yet.
   PieceType& place_of(int table, std::int64_t num_columns, int num_slices);
-  /// Throws InputError as `add`.
+  /// Of the type that is added next; zeros, or what was there.
+  [[nodiscard]] std::span<double> next_contribution();
+  /// A type whose contribution is written already. Throws InputError as `add`.
   void add_slice(int table, std::int64_t num_columns, int num_slices, int slice,
-                 std::int64_t num_rows, const TableStatistics& rows);
+                 std::int64_t num_rows);
   /// Of all slices of a table with a row order, in their order.
   const std::vector<TableStatistics>& slices_of(int table, int num_slices);
 

@@ -21,6 +21,7 @@
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/search/piece_catalog.h"
 #include "neuroshard/search/sliced_task.h"
 #include "tests/search/arbitrary_simulator.h"
 
@@ -180,6 +181,43 @@ RC_GTEST_PROP(PinsProperty, ABundleIsTheSumOfItsTables, ()) {
     RC_ASSERT(here.devices[d].num_columns == there.devices[d].num_columns);
     RC_ASSERT(here.devices[d].memory_bytes == there.devices[d].memory_bytes);
   }
+}
+
+/// What the search adds up for a bundle is what its tables cost.
+TEST(Pins, TheCatalogHasAllOfABundle) {
+  Task task = one_host_task({make_table("a", 1000, 64, 4.0), make_table("b", 1000, 32, 4.0),
+                             make_table("c", 1000, 64, 4.0)},
+                            2, std::int64_t{1} << 30);
+  task.tables[2].same_device_as = "a";
+  const Simulator simulator = make_simulator(task);
+  const BundledTask bundled(task);
+  const Simulator of_bundles(simulator, bundled.task(), bundled.members());
+  PieceCatalog catalog(of_bundles);
+  const PieceType bundle = catalog.add(0, bundled.task().tables[0].embedding_dim, 1);
+  std::vector<double> sum(catalog.state_size());
+  std::vector<double> one(catalog.state_size());
+  for (const int table : {0, 2}) {
+    simulator.encode(table, task.tables[table].embedding_dim, one);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += one[i];
+  }
+  EXPECT_TRUE(std::ranges::equal(catalog.contribution(bundle), sum));
+}
+
+/// Six equal tables, three of them together: three on each device.
+TEST(Pins, AGroupWeighsAsMuchAsItsTables) {
+  std::vector<Table> tables;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    tables.push_back(make_table(name, 100'000, 64, 20.0));
+  }
+  Task task = one_host_task(tables, 2, std::int64_t{1} << 32);
+  task.batch_size = 16'384;
+  task.allow = {false, false, false};
+  task.tables[1].same_device_as = task.tables[2].same_device_as = "a";
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan = NeuroShardPlanner().plan(simulator, brief_options()).plan;
+  std::vector<int> held(2);
+  for (const Shard& shard : plan.shards) ++held[static_cast<std::size_t>(shard.device)];
+  EXPECT_THAT(held, ElementsAre(3, 3));
 }
 
 /// "a" and "b" stay together; "c" has most of the lookups.
