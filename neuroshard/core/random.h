@@ -19,6 +19,13 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// A number that depends on all of a name, the same everywhere.
+constexpr std::uint64_t hash_of_name(std::string_view name) {
+  std::uint64_t hash = 0;
+  for (const char c : name) hash = mix64(hash ^ static_cast<unsigned char>(c));
+  return hash;
+}
+
 /// xoshiro256** (Blackman and Vigna 2018). The standard library's distributions differ between
 /// implementations, so the few that are needed are members here.
 class Random {

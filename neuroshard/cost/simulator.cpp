@@ -164,7 +164,7 @@ void Simulator::encode(const TableStatistics& rows, std::int64_t num_columns,
 TableStatistics Simulator::statistics_of(const Piece& piece) const {
   const TableStatistics& whole = statistics_[piece.table];
   const auto& ordered = ordered_rows_[piece.table];
-  if (piece.num_rows == 0 || !ordered) return whole.slice(piece.row_share);
+  if (piece.num_rows == 0 || !ordered) return whole.slice(piece.row_share, task_.batch_size);
   return whole.slice(ordered->accesses().range(piece.row_offset, piece.num_rows));
 }
 

@@ -20,8 +20,8 @@ std::function<double(std::span<const Piece>)> disagreement_about(
     std::vector<double> state(model->state_size(), 0.0);
     std::vector<double> contribution(state.size());
     for (const Piece& piece : pieces) {
-      model->encode(statistics[piece.table].slice(piece.row_share), piece.num_columns, settings,
-                    contribution);
+      model->encode(statistics[piece.table].slice(piece.row_share, settings.batch_size),
+                    piece.num_columns, settings, contribution);
       for (std::size_t i = 0; i < state.size(); ++i) state[i] += contribution[i];
     }
     std::vector<double> costs(model->num_members());

@@ -45,7 +45,14 @@ struct CheckedPiece {
   const Table* table = nullptr;
   TableStatistics statistics;
   std::int64_t columns = 0;
+  Shard rows{};
 };
+
+/// A histogram is of one batch: with more lookups, ranks that follow it are used in another way,
+/// and some slice less than before.
+bool keeps_its_distribution(const Table& table) {
+  return !table.reuse_histogram || !has_row_order(table);
+}
 
 /// Checks one model; failures are kept until the end, the worst of each kind.
 class Frontier {
@@ -72,10 +79,13 @@ class Frontier {
       std::int64_t left = table.embedding_dim;
       while (left > 0 && pieces.size() < 40) {
         piece.columns = std::min(random_width(table, random), left);
-        piece.statistics = random.below(5) == 0
-                               ? simulator.statistics_of(piece_of(
-                                     task, random_slice(task, static_cast<int>(t), random)))
-                               : statistics[t];
+        piece.statistics = statistics[t];
+        piece.rows = {};
+        if (random.below(5) == 0) {
+          piece.rows = random_slice(task, static_cast<int>(t), random);
+          piece.statistics = simulator.statistics_of(piece_of(task, piece.rows));
+          if (keeps_its_distribution(table)) check_growth(task, piece, settings, random);
+        }
         left -= piece.columns;
         pieces.push_back(piece);
       }
@@ -138,9 +148,17 @@ class Frontier {
       return model_.cost(
           encoded(statistics, columns, {batch_size, settings.optimizer, settings.grid}));
     };
+    // Of the same rows, if the table and the batch are these.
+    const auto statistics_of = [&](const Table& changed, std::int64_t batch_size) {
+      if (piece.rows.num_rows == 0) return testing_frontier::statistics_of(changed, batch_size);
+      return testing_frontier::statistics_of(changed, batch_size, piece.rows);
+    };
     const double slack = rounding(1.0, settings);
     const double cost = cost_of(piece.statistics, piece.columns, task.batch_size);
-    const auto where = [&] { return describe(table, task.batch_size, piece.columns); };
+    const auto where = [&] {
+      return fmt::format("{} rows from {} of {}", piece.rows.num_rows, piece.rows.row_offset,
+                         describe(table, task.batch_size, piece.columns));
+    };
     columns_less_.add(cost, cost_of(piece.statistics, piece.columns + 16, task.batch_size), slack,
                       where);
     half_columns_.add(cost, cost_of(piece.statistics, 2 * piece.columns, task.batch_size), slack,
@@ -149,16 +167,12 @@ class Frontier {
     busier.pooling_factor =
         std::min(table.pooling_factor * (1.0 + spread(1e-4, 1000.0, random)), kMaxPoolingFactor);
     fewer_lookups_.add(
-        cost,
-        cost_of(testing_frontier::statistics_of(busier, task.batch_size), piece.columns,
-                task.batch_size),
+        cost, cost_of(statistics_of(busier, task.batch_size), piece.columns, task.batch_size),
         slack, [&] { return fmt::format("to pooling {}: {}", busier.pooling_factor, where()); });
     const std::int64_t batch_size = std::min(
         task.batch_size + spread_integer(1, 1000 * task.batch_size, random), kMaxBatchSize);
-    smaller_batch_.add(
-        cost,
-        cost_of(testing_frontier::statistics_of(table, batch_size), piece.columns, batch_size),
-        slack, [&] { return fmt::format("to batch {}: {}", batch_size, where()); });
+    smaller_batch_.add(cost, cost_of(statistics_of(table, batch_size), piece.columns, batch_size),
+                       slack, [&] { return fmt::format("to batch {}: {}", batch_size, where()); });
   }
 
   [[nodiscard]] double estimate_of(const CheckedPiece& piece,

@@ -95,7 +95,7 @@ TEST(TableStatistics, AreThoseOfTheBatch) {
 
 TEST(TableStatistics, TheWholeTableAsASliceIsItself) {
   const TableStatistics whole = statistics_for(table_of(zipf(1.1)));
-  const TableStatistics slice = whole.slice(1.0);
+  const TableStatistics slice = whole.slice(1.0, kSettings.batch_size);
   EXPECT_EQ(slice.num_embeddings, whole.num_embeddings);
   EXPECT_EQ(slice.distinct_rows, whole.distinct_rows);
   EXPECT_EQ(slice.hottest_row_share, whole.hottest_row_share);
@@ -107,7 +107,7 @@ TEST(TableStatistics, ASliceIsLikeTheTableThatIsMeasuredForIt) {
        {table_of({}), table_of(zipf(0.8)), table_of(classes({{2'000, 0.5}, {90'000, 0.5}})),
         table_of(classes({{1, 0.4}, {90'000, 0.6}}))}) {
     for (const double share : {0.5, 0.25, 0.1}) {
-      const TableStatistics slice = statistics_for(table).slice(share);
+      const TableStatistics slice = statistics_for(table).slice(share, kSettings.batch_size);
       const TableStatistics measured =
           statistics_for(row_slice(table, kSettings.batch_size, share));
       EXPECT_EQ(slice.num_embeddings, measured.num_embeddings);
@@ -164,12 +164,29 @@ TEST(TableStatistics, ARangeThatIsNeverUsed) {
   EXPECT_EQ(slice.reuse_histogram[0], 1.0);
 }
 
+/// Rows as hot as each other, or of a power law, cross the bins of a histogram as batches grow.
+TEST(TableStatistics, ASlicesHottestRowHasMoreLookupsInALargerBatch) {
+  for (const Table& table :
+       {table_of(classes({{10, 0.5}, {90'000, 0.5}})), table_of(zipf(0.5)), table_of(zipf(1.1))}) {
+    for (const double share : {0.5, 0.1, 0.01}) {
+      double before = 0.0;
+      for (double batch = 64.0; batch < 100'000.0; batch *= 1.01) {
+        const auto batch_size = static_cast<std::int64_t>(batch);
+        const TableStatistics slice = table_statistics(table, batch_size).slice(share, batch_size);
+        const double hits = slice.hottest_row_share * slice.pooling_factor * batch;
+        EXPECT_GE(hits, before * (1.0 - 1e-9)) << share << ", " << batch_size;
+        before = hits;
+      }
+    }
+  }
+}
+
 TEST(TableStatistics, NoRowOfASliceHasMoreThanAllLookups) {
   for (const double hot : {0.05, 0.5, 0.9}) {
     const TableStatistics whole =
         statistics_for(table_of(classes({{1, hot}, {99'999, 1.0 - hot}})));
     for (const double share : {0.5, 0.1, 1e-3, 1e-6}) {
-      const double hottest = whole.slice(share).hottest_row_share;
+      const double hottest = whole.slice(share, kSettings.batch_size).hottest_row_share;
       EXPECT_TRUE(hottest > 0.0 && hottest <= 1.0) << hottest;
     }
   }

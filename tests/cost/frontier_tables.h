@@ -16,6 +16,7 @@
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
+#include "neuroshard/workload/reuse/access_by_row.h"
 
 namespace neuroshard::testing_frontier {
 
@@ -171,6 +172,19 @@ inline TableStatistics statistics_of(const Table& table, std::int64_t batch_size
   task.batch_size = batch_size;
   task.tables = {table};
   return table_statistics(task).front();
+}
+
+/// Of a slice of the table's rows; `rows.table` is not used.
+inline TableStatistics statistics_of(const Table& table, std::int64_t batch_size,
+                                     const Shard& rows) {
+  Task task;
+  task.tables = {table};
+  Shard shard = rows;
+  shard.table = 0;
+  const Piece piece = piece_of(task, shard);
+  const TableStatistics whole = statistics_of(table, batch_size);
+  if (piece.num_rows == 0) return whole.slice(piece.row_share, batch_size);
+  return whole.slice(AccessByRow(table, batch_size).range(piece.row_offset, piece.num_rows));
 }
 
 inline std::string describe(const Table& table, std::int64_t batch_size, std::int64_t columns) {

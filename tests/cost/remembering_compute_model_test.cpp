@@ -30,7 +30,7 @@ RC_GTEST_PROP(RememberingComputeModelProperty, PredictsTheSame, ()) {
         for (const std::int64_t batch_size : {settings.batch_size, settings.batch_size + 1}) {
           OperatorSettings others = settings;
           others.batch_size = batch_size;
-          const TableStatistics slice = tables[t].slice(share);
+          const TableStatistics slice = tables[t].slice(share, batch_size);
           model->encode(slice, columns, others, expected);
           remembering.encode(slice, columns, others, actual);
           RC_ASSERT(actual == expected);

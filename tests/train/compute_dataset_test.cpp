@@ -78,26 +78,27 @@ TEST_F(ComputeDatasetTest, ReadsFeaturesAndCostsOfEverySample) {
 }
 
 TEST_F(ComputeDatasetTest, ASliceHasItsShareOfTheTable) {
+  constexpr std::int64_t kBatch = 400;  // so that the hottest row has 400 lookups: bin 9
   MeasuredTable table{"t", 1000, 4.0, DataType::fp16, {}, 400.0, 0.25};
   table.reuse_histogram[0] = 0.995;
   table.reuse_histogram[9] = 0.005;
-  const TableStatistics whole = measured_statistics(table, 1.0);
+  const TableStatistics whole = measured_statistics(table, 1.0, kBatch);
   EXPECT_EQ(whole.num_embeddings, 1000);
   EXPECT_EQ(whole.distinct_rows, 400.0);
   EXPECT_EQ(whole.hottest_row_share, 0.25);
-  const TableStatistics slice = measured_statistics(table, 0.1);
+  const TableStatistics slice = measured_statistics(table, 0.1, kBatch);
   EXPECT_EQ(slice.num_embeddings, 100);
   EXPECT_DOUBLE_EQ(slice.pooling_factor, 0.4);
   EXPECT_DOUBLE_EQ(slice.distinct_rows, 40.0);
   EXPECT_EQ(slice.reuse_histogram[9], 0.005);
   EXPECT_EQ(slice.data_type, DataType::fp16);
-  EXPECT_DOUBLE_EQ(slice.hottest_row_share, 0.5);  // two rows are as hot
+  EXPECT_NEAR(slice.hottest_row_share, 0.5, 0.01);  // two rows are as hot
   table.reuse_histogram[0] = 0.0;
   table.reuse_histogram[9] = 1.0;
-  EXPECT_EQ(measured_statistics(table, 0.1).hottest_row_share, 1.0);  // and no more
+  EXPECT_EQ(measured_statistics(table, 0.1, kBatch).hottest_row_share, 1.0);  // and no more
   table.distinct_rows.reset();
   table.hottest_row_share.reset();
-  EXPECT_EQ(measured_statistics(table, 1.0).distinct_rows, 0.0);  // not known
+  EXPECT_EQ(measured_statistics(table, 1.0, kBatch).distinct_rows, 0.0);  // not known
 }
 
 TEST_F(ComputeDatasetTest, TheEstimateIsSetForEveryPiece) {
@@ -315,7 +316,7 @@ TEST_F(ComputeDatasetTest, UnmeasuredSetsAreSamplesOfTheSameFeaturesWithoutCosts
   UnmeasuredSets group;
   group.settings = {.batch_size = header.batch_size, .optimizer = header.optimizer};
   for (const MeasuredTable& table : header.tables) {
-    group.tables.push_back(measured_statistics(table, 1.0));
+    group.tables.push_back(measured_statistics(table, 1.0, header.batch_size));
   }
   for (const ComputeCostSample& sample : read_compute_costs(path).samples) {
     group.sets.push_back(sample.pieces);

@@ -172,9 +172,7 @@ void validate(const ComputeSamplingOptions& options) {
 }
 
 bool is_held_out(const std::string& table_name, double held_out_share) {
-  std::uint64_t hash = 0;
-  for (const char c : table_name) hash = mix64(hash ^ static_cast<unsigned char>(c));
-  return static_cast<double>(hash >> 11) * 0x1p-53 < held_out_share;
+  return static_cast<double>(hash_of_name(table_name) >> 11) * 0x1p-53 < held_out_share;
 }
 
 double pass_bytes(const Table& table, const Piece& piece, std::int64_t batch_size) {

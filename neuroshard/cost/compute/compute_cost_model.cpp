@@ -12,6 +12,27 @@
 
 namespace neuroshard {
 
+namespace {
+
+/// Lookups of the hottest whole row that can be put together from a slice's parts of rows, of each
+/// of which it has `share`; the table's hottest has `hottest` of them. This is the sum, over every
+/// number of lookups up to that, of the part of a row that the slice has of those with more; so it
+/// never falls with more lookups, as long as every such number of rows grows with them.
+double hits_of_whole_row(const TableStatistics& table, double share, double hottest) {
+  double rows = 0.0;  // that are hit more than `low` times
+  double hits = 0.0;
+  for (int bin = kReuseBins; bin-- > 0;) {
+    rows += table.distinct_rows * table.reuse_histogram[bin];
+    const double low = bin == 0 ? 0.0 : std::exp2(bin - 1);
+    const double high = bin + 1 < kReuseBins ? std::min(std::exp2(bin), hottest) : hottest;
+    // One row has this many, whatever part of a row the tail of a distribution leaves in a bin.
+    if (high > low) hits += (high - low) * std::min(share * std::max(rows, 1.0), 1.0);
+  }
+  return hits;
+}
+
+}  // namespace
+
 TableStatistics table_statistics(const Table& table, std::int64_t batch_size) {
   const ReuseStatistics reuse = reuse_statistics(table, batch_size);
   return {.num_embeddings = table.num_embeddings,
@@ -34,20 +55,15 @@ std::vector<TableStatistics> table_statistics(const Task& task, const StopClock&
   return statistics;
 }
 
-TableStatistics TableStatistics::slice(double share) const {
+TableStatistics TableStatistics::slice(double share, std::int64_t batch_size) const {
   if (share >= 1.0) return *this;
   TableStatistics result = *this;
   result.num_embeddings = rows_of_share(num_embeddings, share);
   result.pooling_factor *= share;
   result.distinct_rows *= share;
-  // The hottest row's lookups stay together as long as a slice has a whole row that is as hot. What
-  // a histogram has of less than half a row is the tail of a distribution, not a row.
-  double rows_as_hot = 0.0;
-  for (int bin = kReuseBins; bin-- > 0 && rows_as_hot < 0.5;) {
-    rows_as_hot += distinct_rows * reuse_histogram[bin];
-  }
-  result.hottest_row_share *= std::min(1.0 / share, std::max(rows_as_hot, 1.0));
-  result.hottest_row_share = std::min(result.hottest_row_share, 1.0);
+  const double lookups = pooling_factor * static_cast<double>(batch_size);
+  const double hits = hits_of_whole_row(*this, share, lookups * hottest_row_share);
+  result.hottest_row_share = std::min(hits / (lookups * share), 1.0);
   return result;
 }
 

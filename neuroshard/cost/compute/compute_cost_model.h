@@ -33,9 +33,10 @@ struct TableStatistics {
   double distinct_rows = 0.0;
   double hottest_row_share = 0.0;
 
-  /// Of a slice that has `share` of the rows and of the lookups, where ids are hashes. Which slice
-  /// has the hottest row is not known: each expects its share of that row's lookups.
-  [[nodiscard]] TableStatistics slice(double share) const;
+  /// Of a slice that has `share` of the rows and of the lookups of a batch of `batch_size` samples,
+  /// where ids are hashes. Which slice has the hottest rows is not known: each has its share of
+  /// every row, and its hottest is the whole row that its hottest parts make.
+  [[nodiscard]] TableStatistics slice(double share, std::int64_t batch_size) const;
   /// Of a slice with these rows of the table, where their accesses are known.
   [[nodiscard]] TableStatistics slice(const RangeAccess& range) const;
 };

@@ -62,8 +62,9 @@ void widen(TrainedRange& range, const ComputeCosts& costs) {
       range.min_columns = range.min_columns == 0 ? piece.num_columns
                                                  : std::min(range.min_columns, piece.num_columns);
       range.max_columns = std::max(range.max_columns, piece.num_columns);
-      const PieceWork work = piece_work(measured_statistics(table, piece.row_share),
-                                        piece.num_columns, {header.batch_size, header.optimizer});
+      const PieceWork work =
+          piece_work(measured_statistics(table, piece.row_share, header.batch_size),
+                     piece.num_columns, {header.batch_size, header.optimizer});
       const std::int64_t rows = rows_of_share(table.num_embeddings, piece.row_share);
       const double pooling = table.pooling_factor * piece.row_share;
       const bool is_first = range.max_embeddings == 0;
@@ -132,7 +133,7 @@ void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double sha
   for (const ComputeCostSample& sample : costs.samples) pieces += sample.pieces.size();
   add_pieces(dataset, pieces);
   const auto statistics_of = [&](const Piece& piece) {
-    return measured_statistics(header.tables[piece.table], piece.row_share);
+    return measured_statistics(header.tables[piece.table], piece.row_share, header.batch_size);
   };
   for (const ComputeCostSample& sample : costs.samples) {
     add_sample(dataset, sample.pieces, statistics_of, settings,
@@ -178,14 +179,15 @@ std::size_t ComputeDataset::num_known() const {
   return known.size();
 }
 
-TableStatistics measured_statistics(const MeasuredTable& table, double row_share) {
+TableStatistics measured_statistics(const MeasuredTable& table, double row_share,
+                                    std::int64_t batch_size) {
   const TableStatistics statistics{.num_embeddings = table.num_embeddings,
                                    .pooling_factor = table.pooling_factor,
                                    .data_type = table.data_type,
                                    .reuse_histogram = table.reuse_histogram,
                                    .distinct_rows = table.distinct_rows.value_or(0.0),
                                    .hottest_row_share = table.hottest_row_share.value_or(0.0)};
-  return statistics.slice(row_share);
+  return statistics.slice(row_share, batch_size);
 }
 
 void require_same_origin(const ComputeCostsHeader& first, const Json& hardware,
@@ -214,7 +216,7 @@ ComputeDataset dataset_of(const std::vector<UnmeasuredSets>& groups, FeatureSche
     for (const std::vector<Piece>& set : group.sets) pieces += set.size();
     add_pieces(dataset, pieces);
     const auto statistics_of = [&](const Piece& piece) {
-      return group.tables[piece.table].slice(piece.row_share);
+      return group.tables[piece.table].slice(piece.row_share, group.settings.batch_size);
     };
     for (const std::vector<Piece>& set : group.sets) {
       add_sample(dataset, set, statistics_of, group.settings, 0.0);

@@ -46,8 +46,10 @@ struct ComputeDataset {
   [[nodiscard]] std::size_t num_known() const;
 };
 
-/// Statistics of a measured piece's table, or of the slice of it that the piece is.
-[[nodiscard]] TableStatistics measured_statistics(const MeasuredTable& table, double row_share);
+/// Statistics of a measured piece's table, or of the slice of it that the piece is; `batch_size` is
+/// that of the file.
+[[nodiscard]] TableStatistics measured_statistics(const MeasuredTable& table, double row_share,
+                                                  std::int64_t batch_size);
 
 /// Replaces the estimate among the features of every piece by this one's.
 void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,

@@ -105,8 +105,9 @@ ModelTest test_compute_model(const ComputeCostModel& model, const std::string& p
     }
     std::fill(state.begin(), state.end(), 0.0);
     for (const Piece& piece : sample.pieces) {
-      model.encode(measured_statistics(header.tables[piece.table], piece.row_share),
-                   piece.num_columns, {header.batch_size, header.optimizer}, contribution);
+      model.encode(
+          measured_statistics(header.tables[piece.table], piece.row_share, header.batch_size),
+          piece.num_columns, {header.batch_size, header.optimizer}, contribution);
       for (std::size_t k = 0; k < state.size(); ++k) state[k] += contribution[k];
     }
     const std::int64_t id = sample.info.id.value_or(static_cast<std::int64_t>(i) + 2);

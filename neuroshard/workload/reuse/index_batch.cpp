@@ -46,7 +46,8 @@ Ranks ranks_of(const Table& table, IndexDistribution distribution) {
                      });
   }
   return {rank_pieces(distribution, table.num_embeddings),
-          is_ordered ? RankScatter::identity(rows) : RankScatter(rows), distribution.zipf_exponent};
+          is_ordered ? RankScatter::identity(rows) : RankScatter(rows, hash_of_name(table.name)),
+          distribution.zipf_exponent};
 }
 
 /// Segments of whole rows; one of less than a row is joined with the next.
@@ -66,7 +67,8 @@ Ranks ranks_by_row(const Table& table, const AccessByRow& accesses) {
     }
     if (end == first) continue;
     auto rank = static_cast<std::uint64_t>(first);
-    ranks.segments.push_back({rank, RankScatter(static_cast<std::uint64_t>(end - first))});
+    ranks.segments.push_back(
+        {rank, RankScatter(static_cast<std::uint64_t>(end - first), hash_of_name(table.name))});
     const double hits = hits_of(rates);
     if (hits > 0.0) {
       for (const AccessClass& whole : whole_rows(std::exchange(rates, {}), end - first)) {

@@ -29,8 +29,9 @@ void keep_rows(RowRange rows, IndexBatch& batch);
 
 /// Draws rows of one table; set up once, then cheap per index (about 10 ns).
 /// Rows of similar popularity are scattered over the table by a fixed bijection, as hashed ids are;
-/// of a table ordered by frequency the hottest come first, and of one with measured accesses they
-/// are scattered within the segments of AccessByRow.
+/// where the hottest lies, the table's name decides, so that those of a model's tables are not all
+/// in the same slice. Of a table ordered by frequency the hottest come first, and of one with
+/// measured accesses they are scattered within the segments of AccessByRow.
 class IndexSampler {
  public:
   IndexSampler(const Table& table, std::int64_t batch_size);

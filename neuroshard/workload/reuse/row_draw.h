@@ -13,11 +13,12 @@
 
 namespace neuroshard {
 
-/// The fixed bijection rank -> (rank * multiplier + offset) modulo the number of rows.
+/// The fixed bijection rank -> (rank * multiplier + offset) modulo the number of rows: `seed` says
+/// where rank 0 lies, and the next ranks lie evenly over all rows.
 class RankScatter {
  public:
-  explicit RankScatter(std::uint64_t num_rows)
-      : num_rows_(num_rows), inverse_(~std::uint64_t{0} / num_rows), offset_(num_rows / 3) {
+  RankScatter(std::uint64_t num_rows, std::uint64_t seed)
+      : num_rows_(num_rows), inverse_(~std::uint64_t{0} / num_rows), offset_(seed % num_rows) {
     // Below 2^21, so that a product with a rank below 2^42 (kMaxEmbeddings) and the sum fit 64
     // bits.
     const double range = std::min(static_cast<double>(num_rows), 0x1p21);
@@ -27,9 +28,8 @@ class RankScatter {
 
   /// Ranks are rows.
   [[nodiscard]] static RankScatter identity(std::uint64_t num_rows) {
-    RankScatter scatter(num_rows);
+    RankScatter scatter(num_rows, 0);
     scatter.multiplier_ = 1;
-    scatter.offset_ = 0;
     return scatter;
   }
 
