@@ -80,40 +80,58 @@ struct PlanDevice {
   std::size_t device;
 };
 
-/// The same pieces, on one or more devices.
-struct HeldPieces {
+/// A piece and the rows that it has: of hashed ids too, where a Piece has a share of them alone.
+struct HeldPiece {
+  Piece piece;
+  std::int64_t first_row = 0;
+  std::int64_t num_rows = 0;
+
+  // NOLINTNEXTLINE(modernize-use-nullptr)
+  friend auto operator<=>(const HeldPiece&, const HeldPiece&) = default;
+};
+
+/// What a device of a plan holds, or of several plans a device each.
+struct Holding {
   std::span<const Table> tables;
-  std::vector<Piece> pieces;  ///< sorted
+  std::vector<HeldPiece> pieces;  ///< sorted
   std::int64_t batch_size = 0;
   bool are_copies = false;  ///< of whole tables, each device looking up its share of the batch
   std::vector<PlanDevice> devices;
 };
 
 /// Whole tables.
-std::vector<Piece> replicas(const Task& task, const ShardingPlan& plan) {
-  std::vector<Piece> pieces;
-  for (const int table : plan.replicated_tables) {
-    pieces.push_back({table, task.tables[table].embedding_dim});
+std::vector<HeldPiece> replicas(const Task& task, const ShardingPlan& plan) {
+  std::vector<HeldPiece> pieces;
+  for (const int index : plan.replicated_tables) {
+    const Table& table = task.tables[index];
+    pieces.push_back({{index, table.embedding_dim}, 0, table.num_embeddings});
   }
   return pieces;
 }
 
 /// Devices without pieces are left out: they compute nothing. Replicated tables are an operator of
-/// their own, the same on every device.
-std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) {
-  std::vector<HeldPieces> result;
-  std::map<std::tuple<const Task*, bool, std::vector<Piece>>, std::size_t> known;
+/// their own. What devices of different plans have in common is one holding; devices of one plan
+/// are not, even if they hold the same: each has its own place in memory and its own batches, and
+/// a plan's cost is that of its slowest device.
+std::vector<Holding> distinct_holdings(std::span<const SimulatedPlan> plans) {
+  std::vector<Holding> result;
+  // By what is held, and by how many devices before hold the same in that plan.
+  std::map<std::tuple<const Task*, bool, std::vector<HeldPiece>, int>, std::size_t> known;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
     const Task& task = plans[plan].simulator->task();
-    std::vector<std::vector<Piece>> devices(task.topology.world_size);
+    std::vector<std::vector<HeldPiece>> devices(task.topology.world_size);
     for (const Shard& shard : plans[plan].plan->shards) {
-      devices[shard.device].push_back(piece_of(task, shard));
+      devices[shard.device].push_back(
+          {piece_of(task, shard), shard.row_offset, shard.rows_of(task.tables[shard.table])});
     }
-    const auto add = [&](std::vector<Piece> pieces, bool are_copies, std::size_t device) {
+    std::map<std::pair<bool, std::vector<HeldPiece>>, int> before;
+    const auto add = [&](std::vector<HeldPiece> pieces, bool are_copies, std::size_t device) {
       const std::int64_t batch_size = are_copies ? replica_batch_size(task) : task.batch_size;
       if (pieces.empty()) return;
       std::sort(pieces.begin(), pieces.end());
-      const auto [place, is_new] = known.try_emplace({&task, are_copies, pieces}, result.size());
+      const int number = before[{are_copies, pieces}]++;
+      const auto [place, is_new] =
+          known.try_emplace({&task, are_copies, pieces, number}, result.size());
       if (is_new) result.push_back({task.tables, std::move(pieces), batch_size, are_copies, {}});
       result[place->second].devices.push_back({plan, device});
     };
@@ -123,6 +141,23 @@ std::vector<HeldPieces> distinct_holdings(std::span<const SimulatedPlan> plans) 
     }
   }
   return result;
+}
+
+/// Of a device's own pieces. Where one is a slice, each with its rows, if the backend can drop the
+/// lookups of others; else slices are as the table's mean (`resolve_slices`).
+PieceSet set_of(const Holding& held, std::int64_t id, Random random, Optimizer optimizer,
+                bool can_keep_rows) {
+  PieceSet set{id, held.tables, {}, random, held.batch_size, optimizer};
+  const bool has_slices =
+      std::any_of(held.pieces.begin(), held.pieces.end(),
+                  [&](const HeldPiece& held_piece) { return held_piece.piece.row_share < 1.0; });
+  for (const HeldPiece& each : held.pieces) {
+    set.pieces.push_back(each.piece);
+    if (!has_slices || !can_keep_rows) continue;
+    set.pieces.back() = {each.piece.table, each.piece.num_columns};
+    set.rows.push_back({each.first_row, each.num_rows});
+  }
+  return set;
 }
 
 /// A set to measure: one of the plans' or of the controls.
@@ -183,7 +218,10 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                                            std::span<const SpeedControl> controls) {
   if (plans.empty()) return {};
   const Task& first = plans.front().simulator->task();
-  const std::vector<HeldPieces> holdings = distinct_holdings(plans);
+  const std::vector<Holding> holdings = distinct_holdings(plans);
+  const bool can_keep_rows =
+      std::all_of(backend.devices.begin(), backend.devices.end(),
+                  [](const auto& device) { return device->can_keep_rows(); });
   std::vector<std::vector<double>> compute_ms;
   for (const SimulatedPlan& plan : plans) {
     const Task& task = plan.simulator->task();
@@ -206,13 +244,9 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
       resolve_slices(set, own_tables[id]);
       return set;
     }
-    const HeldPieces& held = holdings[item.number];
-    PieceSet set{id,
-                 held.tables,
-                 held.pieces,
-                 Random::for_stream(seed, item.number),
-                 held.batch_size,
-                 first.optimizer};
+    const Holding& held = holdings[item.number];
+    PieceSet set =
+        set_of(held, id, Random::for_stream(seed, item.number), first.optimizer, can_keep_rows);
     if (held.are_copies) {
       use_at_any_batch_size(set, first.batch_size, own_tables[id]);
     } else {

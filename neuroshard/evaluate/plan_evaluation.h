@@ -42,11 +42,12 @@ struct SimulatedPlan {
 
 /// Measures computation on this machine, one device's pieces after another's, each with the whole
 /// batch. The devices of all plans are measured together, alternating, so that compared plans meet
-/// the same conditions. A set of pieces that occurs on several devices is measured once: it costs
-/// the same on each. The tasks must agree in batch size and optimizer, and so must the controls,
-/// which are measured among the plans' sets and show by how much the machine's speed has changed.
-/// `on_set` is called after each set, with the number done. Throws MachineError if the machine has
-/// no memory for one.
+/// the same conditions; what a device of each of several plans holds is measured once. A slice has
+/// the lookups of its own rows, and with them a hot row or none; where a backend cannot keep rows,
+/// those of a mean slice. The tasks must agree in batch size and optimizer, and so must the
+/// controls, which are measured among the plans' sets and show by how much the machine's speed has
+/// changed. `on_set` is called after each set, with the number done. Throws MachineError if the
+/// machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
     std::span<const SimulatedPlan> plans, ComputeBackend& backend, std::uint64_t seed,
     const std::function<void(int sets_done)>& on_set = {},

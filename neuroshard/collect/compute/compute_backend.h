@@ -36,7 +36,7 @@ struct PieceSet {
   /// remember them by address.
   bool has_own_tables = false;
   /// Empty, or the rows that each piece has: then its batch is the whole table's without the
-  /// lookups of other rows. On CPUs alone; other backends know whole tables and slices as shares.
+  /// lookups of other rows. Only for devices that `can_keep_rows`.
   std::vector<RowRange> rows{};
 
   [[nodiscard]] const Table& table_of(const Piece& piece) const { return tables[piece.table]; }
@@ -91,6 +91,8 @@ class MeasuringDevice {
   /// the same set. Throws OutOfMemory if the device has no room for this set; other errors are
   /// failures of the device.
   [[nodiscard]] virtual std::unique_ptr<PreparedSet> prepare(const PieceSet& set) = 0;
+  /// Whether sets may have `rows`; else devices know whole tables alone.
+  [[nodiscard]] virtual bool can_keep_rows() const { return false; }
   /// Sets that can be ready at the same time.
   [[nodiscard]] virtual int max_in_flight() const { return 1; }
   /// Whether there is memory to have another set ready, next to those that are.

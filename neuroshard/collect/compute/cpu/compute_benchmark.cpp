@@ -60,15 +60,16 @@ std::int64_t disturb_bytes(const ComputeBenchmarkOptions& options) {
 }
 
 /// Bytes that a pass over a piece of `rows` rows reads, about, in whole cache lines.
-std::int64_t bytes_of_pass(const Table& table, std::int64_t rows, std::int64_t row_bytes,
-                           std::int64_t batch_size) {
+/// `share`: of a slice, its part of the table's rows.
+std::int64_t bytes_of_pass(const Table& table, double share, std::int64_t rows,
+                           std::int64_t row_bytes, std::int64_t batch_size) {
   const ReuseStatistics reuse = reuse_statistics(table, batch_size);
-  const double distinct = std::min(reuse.distinct_rows, static_cast<double>(rows));
+  const double distinct = std::min(reuse.distinct_rows * share, static_cast<double>(rows));
   const std::int64_t lines = (row_bytes + kAlignment - 1) / kAlignment;
   // Narrow rows share lines.
   const double row_lines = std::min(distinct * static_cast<double>(lines * kAlignment),
                                     static_cast<double>(rows) * static_cast<double>(row_bytes));
-  return static_cast<std::int64_t>(row_lines + reuse.num_indices * sizeof(std::int64_t));
+  return static_cast<std::int64_t>(row_lines + reuse.num_indices * share * sizeof(std::int64_t));
 }
 
 /// Of a lookup: its index, and the key by which it is sorted, twice.
@@ -196,7 +197,9 @@ ComputeBenchmark::Placement ComputeBenchmark::place(const PieceSet& set, Random&
     placement.tables.push_back({random_place(arena_, rows * row_bytes, random), state, rows,
                                 piece.num_columns, table.data_type});
     placement.total_columns += piece.num_columns;
-    placement.bytes_touched += bytes_of_pass(table, rows, row_bytes, set.batch_size);
+    const double share =
+        static_cast<double>(rows_of(set, i)) / static_cast<double>(table.num_embeddings);
+    placement.bytes_touched += bytes_of_pass(table, share, rows, row_bytes, set.batch_size);
   }
   return placement;
 }
@@ -216,7 +219,10 @@ std::vector<IndexBatch> ComputeBenchmark::draw_batches(const PieceSet& set,
     Random own = Random::for_stream(seed, i);
     const Table& table = set.table_of(set.pieces[i]);
     IndexSampler(table, set.batch_size).draw(set.batch_size, own, batches[i]);
-    if (!set.rows.empty()) keep_rows(set.rows[i], batches[i]);
+    if (!set.rows.empty()) {
+      keep_rows(set.rows[i], batches[i]);
+      batches[i].indices.shrink_to_fit();  // it may be a small part of the table's
+    }
     if (tables[i].num_embeddings < rows_of(set, i)) {
       for (std::int64_t& row : batches[i].indices) row %= tables[i].num_embeddings;
     }

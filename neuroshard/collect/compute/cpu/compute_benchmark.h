@@ -43,6 +43,7 @@ class ComputeBenchmark final : public MeasuringDevice {
   explicit ComputeBenchmark(const ComputeBenchmarkOptions& options);
 
   [[nodiscard]] std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override;
+  [[nodiscard]] bool can_keep_rows() const override { return true; }
   [[nodiscard]] int max_in_flight() const override { return std::numeric_limits<int>::max(); }
   [[nodiscard]] bool has_room() const override { return ready_bytes_ < options_.in_flight_bytes; }
   [[nodiscard]] std::int64_t bytes_between_passes() const override {
