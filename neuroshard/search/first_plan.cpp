@@ -181,6 +181,7 @@ void add_plan_of_cheapest_cuts(const Simulator& simulator, const BeamSearchOptio
   }
   BeamSearchOptions cheapest = with_all_cuts(beam, options, task.tables.size());
   cheapest.cheapest_cuts = true;
+  cheapest.explains_infeasible = false;  // nobody would read it
   if (task.topology.world_size > kMostDevicesWithLevels) cheapest.num_levels = 0;
   try {
     PlanningResult result = plan_with_replicas_of(simulator, first.best.plan.replicated_tables,

@@ -56,7 +56,9 @@ PlanningResult improved_plan(const Simulator& simulator, const ShardingPlan& pla
                              const LocalSearchOptions& improvement, const LocalSearchBudget& budget,
                              ThreadPool& pool, const MoveRules* rules) {
   if (plan.shards.empty()) return {plan};  // every table is on every device
-  if (rules == nullptr && !cuts.rows && plan.replicated_tables.empty()) {
+  // The improvement itself knows columns of all rows alone.
+  const bool has_columns_alone = plan.replicated_tables.empty() && !plan.has_row_slices();
+  if (rules == nullptr && !cuts.rows && has_columns_alone) {
     return improve_plan(simulator, plan, improvement, budget, pool);
   }
   const SlicedTask sliced(simulator, plan, cuts.rows ? kResliced : 0, StopClock(budget.deadline));

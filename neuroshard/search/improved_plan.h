@@ -26,7 +26,8 @@ struct MoveRules {
 };
 
 /// The plan improved within these cuts; its replicated tables stay. With `rules`, within their
-/// limit, and each table's columns lie where they move least. Throws TimeIsOver.
+/// limit, and each table's columns lie where they move least. Slices of rows stay as they are where
+/// `cuts` have no rows. Throws TimeIsOver if the deadline comes before the first round.
 [[nodiscard]] PlanningResult improved_plan(const Simulator& simulator, const ShardingPlan& plan,
                                            const Cuts& cuts, const LocalSearchOptions& improvement,
                                            const LocalSearchBudget& budget, ThreadPool& pool,

@@ -154,22 +154,28 @@ class LeastContributions {
   std::vector<double> per_quantum_;  ///< [state]
 };
 
-/// Whether a plan cheaper than `known_ms` may have the table on every device.
-bool may_be_replicated(const Simulator& simulator, int number, double known_ms) {
+/// Whether a plan cheaper than `known_ms` may have the table on every device; if so, `copy` is what
+/// it then contributes to the copies' operator.
+bool may_be_replicated(const Simulator& simulator, int number, double known_ms,
+                       std::span<double> copy) {
   const Task& task = simulator.task();
   const Table& table = task.tables[number];
   const auto& memory = task.topology.memory_bytes;
-  return table.allow.replicas && task.topology.world_size > 1 &&
-         shard_bytes(table, table.embedding_dim, task.optimizer) <=
-             *std::min_element(memory.begin(), memory.end()) &&
-         simulator.replica_cost({{number}}).all_reduce_ms < known_ms;
+  const bool has_room = table.allow.replicas && task.topology.world_size > 1 &&
+                        shard_bytes(table, table.embedding_dim, task.optimizer) <=
+                            *std::min_element(memory.begin(), memory.end());
+  if (!has_room) return false;
+  simulator.encode_replica(number, copy);
+  return simulator.replica_cost({{number}}, copy).all_reduce_ms < known_ms;
 }
 
-/// A table that may be on every device, and what it adds to the mean device if it is not.
+/// A table that may be on every device, what it adds to the mean device if it is not, and what its
+/// copy costs at least.
 struct Replicable {
   int number = 0;
   std::vector<double> share;
   double columns = 0.0;
+  double least_copy_ms = 0.0;
 };
 
 std::vector<int> numbers_of(const std::vector<Replicable>& tables) {
@@ -219,13 +225,17 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
   double largest = 0.0;  // the second part: of the tables one by one
   WorkLeft left;
   std::vector<Replicable> replicable;
+  std::vector<double> copy(mean.size());
+  std::vector<double> state_of_copies(mean.size(), 0.0);
   MeanDevice mean_device(simulator);
+  PatientClock patient(clock);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    patient.check();
     const int number = static_cast<int>(t);
     const Table& table = task.tables[t];
     const double columns =
         static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
-    const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms);
+    const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms, copy);
     mean_columns += columns;
     const bool keeps = mean_device.num_pieces() < kMostPiecesKept;
     const LeastContributions least(simulator, number, cuts.rows, left, clock,
@@ -246,26 +256,25 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
       mean_device.add_table_of_least(least.of(least.num_quanta()), extras);
     }
     if (replicas) {
-      std::vector<double> copy(mean.size());
-      simulator.encode_replica(number, copy);
       mean_device.add_copy(
           copy, {.bytes = extras.bytes, .gradient_bytes = all_reduce_bytes(task, {{number}})});
+      for (std::size_t i = 0; i < copy.size(); ++i) state_of_copies[i] += copy[i];
+      replicable.push_back({number, std::move(share), columns, compute.least_rise_ms(copy)});
     }
-    if (replicas) replicable.push_back({number, std::move(share), columns});
   }
   double of_mean = compute.bound(mean) + floor_ms(mean_columns);
   double saved = 0.0;
   std::vector<double> more(mean.size());
   for (const Replicable& table : replicable) {
+    patient.check();
     for (std::size_t i = 0; i < mean.size(); ++i) more[i] = mean[i] + table.share[i];
     const double gain_ms = compute.bound(more) + floor_ms(mean_columns + table.columns) - of_mean;
-    simulator.encode_replica(table.number, more);
-    saved += std::max(gain_ms - compute.least_rise_ms(more), 0.0);
+    saved += std::max(gain_ms - table.least_copy_ms, 0.0);
   }
   of_mean = std::max(of_mean - saved, 0.0);
   double relaxed = mean_device.bound_ms(known_ms, clock);
   if (replicable.size() == task.tables.size()) {
-    const auto copies = simulator.replica_cost(numbers_of(replicable));
+    const auto copies = simulator.replica_cost(numbers_of(replicable), state_of_copies);
     relaxed = std::min(relaxed, copies.compute_ms + copies.all_reduce_ms);
   }
   const double bound = std::min(std::max({of_mean, largest, relaxed}), known_ms);

@@ -86,6 +86,7 @@ void MeanDevice::add_piece(std::int64_t num_quanta, double row_share,
           simulator_.communication().floor_ms(task.topology, task.batch_size, extras.columns),
       {}};
   add_scaled(piece.extras, extras, 1.0 / row_share);
+  piece.extras.partial_bytes *= task.topology.world_size;  // every device has them all
   pieces_.push_back(piece);
   for (const double element : contribution) contributions_.push_back(element / row_share);
   tables_.back().end_piece = pieces_.size();
@@ -127,10 +128,20 @@ class MeanDevice::Relaxation {
         least_rate(least.gradient_bytes, most.gradient_bytes, [&](double bytes) {
           return of.simulator_.communication().all_reduce_ms(task_.topology, bytes);
         });
-    for (const Piece& piece : of.pieces_) {
-      if (piece.extras.partial_bytes <= 0.0) continue;
-      least.partial_bytes = std::min(least.partial_bytes, piece.extras.partial_bytes);
-      most.partial_bytes += piece.extras.partial_bytes;
+    // A plan with slices has at least what whole rows of one kind of its pieces have. And no rows
+    // of a table have more than if they were all in pieces of the kind with most for each quantum:
+    // where memory leaves narrow pieces alone, that is a multiple of what a kind has.
+    for (const OfTable& table : of.tables_) {
+      double most_per_quantum = 0.0;
+      for (std::size_t i = table.first_piece; i < table.end_piece; ++i) {
+        const Piece& piece = of.pieces_[i];
+        const double bytes = piece.extras.partial_bytes / devices_;
+        if (bytes <= 0.0) continue;
+        least.partial_bytes = std::min(least.partial_bytes, bytes);
+        most_per_quantum =
+            std::max(most_per_quantum, bytes / static_cast<double>(piece.num_quanta));
+      }
+      most.partial_bytes += most_per_quantum * static_cast<double>(table.num_quanta);
     }
     slopes_.extras.partial_bytes =
         least_rate(least.partial_bytes, most.partial_bytes,

@@ -59,7 +59,9 @@ class MeanDevice {
   struct Piece {
     std::int64_t num_quanta = 0;
     double alone_ms = 0.0;  ///< what a device with it costs at least
-    Extras extras;          ///< over its share of the rows, as the contribution: of whole rows
+    /// Over its share of the rows, as the contribution: of whole rows. Sums over all devices, as
+    /// those of columns and memory are: partial sums count on each.
+    Extras extras;
   };
   struct OfTable {
     std::size_t first_piece = 0;

@@ -41,6 +41,10 @@ bool has_other_cuts(const ShardingPlan& plan) {
   return !plan.replicated_tables.empty() || plan.num_row_slices() > 0;
 }
 
+std::int64_t share_of_steps(std::int64_t steps, double share) {
+  return static_cast<std::int64_t>(static_cast<double>(steps) * share);
+}
+
 }  // namespace
 
 LocalSearchBudget improvement_budget(const PlannerOptions& options, int world_size,
@@ -92,28 +96,29 @@ PlanningResult NeuroShardPlanner::plan_and_improve(const Simulator& allowed,
                                                    const PlannerOptions& options,
                                                    const StopClock& clock) const {
   FirstPlan first = first_plan(allowed, options_.beam, options, clock);
-  if (first.best.stats.stopped_by_clock) return std::move(first.best);
-  try {
-    improve(allowed, options, clock, first);
-    prefer_fewer_cuts(allowed, options, clock, first);
-  } catch (const TimeIsOver&) {
-    first.best.stats.stopped_by_clock = true;
-  }
+  if (!first.best.stats.stopped_by_clock) improve(allowed, options, clock, first);
+  prefer_fewer_cuts(allowed, options, clock, first);
   return std::move(first.best);
 }
 
 void NeuroShardPlanner::improve(const Simulator& allowed, const PlannerOptions& options,
                                 const StopClock& clock, FirstPlan& first) const {
   PlanningResult& result = first.best;
-  if (options.improvement == ImprovementSchedule::thorough) {
-    add_plan_of_cheapest_cuts(allowed, options_.beam, options, clock, first);
+  PlanningResult better;
+  try {
+    if (options.improvement == ImprovementSchedule::thorough) {
+      add_plan_of_cheapest_cuts(allowed, options_.beam, options, clock, first);
+    }
+    LocalSearchBudget budget = improvement_budget(
+        options, allowed.task().topology.world_size, first.head_evaluations_of_columns,
+        result.stats.head_evaluations - first.head_evaluations_of_columns);
+    budget.deadline = clock.end();
+    better = improved(allowed, options, budget, first);
+    move_replicas(allowed, options, clock, better);
+  } catch (const TimeIsOver&) {
+    result.stats.stopped_by_clock = true;
+    return;
   }
-  LocalSearchBudget budget = improvement_budget(
-      options, allowed.task().topology.world_size, first.head_evaluations_of_columns,
-      result.stats.head_evaluations - first.head_evaluations_of_columns);
-  budget.deadline = clock.end();
-  PlanningResult better = improved(allowed, options, budget, first);
-  move_replicas(allowed, options, clock, better);
   result.stats.stopped_by_clock = clock.is_over();
   const double least_gain_ms = options.least_gain * longest_compute_ms(result.predicted);
   if (better.predicted.cost_ms < result.predicted.cost_ms - least_gain_ms) {
@@ -134,12 +139,14 @@ PlanningResult NeuroShardPlanner::improved(const Simulator& allowed, const Plann
   const auto improve = [&](const ShardingPlan& plan, double share) {
     LocalSearchBudget part = budget;
     part.nominal_ms *= share;
-    part.steps = static_cast<std::int64_t>(static_cast<double>(part.steps) * share);
+    part.steps = share_of_steps(part.steps, share);
     PlanningResult result = improved_plan(judge, plan, options.cuts, improvement, part, pool);
     result.predicted = allowed.cost(result.plan);
     return result;
   };
-  if (!first.other) return improve(first.best.plan, 1.0);
+  // Steps that are too few for a share of each are all for the cheaper plan.
+  const bool has_shares = budget.steps == 0 || share_of_steps(budget.steps, kShareOfEach) > 0;
+  if (!first.other || !has_shares) return improve(first.best.plan, 1.0);
   PlanningResult one = improve(first.best.plan, kShareOfEach);
   try {
     PlanningResult other = improve(first.other->plan, kShareOfEach);
@@ -163,20 +170,23 @@ void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const Planne
                                           const StopClock& clock, FirstPlan& first) const {
   PlanningResult& result = first.best;
   for (PlanOfFewerCuts& of_fewer : first.of_fewer_cuts) {
-    if (result.stats.stopped_by_clock) return;
-    PlannerOptions fewer_options = options;
-    fewer_options.cuts = of_fewer.cuts;
     FirstPlan fewer{.best = std::move(of_fewer.result),
                     .head_evaluations_of_columns = first.head_evaluations_of_columns};
-    improve(allowed, fewer_options, clock, fewer);
+    if (!result.stats.stopped_by_clock) {
+      PlannerOptions fewer_options = options;
+      fewer_options.cuts = of_fewer.cuts;
+      improve(allowed, fewer_options, clock, fewer);
+    }
+    const bool is_stopped = result.stats.stopped_by_clock || fewer.best.stats.stopped_by_clock;
     const double least_gain_ms =
-        of_fewer.cuts == kColumnsAlone && has_other_cuts(result.plan)
+        !is_stopped && of_fewer.cuts == kColumnsAlone && has_other_cuts(result.plan)
             ? kOtherCutsGain * options.least_gain * longest_compute_ms(fewer.best.predicted)
             : 0.0;
     if (result.predicted.cost_ms >= fewer.best.predicted.cost_ms - least_gain_ms) {
       std::swap(result, fewer.best);
     }
     add_work(fewer.best.stats, result.stats);
+    result.stats.stopped_by_clock = is_stopped;
   }
 }
 

@@ -33,7 +33,8 @@ struct NeuroShardOptions {
 /// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
 /// (PlannerOptions::least_gain). Slices of rows and copies must promise more than that of the plan
 /// with columns alone, or the latter is the result. Does not depend on the number of threads, nor
-/// on the machine unless the clock may stop the search (PlannerOptions::stop_by_clock).
+/// on the machine unless the clock may stop the search (PlannerOptions::stop_by_clock): then it is
+/// the cheapest plan that was found by then.
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(std::move(options)) {}
@@ -48,16 +49,17 @@ class NeuroShardPlanner final : public Planner {
   [[nodiscard]] PlanningResult plan_and_improve(const Simulator& allowed,
                                                 const PlannerOptions& options,
                                                 const StopClock& clock) const;
-  /// Throws TimeIsOver, and leaves the plan then.
+  /// Stopped by the clock, it leaves the best plan that there was, and its statistics say so.
   void improve(const Simulator& allowed, const PlannerOptions& options, const StopClock& clock,
                FirstPlan& first) const;
   /// The plan improved, or where there are two of all cuts the one that a part of the budget makes
-  /// cheaper. Throws TimeIsOver.
+  /// cheaper. Throws TimeIsOver if it comes before the first round.
   [[nodiscard]] PlanningResult improved(const Simulator& allowed, const PlannerOptions& options,
                                         const LocalSearchBudget& budget,
                                         const FirstPlan& first) const;
-  /// Takes the improved plan of fewer cuts where others promise too little, or are dearer. Throws
-  /// TimeIsOver, and leaves the plan then.
+  /// Takes the improved plan of fewer cuts where others promise too little, or are dearer. Where
+  /// the clock stopped the search, the cheapest plan of all, improved or not; of fewer cuts if two
+  /// cost the same.
   void prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,
                          const StopClock& clock, FirstPlan& first) const;
 

@@ -180,21 +180,48 @@ std::vector<SlicedTask::Slice> SlicedTask::with_choices(std::vector<Slice> slice
   return slices;
 }
 
-double SlicedTask::partial_bytes_per_column(const Simulator& original,
-                                            const std::vector<Slice>& slices, const Slice& slice) {
-  if (slice.way_size > 0) return original.partial_bytes_per_column(slice.way_size);
-  if (slice.num_rows == 0) return 0.0;
-  const std::int64_t end = slice.column_offset + slice.num_columns;
-  double bytes = 0.0;
-  // From one multiple of the granularity to the next there are as many slices.
-  for (std::int64_t at = slice.column_offset; at < end; at += kColumnGranularity) {
-    const auto parts = std::count_if(slices.begin(), slices.end(), [&](const Slice& other) {
-      return other.table == slice.table && other.way_size == 0 && other.has_column(at);
-    });
-    bytes += static_cast<double>(std::min(kColumnGranularity, end - at)) *
-             original.partial_bytes_per_column(static_cast<double>(parts));
+std::vector<double> SlicedTask::partial_bytes_per_column(const Simulator& original,
+                                                         const std::vector<Slice>& slices,
+                                                         const StopClock& clock) {
+  std::vector<double> result;
+  result.reserve(slices.size());
+  PatientClock patient(clock);
+  // Of the table at hand: slices of the plan by their columns. From one multiple of the granularity
+  // to the next there are as many.
+  std::vector<std::int64_t> parts;
+  int counted = -1;
+  for (auto slice = slices.begin(); slice != slices.end(); ++slice) {
+    patient.check();
+    if (slice->way_size > 0) {
+      result.push_back(original.partial_bytes_per_column(slice->way_size));
+      continue;
+    }
+    if (slice->table != counted) {  // the plan's slices come first, by table
+      counted = slice->table;
+      const std::int64_t dim = original.task().tables[counted].embedding_dim;
+      parts.assign(static_cast<std::size_t>(dim / kColumnGranularity + 1), 0);
+      for (auto of_table = slice; of_table != slices.end(); ++of_table) {
+        patient.check();
+        if (of_table->table != counted || of_table->way_size > 0) break;
+        const std::int64_t end = of_table->column_offset + of_table->num_columns;
+        for (std::int64_t at = of_table->column_offset; at < end; at += kColumnGranularity) {
+          ++parts[at / kColumnGranularity];
+        }
+      }
+    }
+    double bytes = 0.0;
+    if (slice->num_rows > 0) {
+      const std::int64_t end = slice->column_offset + slice->num_columns;
+      for (std::int64_t at = slice->column_offset; at < end; at += kColumnGranularity) {
+        bytes +=
+            static_cast<double>(std::min(kColumnGranularity, end - at)) *
+            original.partial_bytes_per_column(static_cast<double>(parts[at / kColumnGranularity]));
+      }
+      bytes /= static_cast<double>(slice->num_columns);
+    }
+    result.push_back(bytes);
   }
-  return bytes / static_cast<double>(slice.num_columns);
+  return result;
 }
 
 Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan& plan,
@@ -203,13 +230,14 @@ Simulator SlicedTask::simulator_of(const Simulator& original, const ShardingPlan
   Task sliced = task;
   sliced.tables.clear();
   std::vector<Piece> origins;
-  std::vector<double> partial_bytes;
+  std::vector<double> partial_bytes = partial_bytes_per_column(original, slices, clock);
   std::map<std::string_view, std::string> new_names;
+  PatientClock patient(clock);
   for (const Slice& slice : slices) {
+    patient.check();
     Table table = task.tables[slice.table];
     origins.push_back(
         piece_of(task, {slice.table, 0, table.embedding_dim, 0, slice.row_offset, slice.num_rows}));
-    partial_bytes.push_back(partial_bytes_per_column(original, slices, slice));
     // Unique, as no number occurs twice; only messages show it.
     table.name = fmt::format("{}:{}", sliced.tables.size(), table.name);
     new_names[task.tables[slice.table].name] = table.name;

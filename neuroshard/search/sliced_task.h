@@ -51,25 +51,22 @@ class SlicedTask {
     std::int64_t num_columns = 0;
     int way_size = 0;  ///< slices of its way of cutting rows, each of all columns; 0: the plan's
 
-    [[nodiscard]] bool has_column(std::int64_t column) const {
-      return column >= column_offset && column < column_offset + num_columns;
-    }
     [[nodiscard]] bool is_same_part(const Slice& other) const {
       return table == other.table && row_offset == other.row_offset && num_rows == other.num_rows &&
              column_offset == other.column_offset && num_columns == other.num_columns;
     }
   };
 
+  /// By table, and then by their rows.
   static std::vector<Slice> slices_of(const ShardingPlan& plan);
   /// Adds the slices of other ways of cutting the tables, and to `slicings` which they are.
   static std::vector<Slice> with_choices(std::vector<Slice> slices, const Simulator& simulator,
                                          int num_choices, const StopClock& clock,
                                          Slicings& slicings);
-  /// The slice's part of partial sums, of each column, which other slices of the plan may have
-  /// fewer or more of.
-  [[nodiscard]] static double partial_bytes_per_column(const Simulator& original,
-                                                       const std::vector<Slice>& slices,
-                                                       const Slice& slice);
+  /// Each slice's part of partial sums, of each column, which other slices of the plan may have
+  /// fewer or more of. Throws TimeIsOver.
+  [[nodiscard]] static std::vector<double> partial_bytes_per_column(
+      const Simulator& original, const std::vector<Slice>& slices, const StopClock& clock);
   [[nodiscard]] static Simulator simulator_of(const Simulator& original, const ShardingPlan& plan,
                                               const std::vector<Slice>& slices,
                                               const StopClock& clock);

@@ -5,12 +5,18 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/flat_partial_sums.h"
 
 namespace neuroshard {
 namespace {
@@ -19,6 +25,7 @@ using testing_networks::random_model;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
 using testing_tasks::conditioned_task;
+using testing_tasks::FlatPartialSums;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::make_topology;
@@ -61,13 +68,17 @@ RC_GTEST_PROP(LowerBoundProperty, NoPlannerOfAllCutsIsPredictedToDoBetter, ()) {
 }
 
 /// The task with as much memory as the plan needs, or more: no plan that does not fit is bounded.
+/// Partial sums cost by their bytes, or all the same.
 Simulator simulator_of_fitting(Task task, const ShardingPlan& plan) {
   const std::vector<std::int64_t> needed = device_memory(task, plan);
   const auto more = *rc::gen::element<std::int64_t>(1, 1, 2, 1000);
   for (std::size_t d = 0; d < needed.size(); ++d) {
     task.topology.memory_bytes[d] = more * std::max<std::int64_t>(needed[d], 1);
   }
-  return make_simulator(task, arbitrary_compute());
+  std::shared_ptr<const ComputeCostModel> compute = arbitrary_compute();
+  if (*rc::gen::arbitrary<bool>()) return make_simulator(task, std::move(compute));
+  const double partial_ms = *rc::gen::element(0.001, 0.1, 10.0);
+  return {task, std::move(compute), std::make_shared<FlatPartialSums>(partial_ms)};
 }
 
 /// Any plan at all, most of which no planner would make: columns scattered in pieces of 4.
@@ -192,6 +203,51 @@ TEST(LowerBound, OneTableThatCannotBeCutDecides) {
     return state;
   }());
   EXPECT_GE(lower_bound_ms(simulator, kColumnsAlone), alone * (1.0 - 1e-8));
+}
+
+/// Counts what it encodes.
+class CountingCompute final : public AnalyticComputeModel {
+ public:
+  CountingCompute() : AnalyticComputeModel(find_compute_hardware("a100-40gb")) {}
+
+  void encode(const TableStatistics& table, std::int64_t num_columns,
+              const OperatorSettings& settings, std::span<double> contribution) const override {
+    ++num_encoded_;
+    AnalyticComputeModel::encode(table, num_columns, settings, contribution);
+  }
+  [[nodiscard]] int num_encoded() const { return num_encoded_; }
+
+ private:
+  mutable int num_encoded_ = 0;
+};
+
+constexpr int kWideTables = 100;
+
+/// Tables that are too wide to be divided in every way, and may be on every device.
+Task task_of_wide_tables() {
+  std::vector<Table> tables;
+  for (int t = 0; t < kWideTables; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), 1000, 2048));
+  }
+  return one_host_task(std::move(tables), 2, std::int64_t{1} << 34);
+}
+
+TEST(LowerBound, EncodesACopyOnce) {
+  const auto compute = std::make_shared<CountingCompute>();
+  const Simulator simulator = make_simulator(task_of_wide_tables(), compute);
+  const int encoded_before = compute->num_encoded();
+  (void)lower_bound_ms(simulator, {});
+  EXPECT_EQ(compute->num_encoded() - encoded_before, kWideTables);
+}
+
+TEST(LowerBound, LooksAtTheClockWhereTablesAreNotDivided) {
+  const auto compute = std::make_shared<CountingCompute>();
+  const Simulator simulator = make_simulator(task_of_wide_tables(), compute);
+  const int encoded_before = compute->num_encoded();
+  const StopClock over(StopClock::Clock::now());
+  EXPECT_THROW((void)lower_bound_ms(simulator, {}, std::numeric_limits<double>::infinity(), over),
+               TimeIsOver);
+  EXPECT_LT(compute->num_encoded() - encoded_before, kWideTables);
 }
 
 TEST(LowerBound, ThereIsNoneForAModelWithoutStructure) {

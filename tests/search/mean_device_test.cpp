@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/flat_partial_sums.h"
 
 namespace neuroshard {
 namespace {
 
+using testing_tasks::analytic_compute;
+using testing_tasks::FlatPartialSums;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -75,6 +78,30 @@ TEST_F(MeanDeviceTest, PaysForColumnsOfEverySlice) {
   device_.add_table(1);
   device_.add_piece(1, 0.25, taking(1.0), {.columns = 64.0});
   EXPECT_NEAR(bound_ms(), launch_ms() + 2.0 + floor_ms(128.0) - floor_ms(0.0), 1e-6);
+}
+
+TEST_F(MeanDeviceTest, PaysForPartialSumsOnEveryDevice) {
+  constexpr double kPartialBytes = 1e9;
+  device_.add_table(1);
+  device_.add_piece(1, 0.5, taking(1.0), {.partial_bytes = kPartialBytes});
+  // Two slices, of which each device adds up its samples' sums.
+  const double partial_ms = simulator_.partial_sums_ms(2.0 * kPartialBytes);
+  EXPECT_LE(bound_ms(), launch_ms() + 1.0 + partial_ms);
+  EXPECT_GE(bound_ms(), launch_ms() + 1.0 + 0.99 * partial_ms);
+}
+
+/// The rate per byte is that of all narrow pieces together, not of one.
+TEST_F(MeanDeviceTest, PaysForNoMorePartialSumsThanNarrowPiecesTakeTogether) {
+  constexpr double kPartialMs = 1.0;
+  const Simulator simulator(simulator_.task(), analytic_compute(),
+                            std::make_shared<FlatPartialSums>(kPartialMs));
+  MeanDevice device(simulator);
+  device.add_table(16);
+  device.add_piece(1, 0.5, taking(0.25), {.partial_bytes = 1e6});
+  const double slices_ms = 32 * 0.25 / 2;
+  const double bound = device.bound_ms(kNoPlanKnown, {});
+  EXPECT_LE(bound, launch_ms() + slices_ms + kPartialMs + 1e-9);
+  EXPECT_GE(bound, launch_ms() + slices_ms + 0.99 * kPartialMs);
 }
 
 TEST_F(MeanDeviceTest, SaysNothingWhereNoPlanFits) {

@@ -83,6 +83,32 @@ TEST(SlicedTask, OtherPlansOfTheSlicesAreValidToo) {
                                             Shard{0, 8, 16, 1, 50, 50}));
 }
 
+TEST(SlicedTask, PartialSumsAreOfTheSlicesThatShareColumns) {
+  const Simulator simulator = make_simulator(two_tables());
+  // Of "a" the first 8 columns are in two slices, the next 8 in three, the others whole.
+  const ShardingPlan plan{{{0, 0, 16, 0, 0, 50},
+                           {0, 0, 8, 1, 50, 50},
+                           {0, 8, 8, 1, 50, 25},
+                           {0, 8, 8, 0, 75, 25},
+                           {0, 16, 16, 1},
+                           {1, 0, 16, 0}},
+                          {}};
+  ASSERT_THAT(violations(simulator.task(), plan), IsEmpty());
+  const SlicedTask sliced(simulator, plan);
+  ASSERT_EQ(sliced.simulator().task().tables.size(), 6u);
+  const double of_two = simulator.partial_bytes_per_column(2.0);
+  const double of_three = simulator.partial_bytes_per_column(3.0);
+  const auto bytes = [&](int table) {
+    return sliced.simulator().partial_bytes_per_column_of(table);
+  };
+  EXPECT_EQ(bytes(0), 0.0);  // whole
+  EXPECT_NEAR(bytes(1), 0.5 * (of_two + of_three), 1e-3);
+  EXPECT_EQ(bytes(2), of_three);
+  EXPECT_EQ(bytes(3), of_two);
+  EXPECT_EQ(bytes(4), of_three);
+  EXPECT_EQ(bytes(5), 0.0);
+}
+
 /// A random plan: a table whole, in pieces of columns, in slices of rows, or on every device.
 ShardingPlan arbitrary_slices_and_copies(const Task& task) {
   const auto device = [&] { return *rc::gen::inRange(0, task.topology.world_size); };

@@ -26,6 +26,9 @@ class PessimisticComputeModel final : public ComputeCostModel {
               const OperatorSettings& settings, std::span<double> contribution) const override;
   void costs_with(std::span<const double> states, std::span<const double> piece,
                   std::span<double> costs) const override;
+  // largest_element is that of the contributions: a model's own bound of it is another number, and
+  // would put tasks whose pieces cost days on another grid. add_and_cost and least_rise_ms of the
+  // model are of the mean; the highest member may rise by less.
   [[nodiscard]] bool is_convex_increasing() const override {
     return model_->is_convex_increasing();
   }

@@ -149,6 +149,18 @@ class Search {
     return sorted(std::move(pieces));
   }
 
+  /// With fewer slices of the table's rows, as far as there may be that many, one is larger than
+  /// `most_bytes`: the longest has no fewer rows than the mean.
+  static int slices_at_least(const Task& task, const Table& table, std::int64_t most_bytes) {
+    if (!can_slice(task, table, 2)) return 1;
+    const std::int64_t least_rows = std::max<std::int64_t>(table.min_shard_rows, 1);
+    const std::int64_t most =
+        std::min<std::int64_t>(task.topology.world_size, table.num_embeddings / least_rows);
+    const std::int64_t rows = rows_within(most_bytes, table, table.embedding_dim, task.optimizer);
+    const std::int64_t enough = rows == 0 ? most : (table.num_embeddings - 1) / rows + 1;
+    return static_cast<int>(std::min(enough, most));
+  }
+
   /// The fewest slices of each table's rows that are no larger than `most_bytes`, as far as there
   /// may be that many.
   [[nodiscard]] std::vector<int> slices_to(std::int64_t most_bytes) const {
@@ -157,7 +169,7 @@ class Search {
     PatientClock clock(clock_);
     for (const Table& table : task.tables) {
       clock.check();
-      int count = 1;
+      int count = slices_at_least(task, table, most_bytes);
       const auto bytes = [&] {
         const std::vector<std::int64_t> ends =
             simulator_.slice_ends(static_cast<int>(slices.size()), count);
@@ -165,7 +177,10 @@ class Search {
         for (int i = 0; i < count; ++i) most_rows = std::max(most_rows, ends[i + 1] - ends[i]);
         return shard_bytes(table, table.embedding_dim, task.optimizer, most_rows);
       };
-      while (bytes() > most_bytes && can_slice(task, table, count + 1)) ++count;
+      while (bytes() > most_bytes && can_slice(task, table, count + 1)) {
+        clock_.check();  // each takes as long as there are slices
+        ++count;
+      }
       slices.push_back(count);
     }
     return slices;

@@ -51,30 +51,39 @@ void add_round(SearchStats& stats, ImprovementRoundStats round) {
   stats.rounds.push_back(std::move(round));
 }
 
-/// One round's best chain, and what all of them did.
-void run_round(const Simulator& simulator, const ChainSettings& settings, std::int64_t round,
+/// One round's best chain, and what all of them did. False if none began before the deadline.
+bool run_round(const Simulator& simulator, const ChainSettings& settings, std::int64_t round,
                ThreadPool& pool, PlanningResult& result) {
   const std::vector<ChainKind>& kinds = settings.options.chains;
   std::vector<std::unique_ptr<ImprovementChain>> chains(kinds.size());
   pool.for_each(chains.size(), [&](std::size_t i, int) {
     const auto stream = static_cast<std::uint64_t>(round) * chains.size() + i;
     const auto make = kinds[i] == ChainKind::annealing ? make_annealing : make_large_neighbourhood;
-    chains[i] = make(simulator, result.plan, settings, stream);
+    try {
+      chains[i] = make(simulator, result.plan, settings, stream);
+    } catch (const TimeIsOver&) {
+      return;  // it has not begun: what the others found counts without it
+    }
     chains[i]->run();
   });
   ImprovementRoundStats stats;
   stats.cost_before_ms = stats.cost_after_ms = result.predicted.cost_ms;
-  for (std::size_t i = 0; i < chains.size(); ++i) {
-    stats.chains.push_back(chains[i]->stats());
-    if (chains[i]->best_cost() >= stats.cost_after_ms) continue;
-    stats.best_chain = i;
-    stats.cost_after_ms = chains[i]->best_cost();
+  const ImprovementChain* best = nullptr;
+  for (const std::unique_ptr<ImprovementChain>& chain : chains) {
+    if (chain == nullptr) continue;
+    stats.chains.push_back(chain->stats());
+    if (chain->best_cost() >= stats.cost_after_ms) continue;
+    stats.best_chain = stats.chains.size() - 1;
+    stats.cost_after_ms = chain->best_cost();
+    best = chain.get();
   }
-  if (stats.best_chain) {
-    result.plan = chains[*stats.best_chain]->assignment().plan();
+  if (stats.chains.empty()) return false;
+  if (best != nullptr) {
+    result.plan = best->assignment().plan();
     result.predicted = simulator.cost(result.plan);
   }
   add_round(result.stats, std::move(stats));
+  return true;
 }
 
 }  // namespace
@@ -135,7 +144,7 @@ PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan
   for (std::int64_t round = 0; round < rounds.count; ++round) {
     if (budget.deadline && Clock::now() >= *budget.deadline) break;
     const double before = result.predicted.cost_ms;
-    run_round(simulator, settings, round, pool, result);
+    if (!run_round(simulator, settings, round, pool, result)) break;
     tell_of(round + 1);
     const bool gained = result.predicted.cost_ms < before * (1.0 - options.least_round_gain);
     rounds_without_gain = gained ? 0 : rounds_without_gain + 1;

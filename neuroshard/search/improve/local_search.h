@@ -82,7 +82,8 @@ struct Rounds {
 /// given plan must be valid but for the other ways; the result is likewise and predicted to cost at
 /// most as much. It depends on the plan, the options and the budget alone unless the deadline comes
 /// first. With a limit on what it moves, the result moves no more than that or, if the given plan
-/// does, no more than that plan. Throws TimeIsOver if it comes before a round's chains have begun.
+/// does, no more than that plan. Chains that the deadline leaves no time to begin are left out.
+/// Throws TimeIsOver if it comes before the first round, while the ways of cutting rows are priced.
 [[nodiscard]] PlanningResult improve_plan(const Simulator& simulator, const ShardingPlan& plan,
                                           const LocalSearchOptions& options,
                                           const LocalSearchBudget& budget, ThreadPool& pool,

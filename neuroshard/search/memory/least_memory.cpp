@@ -45,7 +45,7 @@ std::int64_t widest_piece(const Table& table, std::int64_t limit, std::int64_t b
   return columns < narrowest_cut(table) ? 0 : columns;
 }
 
-LeastMemory least_memory(const Task& task, bool rows) {
+LeastMemory least_memory(const Task& task, bool rows, const StopClock& clock) {
   LeastMemory needs;
   for (const std::int64_t bytes : task.topology.memory_bytes) {
     needs.available += bytes;
@@ -81,7 +81,9 @@ LeastMemory least_memory(const Task& task, bool rows) {
       needs.largest_piece_table = static_cast<int>(t);
     }
   }
-  if (pins.restricts_devices()) needs.shortage = pinned_shortage(task, pins, least, narrowest_of);
+  if (pins.restricts_devices()) {
+    needs.shortage = pinned_shortage(task, pins, least, narrowest_of, clock);
+  }
   return needs;
 }
 

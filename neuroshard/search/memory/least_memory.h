@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/search/memory/pinned_memory.h"
 
 namespace neuroshard {
@@ -45,7 +46,8 @@ struct LeastMemory {
   }
 };
 
-/// Of a task whose tables stay with none; rows are cut too where `rows` says so.
-[[nodiscard]] LeastMemory least_memory(const Task& task, bool rows);
+/// Of a task whose tables stay with none; rows are cut too where `rows` says so. Where the time is
+/// over, a shortage of pinned tables may be left out that takes long to find.
+[[nodiscard]] LeastMemory least_memory(const Task& task, bool rows, const StopClock& clock = {});
 
 }  // namespace neuroshard

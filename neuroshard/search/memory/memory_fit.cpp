@@ -37,7 +37,7 @@ MemoryFit fit_in_order(const Task& task, std::int64_t necessary_cuts, const Stop
 /// Of a task whose tables stay with none. Slices of rows, where they are allowed, come before the
 /// long search for pieces of columns that fill the devices, as they are quickly found.
 MemoryFit fit_tables(const Task& task, bool rows, const StopClock& clock) {
-  const LeastMemory needs = least_memory(task, false);
+  const LeastMemory needs = least_memory(task, false, clock);
   FitAnswer in_columns = FitAnswer::does_not_fit;
   if (!needs.is_too_much()) {
     MemoryFit fit = fit_in_order(task, needs.necessary_cuts, clock);

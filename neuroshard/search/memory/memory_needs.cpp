@@ -39,9 +39,9 @@ bool fits(Task& task, int num_devices, std::int64_t memory_bytes, bool rows,
   task.topology.world_size = num_devices;
   task.topology.local_world_size = 1;
   task.topology.memory_bytes.assign(num_devices, memory_bytes);
-  if (least_memory(task, rows).is_too_much()) return false;
+  if (least_memory(task, rows, clock).is_too_much()) return false;
   if (rows && !fit_with_rows(task, clock).empty()) return true;
-  if (least_memory(task, false).is_too_much()) return false;
+  if (least_memory(task, false, clock).is_too_much()) return false;
   const auto succeeds = [&](FillingStrategy strategy) {
     return !fill_devices(task, strategy, clock).shards.empty();
   };
@@ -115,12 +115,17 @@ std::string count_of_devices(std::int64_t count) {
 }
 
 /// Of a task that no order could divide: a table for which there is no room where it may lie, or
-/// else the first that may not lie anywhere; nothing if there is none.
-std::string pinned_text(const Task& original, const BundledTask& bundled) {
+/// else the first that may not lie anywhere; nothing if there is none, or the time is over.
+std::string pinned_text(const Task& original, const BundledTask& bundled, const StopClock& clock) {
   const TablePins pins(bundled.task());
   if (!pins.restricts_devices()) return "";
-  const Filled filled = fill_devices(bundled.task(), kFillingStrategies.front());
-  int table = std::max(filled.table_without_room, 0);
+  int table = 0;
+  try {
+    const Filled filled = fill_devices(bundled.task(), kFillingStrategies.front(), clock);
+    table = std::max(filled.table_without_room, 0);
+  } catch (const TimeIsOver&) {
+    return "";
+  }
   if (pins.devices_of(table).empty()) {
     for (table = 0; pins.devices_of(table).empty();) ++table;
   }
@@ -128,7 +133,8 @@ std::string pinned_text(const Task& original, const BundledTask& bundled) {
                      devices_text(pins.devices_of(table)));
 }
 
-std::string reason(const Task& original, const BundledTask& bundled, const MemoryNeeds& needs) {
+std::string reason(const Task& original, const BundledTask& bundled, const MemoryNeeds& needs,
+                   const StopClock& clock) {
   const Task& task = bundled.task();
   if (needs.shortage) return shortage_text(original, bundled, *needs.shortage);
   if (needs.largest_piece > needs.largest_device) {
@@ -161,7 +167,8 @@ std::string reason(const Task& original, const BundledTask& bundled, const Memor
                       task.topology.world_size == 1 ? "has" : "have",
                       format_bytes(static_cast<double>(needs.available)));
   if (needs.needed <= needs.available) {
-    return text + ", and no way to divide it among them was found" + pinned_text(original, bundled);
+    return text + ", and no way to divide it among them was found" +
+           pinned_text(original, bundled, clock);
   }
   return text + fmt::format(", {} too little",
                             format_bytes(static_cast<double>(needs.needed - needs.available)));
@@ -195,7 +202,7 @@ bool rows_would_do(const Task& task, const StopClock& clock) {
 
 /// Likewise.
 MemoryNeeds needs_of_tables(const Task& task, bool rows, const StopClock& clock) {
-  MemoryNeeds needs{least_memory(task, rows), std::nullopt, 1, std::nullopt, false};
+  MemoryNeeds needs{least_memory(task, rows, clock), std::nullopt, 1, std::nullopt, false};
   Task scratch = task;
   try {
     search_memory(scratch, task.topology.world_size, rows, clock, needs);
@@ -226,7 +233,8 @@ MemoryNeeds memory_needs(const Task& task, bool rows, const StopClock& clock) {
 InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock& clock) {
   const BundledTask bundled(task);
   const MemoryNeeds needs = needs_of_tables(bundled.task(), rows, clock);
-  std::string text = fmt::format("no plan fits into memory: {}", reason(task, bundled, needs));
+  std::string text =
+      fmt::format("no plan fits into memory: {}", reason(task, bundled, needs, clock));
   if (needs.stopped_by_clock) return InfeasibleError(text);
   text += fmt::format("; {}", remedy(bundled.task(), needs));
   if (!rows && rows_would_do(bundled.task(), clock)) {

@@ -16,6 +16,9 @@ namespace {
 
 /// Distinct sets of devices of which every two are compared; of more, each is looked at alone.
 constexpr std::size_t kMostSetsCompared = 500;
+/// Comparisons of devices after which the clock is looked at, a millisecond: what takes less is
+/// told even where the time is over.
+constexpr std::size_t kComparisonsBetweenLooks = 1'000'000;
 /// Tables that a message names.
 constexpr std::size_t kMostNamed = 3;
 
@@ -57,14 +60,21 @@ std::int64_t largest_permitted(const Task& task, const TablePins& pins, int tabl
 
 std::optional<PinnedShortage> pinned_shortage(const Task& task, const TablePins& pins,
                                               std::span<const std::int64_t> needed,
-                                              std::span<const std::int64_t> narrowest) {
+                                              std::span<const std::int64_t> narrowest,
+                                              const StopClock& clock) {
   std::optional<PinnedShortage> found;
   const auto keep = [&](PinnedShortage shortage) {
     const bool is_first = !found || shortage.devices.size() < found->devices.size();
     if (is_first && shortage.needed > shortage.available) found = std::move(shortage);
   };
   const TablesByDevices tables = tables_by_devices(task, pins);
+  std::size_t comparisons = 0;
   for (const auto& [devices, of_them] : tables) {
+    comparisons += tables.size() * devices.size();
+    if (comparisons >= kComparisonsBetweenLooks) {
+      comparisons = 0;
+      if (clock.is_over()) break;
+    }
     for (const int t : of_them) {
       keep({{t}, devices, true, narrowest[t], largest_permitted(task, pins, t)});
     }

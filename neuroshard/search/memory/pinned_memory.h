@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/bundled_task.h"
 
@@ -28,10 +29,12 @@ struct PinnedShortage {
 /// A shortage that shows that no plan fits, the one of the fewest devices; none if there is none,
 /// or if telling takes more than a look at each set of devices and the tables within it. `needed`
 /// and `narrowest` have the bytes of every table: at least, on devices of the largest capacity
-/// where it may lie; and of its narrowest piece. Tables of the task stay with none.
-[[nodiscard]] std::optional<PinnedShortage> pinned_shortage(
-    const Task& task, const TablePins& pins, std::span<const std::int64_t> needed,
-    std::span<const std::int64_t> narrowest);
+/// where it may lie; and of its narrowest piece. Tables of the task stay with none. Where the time
+/// is over and there are many sets of many devices, one that was found by then, if any.
+[[nodiscard]] std::optional<PinnedShortage> pinned_shortage(const Task& task, const TablePins& pins,
+                                                            std::span<const std::int64_t> needed,
+                                                            std::span<const std::int64_t> narrowest,
+                                                            const StopClock& clock = {});
 
 /// Tables of the bundled task by their names in the original: `table "a"`, `tables "a" and "b"`,
 /// `tables "a", "b", "c" and 7 more`.

@@ -55,7 +55,7 @@ struct Candidate {
 
 ShardingPlan way_home(const Simulator& given, const ShardingPlan& from, const ShardingPlan& home,
                       const std::function<std::int64_t(const ShardingPlan&)>& moved_bytes,
-                      std::int64_t limit_bytes) {
+                      std::int64_t limit_bytes, const StopClock& clock) {
   // Hardly any piece changes from one plan to the next.
   const Simulator simulator(given,
                             std::make_shared<RememberingComputeModel>(given.shared_compute()));
@@ -105,6 +105,7 @@ ShardingPlan way_home(const Simulator& given, const ShardingPlan& from, const Sh
     double least_rise = std::numeric_limits<double>::infinity();
     std::size_t num_tried = 0;
     for (std::size_t i = 0; i < away.size() && num_tried < (is_priced ? kMostPriced : 1); ++i) {
+      if (clock.is_over()) return plan_of(layouts);
       const Candidate& candidate = away[i];
       if (!memory_with(candidate.table)) continue;
       ++num_tried;

@@ -15,6 +15,11 @@ namespace {
 
 constexpr int kMostPerHost = 256;
 constexpr int kMostHosts = 512;
+/// Pairs of devices, of each of which a number is kept: half a gigabyte.
+constexpr std::int64_t kMostPairsOfDevices = std::int64_t{1} << 26;
+/// What the assignments within all pairs of hosts may take: some ten seconds, if every device held
+/// some of all that every other one has now.
+constexpr std::int64_t kMostAssignmentSteps = 10'000'000'000;
 /// What assigning a device to one of other memory costs: more than all that could be kept [bytes].
 constexpr double kForbidden = 1e30;
 
@@ -24,14 +29,15 @@ struct Assignment {
 };
 
 /// The assignment of rows to columns of largest total gain; `gains` is square, row by row. The
-/// Hungarian method in O(n^3), by shortest augmenting paths.
-Assignment best_assignment(const std::vector<double>& gains, int n) {
+/// Hungarian method in O(n^3), by shortest augmenting paths. Throws TimeIsOver.
+Assignment best_assignment(const std::vector<double>& gains, int n, const StopClock& clock) {
   constexpr double kInfinite = std::numeric_limits<double>::infinity();
   std::vector<double> row_price(n + 1, 0.0);
   std::vector<double> column_price(n + 1, 0.0);
   std::vector<int> row_of(n + 1, 0);  // by column, both from 1; column 0 is where a path begins
   std::vector<int> way(n + 1, 0);
   for (int row = 1; row <= n; ++row) {
+    clock.check();
     row_of[0] = row;
     int column = 0;
     std::vector<double> least(n + 1, kInfinite);
@@ -79,12 +85,14 @@ Assignment best_assignment(const std::vector<double>& gains, int n) {
   return result;
 }
 
-/// Elements that device `to` held of what the plan has on `from`, [from][to].
+/// Elements that device `to` held of what the plan has on `from`, [from][to]. Throws TimeIsOver.
 std::vector<double> kept_elements(const Task& task, const PlacedBefore& before,
-                                  const ShardingPlan& plan) {
+                                  const ShardingPlan& plan, const StopClock& clock) {
   const int devices = task.topology.world_size;
   std::vector<double> kept(static_cast<std::size_t>(devices) * devices, 0.0);
+  PatientClock patient(clock);
   for (const Shard& shard : plan.shards) {
+    patient.check();
     const Table& table = task.tables[shard.table];
     const std::int64_t row_end = shard.row_offset + shard.rows_of(table);
     for (const HeldPart& held : before.held(shard.table)) {
@@ -102,16 +110,21 @@ std::vector<double> kept_elements(const Task& task, const PlacedBefore& before,
   return kept;
 }
 
-}  // namespace
+bool is_small_enough(const Topology& topology) {
+  const std::int64_t devices = topology.world_size;
+  const int hosts = topology.world_size / topology.local_world_size;
+  return topology.local_world_size <= kMostPerHost && hosts <= kMostHosts &&
+         devices * devices <= kMostPairsOfDevices &&
+         devices * devices * topology.local_world_size <= kMostAssignmentSteps;
+}
 
-ShardingPlan relabelled_plan(const Task& task, const PlacedBefore& before,
-                             const ShardingPlan& plan) {
+/// Of a task that is small enough. Throws TimeIsOver.
+ShardingPlan exchanged_plan(const Task& task, const PlacedBefore& before, const ShardingPlan& plan,
+                            const StopClock& clock) {
   const Topology& topology = task.topology;
   const int per_host = topology.local_world_size;
   const int hosts = topology.world_size / per_host;
-  if (per_host > kMostPerHost || hosts > kMostHosts) return plan;
-  if (TablePins(task).restricts_devices()) return plan;
-  const std::vector<double> kept = kept_elements(task, before, plan);
+  const std::vector<double> kept = kept_elements(task, before, plan, clock);
   const auto kept_of = [&](int from, int to) {
     const bool alike = topology.memory_bytes[from] == topology.memory_bytes[to];
     return alike ? kept[static_cast<std::size_t>(from) * topology.world_size + to] : -kForbidden;
@@ -128,11 +141,11 @@ ShardingPlan relabelled_plan(const Task& task, const PlacedBefore& before,
         }
       }
       const std::size_t pair = static_cast<std::size_t>(a) * hosts + b;
-      within[pair] = best_assignment(gains, per_host);
+      within[pair] = best_assignment(gains, per_host, clock);
       of_hosts[pair] = within[pair].gain;
     }
   }
-  const Assignment host_of = best_assignment(of_hosts, hosts);
+  const Assignment host_of = best_assignment(of_hosts, hosts, clock);
   if (host_of.gain < 0.0) return plan;
   ShardingPlan result = plan;
   for (Shard& shard : result.shards) {
@@ -142,6 +155,18 @@ ShardingPlan relabelled_plan(const Task& task, const PlacedBefore& before,
     shard.device = to * per_host + devices.column_of[shard.device % per_host];
   }
   return result;
+}
+
+}  // namespace
+
+ShardingPlan relabelled_plan(const Task& task, const PlacedBefore& before, const ShardingPlan& plan,
+                             const StopClock& clock) {
+  if (!is_small_enough(task.topology) || TablePins(task).restricts_devices()) return plan;
+  try {
+    return exchanged_plan(task, before, plan, clock);
+  } catch (const TimeIsOver&) {
+    return plan;
+  }
 }
 
 }  // namespace neuroshard

@@ -258,11 +258,11 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
       // A new plan, and from there the way home, as far as need be and memory lets tables go.
       PlanningResult anew = NeuroShardPlanner().plan(allowed, timed);
       const ShardingPlan near =
-          tables.at_hand(relabelled_plan(allowed.task(), *before_, anew.plan));
+          tables.at_hand(relabelled_plan(allowed.task(), *before_, anew.plan, clock));
       const auto home_within = [&](std::int64_t limit) {
         return way_home(
             at_hand, near, kept ? *kept : settled,
-            [&](const ShardingPlan& plan) { return search.moved_bytes(plan); }, limit);
+            [&](const ShardingPlan& plan) { return search.moved_bytes(plan); }, limit, clock);
       };
       PlanningResult other = search.improved(home_within(limit_bytes));
       if (!search.is_within(other.plan) && !(kept && search.is_within(result.plan))) {
@@ -271,15 +271,14 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
         add_work(from_there.stats, other.stats);
       }
       add_work(anew.stats, other.stats);
-      other.stats.stopped_by_clock |= anew.stats.stopped_by_clock;
       if (!kept || search.is_better(other, result)) std::swap(result, other);
       add_work(other.stats, result.stats);
-      result.stats.stopped_by_clock |= other.stats.stopped_by_clock;
     } catch (const InfeasibleError&) {
       if (!kept) throw;  // the older plan fits where no new one was found, or the time is over
-      result.stats.stopped_by_clock |= clock.is_over();
     }
   }
+  // Of whatever part: also one whose plan was not taken, or that was left out.
+  result.stats.stopped_by_clock |= clock.is_over();
   const std::int64_t moved = search.moved_bytes(result.plan);
   if (moved > limit_bytes) {
     throw moves_too_much(max_move_, before_->total_bytes(), moved, std::max(moved, reachable));
@@ -297,10 +296,15 @@ PlanningResult improved_from(const Simulator& simulator, const ShardingPlan& par
   const StopClock clock = stop_clock_of(options);
   const TablesAtHand tables(simulator);
   const Simulator& at_hand = tables.simulator();
+  std::optional<ShardingPlan> start;
+  try {
+    start = repaired_plan(at_hand, tables.at_hand(parts), clock);
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
+  }
+  if (!start) throw InfeasibleError("no plan found that fits into memory with it");
   PlanningResult result;
   try {
-    const std::optional<ShardingPlan> start = repaired_plan(at_hand, tables.at_hand(parts), clock);
-    if (!start) throw InfeasibleError("no plan found that fits into memory with it");
     LocalSearchBudget budget = improvement_budget(options, at_hand.task().topology.world_size, 0);
     budget.deadline = clock.end();
     ThreadPool pool(options.num_threads);
@@ -310,8 +314,9 @@ PlanningResult improved_from(const Simulator& simulator, const ShardingPlan& par
                            local_search_options(options.improvement), budget, pool);
     if (at_hand.cost(*start).cost_ms < at_hand.cost(result.plan).cost_ms) result.plan = *start;
   } catch (const TimeIsOver&) {
-    throw no_plan_in_time(options);
+    result.plan = *start;  // valid, and the best so far
   }
+  result.stats.stopped_by_clock = clock.is_over();
   result.plan = tables.original(result.plan);
   result.predicted = simulator.cost(result.plan);
   return result;

@@ -33,7 +33,8 @@ class Replanner final : public Planner {
 
 /// A plan of parts, some of them on no device (-1), with these put where they cost least
 /// (repaired_plan.h) and then improved: rows stay cut as they are, and replicated tables on every
-/// device. Throws InfeasibleError if a part finds no room, or there is no plan in time.
+/// device. Throws InfeasibleError if a part finds no room, or the clock comes before all have some;
+/// later, it ends the improvement alone.
 [[nodiscard]] PlanningResult improved_from(const Simulator& simulator, const ShardingPlan& parts,
                                            const PlannerOptions& options);
 
