@@ -56,6 +56,7 @@ void run(CalibrateOptions& options) {
     refuse_output_that_is_model(file, {options.model}, ModelsRead::named, "--folder");
   }
   check_output(options.output, options.force);
+  if (options.force) calibration.replaced_model = options.output;
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   // Halves in pairs are ordinary fp32 values too.
   options.measuring.cpu.data_type = DataType::fp16;

@@ -127,6 +127,9 @@ Cuts parse_cuts(const std::vector<std::string>& names) {
       for (const CutName& known : kCutNames) words.emplace_back(known.name);
       throw unexpected_word("--cuts", "none, or some of columns, rows and replicas", name, words);
     }
+    if (cuts.*cut->allowed) {
+      throw InputError("--cuts", "each cut once", fmt::format("\"{}\" again", name));
+    }
     cuts.*cut->allowed = true;
   }
   return cuts;

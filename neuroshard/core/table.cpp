@@ -82,6 +82,11 @@ namespace {
 /// Shares are accepted if they add up to 1 within this: text formats round them.
 constexpr double kShareSumTolerance = 1e-3;
 
+/// From one point of `row_access` to the next: half a row of the largest table. What is measured is
+/// of whole rows; in much less than one, accesses per row are no number.
+constexpr double kLeastRowShare = 0.5 / static_cast<double>(kMaxEmbeddings);
+static_assert(kLeastRowShare == 0x1p-43);
+
 /// Throws unless the field's number is one from `least` to `most`. Here and below, a message is
 /// made only where it is needed: tasks have 100,000 tables.
 void require_between(std::int64_t number, std::int64_t least, std::int64_t most,
@@ -155,10 +160,12 @@ void validate_row_access(const std::vector<RowAccessPoint>& points, const std::s
   RowAccessPoint before;
   for (std::size_t i = 0; i < points.size(); ++i) {
     const RowAccessPoint& point = points[i];
-    const bool has_more_rows = point.row_share > before.row_share && point.row_share <= 1.0;
+    const bool has_more_rows =
+        point.row_share - before.row_share >= kLeastRowShare && point.row_share <= 1.0;
     if (!has_more_rows) {
       throw InputError(fmt::format("{}[{}]", place, i),
-                       fmt::format("a share of the rows above {}, at most 1", before.row_share),
+                       fmt::format("a share of the rows above {} by at least 2^-43, at most 1",
+                                   before.row_share),
                        fmt::format("{}", point.row_share));
     }
     const bool rises = point.access_share >= before.access_share && point.access_share <= 1.0;

@@ -102,7 +102,7 @@ struct Table {
   std::optional<IndexDistribution> index_distribution{};
   RowOrder row_order = RowOrder::hashed;
   /// Measured instead of `row_order`: rises from [0, 0], which is left out, to [1, 1], linear in
-  /// between. Empty: not measured.
+  /// between; rows rise by half a row of the largest table at least. Empty: not measured.
   std::vector<RowAccessPoint> row_access{};
   /// No piece of the table is narrower; a table of fewer than twice as many columns stays whole. 0:
   /// any width that cuts at multiples of 4 columns leave.

@@ -53,6 +53,19 @@ std::string workload_of(const std::vector<std::string>& files,
   return workload;
 }
 
+/// The communication models of the tasks, each once.
+Json::Array communication_references(std::span<const CostModels> models) {
+  Json::Array references;
+  for (const CostModels& of_task : models) {
+    Json reference =
+        to_json(ModelReference{of_task.communication->name(), of_task.communication_sha256});
+    if (std::find(references.begin(), references.end(), reference) == references.end()) {
+      references.push_back(std::move(reference));
+    }
+  }
+  return references;
+}
+
 bool can_be_measured_together(const Task& a, const Task& b) {
   return a.batch_size == b.batch_size && a.optimizer == b.optimizer;
 }
@@ -100,7 +113,7 @@ std::vector<SpeedControl> ComparisonRun::controls(const Task& task, std::size_t 
   return drawn;
 }
 
-Json ComparisonRun::comparison_json(const CostModels& models,
+Json ComparisonRun::comparison_json(std::span<const CostModels> models,
                                     const std::vector<NamedTask>& tasks) const {
   Json::Array identities;
   for (const NamedTask& task : tasks) identities.push_back(task.identity);
@@ -109,11 +122,12 @@ Json ComparisonRun::comparison_json(const CostModels& models,
     algorithms.push_back(std::string(planner->name()));
   }
   const PlannerOptions& planner = options_.planner;
+  const CostModels& first = models.front();
+  Json::Array communication = communication_references(models);
   Json result = Json::Object{
       {"algorithms", std::move(algorithms)},
-      {"compute_model", to_json(ModelReference{models.compute->name(), models.compute_sha256})},
-      {"communication_model",
-       to_json(ModelReference{models.communication->name(), models.communication_sha256})},
+      {"compute_model", to_json(ModelReference{first.compute->name(), first.compute_sha256})},
+      {"communication_model", communication.front()},
       {"seed", planner.seed},
       {"time_limit_seconds", planner.time_limit_seconds},
       {"steps", planner.steps},
@@ -121,6 +135,9 @@ Json ComparisonRun::comparison_json(const CostModels& models,
       {"least_gain", planner.least_gain},
       {"measured", options_.measuring.has_value()},
       {"tasks", std::move(identities)}};
+  // Here and below, only where there is anything to say, so that journals of before can go on.
+  if (communication.size() > 1) result.set("communication_models", std::move(communication));
+  if (planner.stop_by_clock) result.set("stop_by_clock", true);
   if (!options_.controls.empty()) {
     Json::Array controls;
     for (const std::string& file : options_.controls) controls.push_back(sha256_file(file));
@@ -175,7 +192,7 @@ std::vector<ComparisonEntry> ComparisonRun::compare(
     const std::function<void(const ComparisonProgress&)>& on_progress) {
   std::optional<ComparisonJournal> journal;
   if (!journal_file.empty()) {
-    journal.emplace(journal_file, comparison_json(models.front(), tasks), results_of(tasks));
+    journal.emplace(journal_file, comparison_json(models, tasks), results_of(tasks));
   }
   std::vector<std::optional<std::vector<ComparisonEntry>>> by_task(tasks.size());
   std::size_t open = tasks.size();

@@ -72,7 +72,7 @@ class ComparisonRun {
 
  private:
   /// Everything that a journal's results depend on.
-  [[nodiscard]] Json comparison_json(const CostModels& models,
+  [[nodiscard]] Json comparison_json(std::span<const CostModels> models,
                                      const std::vector<NamedTask>& tasks) const;
   /// What a journal's lines must be of.
   [[nodiscard]] ComparedResults results_of(const std::vector<NamedTask>& tasks) const;

@@ -12,6 +12,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/compute/trained_range.h"
+#include "neuroshard/cost/model_file.h"
 
 namespace neuroshard {
 
@@ -51,6 +52,18 @@ void take_communication(CostModels& models, const CostModels& loaded) {
   models.communication = loaded.communication;
   models.communication_sha256 = loaded.communication_sha256;
   models.communication_file = loaded.communication_file;
+}
+
+/// Whether a file's model is of costs that were measured on a GPU.
+bool is_measured_on_gpu(const ModelEntry& entry) {
+  if (entry.is_estimate || entry.kind != "compute") return false;
+  try {
+    const Json hardware = ModelFile(entry.origin).json("hardware");
+    const Json* kind = hardware.find("kind");
+    return kind != nullptr && *kind == Json("cuda");
+  } catch (const InputError&) {
+    return false;  // it is gone meanwhile, or does not say
+  }
 }
 
 /// From here on a device is more likely a GPU than a host with this much memory for tables.
@@ -133,16 +146,24 @@ std::vector<std::string> model_notes(const CostModels& models, const Topology& t
   const std::int64_t largest =
       *std::max_element(topology.memory_bytes.begin(), topology.memory_bytes.end());
   if (!models.compute_is_default || largest < kLikelyGpuBytes) return {};
-  std::vector<std::string> gpus;
+  std::vector<std::string> measured;
+  std::vector<std::string> estimates;
   for (const ModelEntry& entry : list_models()) {
-    if (entry.is_estimate && entry.kind == "compute" && entry.name != "analytic-cpu") {
-      gpus.push_back(entry.name);
+    if (is_measured_on_gpu(entry)) {
+      measured.push_back(entry.name);
+    } else if (entry.is_estimate && entry.kind == "compute" && entry.name != "analytic-cpu") {
+      estimates.push_back(entry.name);
     }
   }
+  const std::string of_gpus =
+      measured.empty()
+          ? ""
+          : fmt::format("a model that was measured on one, {}, or ", fmt::join(measured, ", "));
   return {fmt::format(
       "no computation model was named for devices of {}: costs are those of \"{}\", measured on a "
-      "CPU with 2 cores; for GPUs name an estimate from data sheets: {}",
-      format_bytes(static_cast<double>(largest)), models.compute->name(), fmt::join(gpus, ", "))};
+      "CPU with 2 cores; for GPUs name {}an estimate from data sheets: {}",
+      format_bytes(static_cast<double>(largest)), models.compute->name(), of_gpus,
+      fmt::join(estimates, ", "))};
 }
 
 ModelsOfPlan models_of_plan(const PlanDocument& document, const std::vector<std::string>& names,

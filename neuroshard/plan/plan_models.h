@@ -42,7 +42,7 @@ namespace neuroshard {
     std::span<const TableStatistics> statistics = {});
 
 /// What was chosen for the user that the user may want to choose, a line each: a default model, of
-/// a CPU, for devices that look like GPUs.
+/// a CPU, for devices that look like GPUs, with the models of GPUs that there are.
 [[nodiscard]] std::vector<std::string> model_notes(const CostModels& models,
                                                    const Topology& topology);
 

@@ -8,12 +8,18 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <list>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/model_file.h"
+#include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/refine/range_sampling.h"
@@ -179,11 +185,60 @@ ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Grou
   return sampling;
 }
 
+/// Those of the calibration's files that are there.
+std::vector<std::string> files_there(const CalibrationOptions& options) {
+  std::vector<std::string> files = calibration_files(options);
+  std::erase_if(files, [](const std::string& file) {
+    std::error_code ignored;
+    return !std::filesystem::is_regular_file(file, ignored);
+  });
+  return files;
+}
+
+/// None for a file that is not of costs: measuring says what it is instead.
+std::optional<std::int64_t> samples_in(const std::string& file) {
+  try {
+    return static_cast<std::int64_t>(read_compute_costs(file).samples.size());
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// Whether the model that may be replaced was trained on exactly the costs of these files.
+bool is_finished(const CalibrationOptions& options, const std::vector<std::string>& files) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(options.replaced_model, ignored)) return false;
+  std::vector<std::string> trained_on;  // as `calibrate` does: those with samples
+  for (const std::string& file : files) {
+    const std::optional<std::int64_t> samples = samples_in(file);
+    if (!samples) return false;
+    if (*samples > 0) trained_on.push_back(file);
+  }
+  if (trained_on.empty()) return false;
+  try {
+    return ModelFile(options.replaced_model).metadata("training_data_sha256") ==
+           training_data_sha256(trained_on);
+  } catch (const InputError&) {
+    return false;  // another file than a model
+  }
+}
+
+/// All of them or, where another process writes to one, none.
+void remove_files(const std::vector<std::string>& files) {
+  std::list<AppendFile> locked;
+  for (const std::string& file : files) locked.emplace_back(file);
+  for (const std::string& file : files) {
+    std::error_code error;
+    (void)std::filesystem::remove(file, error);
+    if (error) throw InputError(file, "a file that can be removed", error.message());
+  }
+}
+
 /// Measures what the files do not have yet, all of them together: whatever else slows the machine
 /// for a while then slows samples of each group alike, and the time that there is suffices for as
-/// many of each.
-void measure(const CalibrationOptions& options, const std::vector<Group>& groups,
-             const std::function<void(const CollectionProgress&)>& on_sample) {
+/// many of each. Returns the number of samples that were there before.
+std::int64_t measure(const CalibrationOptions& options, const std::vector<Group>& groups,
+                     const std::function<void(const CollectionProgress&)>& on_sample) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                          kMeasuringShare * std::min(options.time_limit_seconds, kMostSeconds)));
@@ -194,17 +249,35 @@ void measure(const CalibrationOptions& options, const std::vector<Group>& groups
         {sampling_of(options, groups[g], g), counts[g], file_of_group(options, groups[g])});
     files.back().sampling.deadline = deadline;
   }
-  (void)collect_compute_costs(files, options.backend, on_sample);
+  ComputeBackendFactory backend = options.backend;
+  std::unique_ptr<ComputeBackend> made;
+  std::vector<std::string> there = files_there(options);
+  if (is_finished(options, there)) {
+    // All that may be refused is refused before the costs are lost.
+    for (const ComputeCollection& file : files) {
+      validate(file.sampling);
+      (void)sample_pieces(file.sampling, 0);
+    }
+    made = options.backend.make();
+    backend.make = [&made] { return std::move(made); };  // the collector asks for it once
+    remove_files(there);
+    there.clear();
+  }
+  std::int64_t samples_before = 0;
+  for (const std::string& file : there) samples_before += samples_in(file).value_or(0);
+  (void)collect_compute_costs(files, backend, on_sample);
+  return samples_before;
 }
 
 /// Leaves no empty folder behind, if there was none, where nothing can be measured.
-void make_folder_and_measure(const CalibrationOptions& options,
-                             const std::function<void(const CollectionProgress&)>& on_sample) {
+std::int64_t make_folder_and_measure(
+    const CalibrationOptions& options,
+    const std::function<void(const CollectionProgress&)>& on_sample) {
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(options.folder, error);
   if (error) throw InputError(options.folder, "a folder to write to", error.message());
   try {
-    measure(options, groups_of(options.model->info().range), on_sample);
+    return measure(options, groups_of(options.model->info().range), on_sample);
   } catch (...) {
     if (is_new) (void)std::filesystem::remove(options.folder, error);  // only where it is empty
     throw;
@@ -265,7 +338,7 @@ bool is_of_operator(const NeuralComputeModel& model, const Json& operator_info) 
 CalibrationResult calibrate(const CalibrationOptions& options,
                             const std::function<void(const CollectionProgress&)>& on_sample,
                             const std::function<void(const EpochStats&)>& on_epoch) {
-  make_folder_and_measure(options, on_sample);
+  const std::int64_t samples_before = make_folder_and_measure(options, on_sample);
 
   std::vector<std::string> files;
   std::int64_t samples = 0;
@@ -299,6 +372,7 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   CalibrationResult result;
   result.model = trained.model;
   result.samples = samples;
+  result.samples_before = samples_before;
   result.validation = trained.validation;
   const ModelTest before = test_on(*options.model, files);
   result.before = before.metrics;

@@ -21,6 +21,10 @@ struct CalibrationOptions {
   /// Of the measured costs, one file for each batch size and optimizer: a run that was stopped goes
   /// on where it was.
   std::string folder;
+  /// A model file that may be replaced; may be empty. If it was trained on exactly the costs in
+  /// `folder`, that calibration was finished, and this one begins anew: their files are removed,
+  /// and nothing else, once all else was checked and the backend has its memory.
+  std::string replaced_model;
   int samples = 3000;  ///< at the most, over all files
   /// Sets that are not measured but trained on at the costs that are expected of them, at the most:
   /// fewer where the time limit is below some minutes.
@@ -45,6 +49,7 @@ inline constexpr int kCalibrationInFlight = 512;
 struct CalibrationResult {
   std::shared_ptr<const NeuralComputeModel> model;
   std::int64_t samples = 0;
+  std::int64_t samples_before = 0;  ///< of these, in the folder before anything was measured
   double speed = 1.0;  ///< median of measured over predicted cost of the model as it was
   // On all samples, whose costs training saw, except for `validation`:
   PredictionMetrics before;      ///< the model as it was

@@ -21,8 +21,13 @@ std::string calibration_text(const CalibrationResult& result, const std::string&
   };
   add("as it was", result.before);
   add("calibrated, on what it was trained on", result.after);
-  add("calibrated, on samples kept from training", result.validation);
-  return table.to_string() +
+  add("calibrated, on those that chose its epoch", result.validation);
+  std::string before;
+  if (result.samples_before > 0) {
+    before = fmt::format("{} of the {} samples were there already, as a run before measured them\n",
+                         result.samples_before, result.samples);
+  }
+  return table.to_string() + before +
          fmt::format("{}: costs here are {:.3f} times those that the model predicted\n",
                      printable(model_file), result.speed);
 }
@@ -31,6 +36,7 @@ Json calibration_json(const CalibrationResult& result, const std::string& model_
   return Json::Object{{"format", "neuroshard/calibration/1"},
                       {"model", model_file},
                       {"samples", result.samples},
+                      {"samples_before", result.samples_before},
                       {"speed", result.speed},
                       {"before", to_json(result.before)},
                       {"after", to_json(result.after)},

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from .arguments import MOST_COUNT
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -46,10 +48,13 @@ def _ranges_of(rows: Rows) -> Counts:
 
 
 def _starts_of(ranges: Counts) -> Counts:
-    """The first row of each range."""
+    """The first row of each range. The one behind all rows would begin at 2^63: it is said to begin
+    at 2^63 - 1, which no row has."""
     shifts = np.maximum((ranges >> _RANGE_BITS) - 1, 0)
-    starts: Counts = (ranges - (shifts << _RANGE_BITS)) << shifts
-    return starts
+    places = (ranges - (shifts << _RANGE_BITS)).astype(np.uint64)
+    starts = np.minimum(np.left_shift(places, shifts.astype(np.uint64)), np.uint64(MOST_COUNT))
+    rows: Counts = starts.astype(np.int64)
+    return rows
 
 
 def _hottest(rows: Counts, counts: Counts) -> tuple[Counts, Counts]:
@@ -71,7 +76,7 @@ class RowAccessCounter:
         self._hot_counts: Counts = np.zeros(0, dtype=np.int64)
 
     def add(self, rows: Rows, counts: Rows) -> None:
-        """Different rows, rising, and how often each is looked up."""
+        """Different rows, rising, all below 2^63 - 1, and how often each is looked up."""
         if rows.size == 0:
             return
         self._num_rows = max(self._num_rows, int(rows[-1]) + 1)

@@ -350,6 +350,9 @@ TEST(Cuts, WhatIsWrongIsSaidInALine) {
   EXPECT_THAT(run_cli({"plan", task, "--cuts", "rows,pages"}).err,
               HasSubstr("--cuts: expected none, or some of columns, rows and replicas, got "
                         "\"pages\""));
+  for (const char* twice : {"columns,columns", "rows,columns,rows"}) {
+    expect_refusal(folder, {"plan", task, "--cuts", twice}, "--cuts: expected each cut once, got ");
+  }
   const std::string falling =
       folder.write("falling.json", with_hot_rows(R"("row_access": [[0.5, 0.9], [1, 0.8]])"));
   const CommandResult refused = run_cli({"plan", falling});

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/refine/calibration.h"
+#include "neuroshard/train/compute/compute_dataset.h"
 #include "tests/cli/run_cli.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/narrow_model.h"
@@ -262,6 +265,39 @@ TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
   EXPECT_THAT(result.err, HasSubstr("warning: tiny: measured on operator \"test\", here it is "
                                     "\"neuroshard-cpu\""));
   EXPECT_EQ(read_file(model), other);
+}
+
+TEST(CliOutputs, CostsOfAFinishedCalibrationAreRemovedWhenTheNextOneMeasures) {
+  const CliFolder folder;
+  const std::string tiny = folder.file("tiny.safetensors");
+  const ComputeNetwork network =
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2});
+  write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("tiny")), tiny);
+  const std::string model = folder.file("mine.safetensors");
+  CalibrationOptions calibration;
+  calibration.model = read_compute_model(tiny);
+  calibration.folder = model + ".costs";
+  std::filesystem::create_directory(calibration.folder);
+  const std::string costs = calibration_files(calibration).front();
+  testing_costs::write_costs(costs, testing_costs::make_header(), 40);
+  const std::string notes = folder.write("mine.safetensors.costs/notes", "of somebody");
+  ComputeModelInfo info = testing_networks::wide_info("mine");
+  info.data_sha256 = training_data_sha256({costs});
+  write_compute_model(NeuralComputeModel(network, info), model);
+  const std::string finished = read_file(model);
+
+  // The time suffices for no sample.
+  const Arguments calibrate = Arguments{"calibrate", "--quiet", "--model", tiny} +
+                              Arguments{"--time-limit", "1ms", "-o", model};
+  expect_refusal(folder, calibrate, "mine.safetensors: expected a new file, or --force, got ");
+  expect_refusal(folder, calibrate + Arguments{"--force", "--arena", "900TiB"},
+                 "memory: expected 900.00 TiB free, got ", 3);
+  const CommandResult result = run_cli(calibrate + Arguments{"--force", "--arena", "64MiB"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("expected at least 30 measured samples: a longer time limit"));
+  EXPECT_TRUE(read_compute_costs(costs).samples.empty());
+  EXPECT_EQ(read_file(notes), "of somebody");
+  EXPECT_EQ(read_file(model), finished);
 }
 
 TEST(CliOutputs, PlanToStdoutAndDevices) {

@@ -1,6 +1,7 @@
 // Validity of tables and tasks: every limit, with the whole message that a user would see.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 
@@ -166,6 +167,19 @@ TEST(ValidateTable, IndexDistributionsAreOnes) {
        {with({.zipf_exponent = 0.0, .access_classes = {{50, 0.5}, {50, 0.25}}}),
         "tables[0].index_distribution.access_classes: expected shares that add up to 1, got a sum "
         "of 0.75"}});
+}
+
+/// However their shares are rounded, as those that neuroshard.statistics writes.
+TEST(ValidateTable, RowAccessMayTellSingleRowsOfTheLargestTables) {
+  for (const std::int64_t rows :
+       {kMaxEmbeddings, kMaxEmbeddings - 1, kMaxEmbeddings / 3, std::int64_t{5}}) {
+    Table table = make_table("a", rows, 16, 2.0);
+    for (const std::int64_t row : {std::int64_t{1}, rows / 2, rows / 2 + 1, rows - 1, rows}) {
+      const double share = static_cast<double>(row) / static_cast<double>(rows);
+      table.row_access.push_back({share, share});
+    }
+    EXPECT_NO_THROW(validate(table, "table")) << rows;
+  }
 }
 
 TEST(ReuseBin, FollowsItsDefinition) {

@@ -17,6 +17,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing_backends::ExactDevice;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
@@ -109,6 +110,50 @@ TEST_F(ComparisonRunTest, GoesOnFromItsJournal) {
                 (void)predicted.compare(tasks, {&models_, 1}, journal);
               }),
               HasSubstr("comparison.measured: expected false"));
+}
+
+TEST_F(ComparisonRunTest, AJournalIsWithAClockOrWithout) {
+  const TemporaryFolder folder;
+  const std::vector<NamedTask> tasks{named("a", 4)};
+  ComparisonRunOptions clocked;
+  clocked.planner.stop_by_clock = true;
+  ComparisonRun without(one_planner(), {});
+  ComparisonRun with(one_planner(), clocked);
+  const std::string journal = folder.file("without.jsonl");
+  (void)without.compare(tasks, {&models_, 1}, journal);
+  EXPECT_THAT(read_file(journal), Not(HasSubstr("stop_by_clock")));  // as it always was
+  EXPECT_THAT(input_error([&] {
+                (void)with.compare(tasks, {&models_, 1}, journal);
+              }),
+              HasSubstr("comparison.stop_by_clock: expected true as in this run"));
+  const std::string other = folder.file("with.jsonl");
+  (void)with.compare(tasks, {&models_, 1}, other);
+  EXPECT_EQ(with.compare(tasks, {&models_, 1}, other).size(), 1u);
+  EXPECT_THAT(input_error([&] {
+                (void)without.compare(tasks, {&models_, 1}, other);
+              }),
+              HasSubstr("comparison.stop_by_clock: expected nothing as in this run"));
+}
+
+TEST_F(ComparisonRunTest, AJournalIsOfTheCommunicationModelsOfAllTasks) {
+  const TemporaryFolder folder;
+  const std::string journal = folder.file("journal.jsonl");
+  const std::vector<NamedTask> tasks{named("a", 4), named("b", 8)};
+  ComparisonRun run(one_planner(), {});
+  (void)run.compare(tasks, std::vector<CostModels>{models_, models_}, journal);
+  EXPECT_THAT(read_file(journal), Not(HasSubstr("communication_models")));
+  EXPECT_EQ(run.compare(tasks, {&models_, 1}, journal).size(), 2u);  // one pair is as good
+
+  const std::string several = folder.file("several.jsonl");
+  std::vector<CostModels> models{models_, models_};
+  models[1].communication =
+      std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4"));
+  models[1].communication_sha256 = "before";
+  (void)run.compare(tasks, models, several);
+  EXPECT_EQ(run.compare(tasks, models, several).size(), 2u);
+  models[1].communication_sha256 = "now";
+  EXPECT_THAT(input_error([&] { (void)run.compare(tasks, models, several); }),
+              HasSubstr("comparison.communication_models[1].sha256: expected \"now\""));
 }
 
 /// Times that depend on the set's batches, as real ones do: other groups have other times.

@@ -160,12 +160,18 @@ const Malformed kMalformedTasks[] = {
      "f: tables[1].row_access[0]: expected a pair [share_of_rows, share_of_accesses], got an array "
      "of 3"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0, 0.5], [1, 1]]",
-     "f: tables[1].row_access[0]: expected a share of the rows above 0, at most 1, got 0"},
+     "f: tables[1].row_access[0]: expected a share of the rows above 0 by at least 2^-43, at most "
+     "1, got 0"},
+    {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[5e-324, 0.5], [1, 1]]",
+     "f: tables[1].row_access[0]: expected a share of the rows above 0 by at least 2^-43, at most "
+     "1, got 5e-324"},
     {"\"embedding_dim\": 16",
      "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.5], [0.5, 0.6], [1, 1]]",
-     "f: tables[1].row_access[1]: expected a share of the rows above 0.5, at most 1, got 0.5"},
+     "f: tables[1].row_access[1]: expected a share of the rows above 0.5 by at least 2^-43, at "
+     "most 1, got 0.5"},
     {"\"embedding_dim\": 16", "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.5], [1.5, 1]]",
-     "f: tables[1].row_access[1]: expected a share of the rows above 0.5, at most 1, got 1.5"},
+     "f: tables[1].row_access[1]: expected a share of the rows above 0.5 by at least 2^-43, at "
+     "most 1, got 1.5"},
     {"\"embedding_dim\": 16",
      "\"embedding_dim\": 16, \"row_access\": [[0.5, 0.75], [0.75, 0.5], [1, 1]]",
      "f: tables[1].row_access[1]: expected a share of the accesses from 0.75 to 1, got 0.5"},

@@ -119,6 +119,9 @@ TEST(PlanTask, SaysWhichDefaultWasTaken) {
   const std::vector<std::string> notes = plan_task(task, request).notes;
   EXPECT_THAT(notes,
               ElementsAre(HasSubstr("no computation model was named for devices of 80.00 GiB")));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("for GPUs name a model that was measured on one, "
+                                           "fbgemm-h100, h100, h200, or an estimate from data "
+                                           "sheets: analytic-v100, ")));
   EXPECT_THAT(notes, ElementsAre(HasSubstr("analytic-h100-sxm")));
 }
 

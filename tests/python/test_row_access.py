@@ -33,12 +33,32 @@ def share_of(curve, rows):
 def test_ranges_follow_each_other():
     from neuroshard.row_access import _ranges_of, _starts_of
 
-    ranges = np.arange(10_000)
+    ranges = np.arange(14_336)  # all that rows of 63 bits have
     starts = _starts_of(ranges)
     assert starts[0] == 0 and bool(np.all(np.diff(starts) >= 1))
     assert bool(np.all(_ranges_of(starts) == ranges))
     assert bool(np.all(_ranges_of(starts[1:] - 1) == ranges[:-1]))
     assert bool(np.all(np.diff(starts)[512:] <= starts[512:-1] / 256))
+
+
+@pytest.mark.parametrize("last", [2**62, 2**63 - 2**54 - 1, 2**63 - 2**54, 2**63 - 2])
+def test_hashed_ids_up_to_the_last(last):
+    batch = np.repeat(np.array([3, 3, 3, last - 1, last, last]), 100)
+    curve = counted([batch]).curve()
+    rows = [end for end, _ in curve]
+    assert rows[0] > 0 and rows == sorted(set(rows)) and curve[-1] == (last + 1, 1.0)
+    assert (4, 0.5) in curve
+    assert dict(curve)[last] == pytest.approx(4 / 6)  # the two last rows are told from each other
+    used = statistics_of(batch, 3)
+    assert used.max_index == last and list(used.accesses) == curve
+    points = used.row_access(last + 1)
+    assert points[-1] == [1.0, 1.0] and np.all(np.diff(points, axis=0) >= 0)
+    assert np.min(points) >= 0 and np.max(points) <= 1
+
+
+def test_ids_that_leave_no_room_for_their_number_are_refused():
+    with pytest.raises(InputError, match="expected rows below 2\\^63 - 1, got 9223372036854775807"):
+        statistics_of(np.array([0, 2**63 - 1]), 2)
 
 
 @pytest.mark.parametrize("exponent", [1.05, 1.2, 1.5])

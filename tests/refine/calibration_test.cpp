@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -12,8 +14,12 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/set_sampling.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/piece.h"
+#include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/file.h"
+#include "neuroshard/report/calibration_report.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 #include "tests/collect/scripted_device.h"
 #include "tests/cost/arbitrary_network.h"
@@ -96,6 +102,21 @@ class CalibrationTest : public testing::Test {
       ++backends_made_;
       return one_device(std::make_unique<FasterMachine>(options_.model));
     };
+  }
+
+  /// Calibrates and writes the model, which the next calibration may replace.
+  CalibrationResult finished() {
+    CalibrationResult result = calibrate(options_, {});
+    options_.replaced_model = folder_.file("here.safetensors");
+    write_compute_model(*result.model, options_.replaced_model);
+    return result;
+  }
+
+  /// Of all cost files.
+  [[nodiscard]] std::vector<std::string> bytes_of_costs() const {
+    std::vector<std::string> bytes;
+    for (const std::string& file : calibration_files(options_)) bytes.push_back(read_file(file));
+    return bytes;
   }
 
   TemporaryFolder folder_;
@@ -247,7 +268,7 @@ TEST_F(CalibrationTest, ReportsEverySampleOnce) {
 }
 
 TEST_F(CalibrationTest, ARunThatWasStoppedGoesOn) {
-  const CalibrationResult whole = calibrate(options_, {});
+  const CalibrationResult whole = finished();  // of other costs than those below
   const std::string file = calibration_files(options_).back();
   const std::string text = read_file(file);
   write_file(file, text.substr(0, text.rfind("\n{") + 1));  // without its last sample
@@ -258,7 +279,58 @@ TEST_F(CalibrationTest, ARunThatWasStoppedGoesOn) {
   });
   EXPECT_EQ(all_done, 1);
   EXPECT_EQ(again.samples, whole.samples);
+  EXPECT_EQ(again.samples_before, whole.samples - 1);
   EXPECT_EQ(again.speed, whole.speed);
+  EXPECT_THAT(calibration_text(again, "here"),
+              testing::HasSubstr("59 of the 60 samples were there already, "));
+  EXPECT_THAT(calibration_text(whole, "here"), testing::Not(testing::HasSubstr("already")));
+}
+
+/// The machine may be slower today: what was measured yesterday says nothing of it.
+TEST_F(CalibrationTest, AfterAFinishedOneItBeginsAnew) {
+  options_.samples = 30;
+  (void)finished();
+  const std::string notes = options_.folder + "/notes";
+  write_file(notes, "of somebody");
+  std::int64_t first_done = 30;
+  const CalibrationResult again = calibrate(options_, [&](const CollectionProgress& progress) {
+    first_done = std::min(first_done, progress.done);
+  });
+  EXPECT_LE(first_done, 1);
+  EXPECT_EQ(again.samples, 30);
+  EXPECT_EQ(again.samples_before, 0);
+  EXPECT_EQ(backends_made_, 2);
+  EXPECT_EQ(read_file(notes), "of somebody");
+}
+
+TEST_F(CalibrationTest, GoesOnWhereTheModelIsOfOtherCosts) {
+  options_.samples = 30;
+  (void)finished();
+  const std::vector<std::string> before = bytes_of_costs();
+  options_.replaced_model = folder_.file("other.safetensors");
+  write_compute_model(*options_.model, options_.replaced_model);
+  EXPECT_EQ(calibrate(options_, {}).samples_before, 30);
+  write_file(options_.replaced_model, "no model");
+  EXPECT_EQ(calibrate(options_, {}).samples_before, 30);
+  EXPECT_EQ(bytes_of_costs(), before);
+  EXPECT_EQ(backends_made_, 1);
+}
+
+TEST_F(CalibrationTest, LosesNothingWhereItCannotBeginAnew) {
+  options_.samples = 30;
+  (void)finished();
+  const std::vector<std::string> before = bytes_of_costs();
+  {
+    const AppendFile writer(calibration_files(options_).back());
+    EXPECT_THAT(input_error([&] { (void)calibrate(options_, {}); }),
+                testing::HasSubstr("one that another process appends to"));
+  }
+  EXPECT_EQ(bytes_of_costs(), before);
+  options_.backend.make = []() -> std::unique_ptr<ComputeBackend> {
+    throw MachineError("no memory");
+  };
+  EXPECT_THROW((void)calibrate(options_, {}), MachineError);
+  EXPECT_EQ(bytes_of_costs(), before);
 }
 
 TEST_F(CalibrationTest, RefusesAFolderOfAnotherModelsPlans) {

@@ -25,6 +25,7 @@ from neuroshard.torchrec import NeuroShardPlanner, choice
 from neuroshard.torchrec.enumeration import OptionEnumerator, in_stable_order
 from neuroshard.torchrec.estimates import shard_estimates
 
+# What is said of our models' range: test_usual_jobs.py.
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
 SHARDERS = [EmbeddingBagCollectionSharder(), EmbeddingCollectionSharder()]
 NO_RESERVATION = FixedPercentageStorageReservation(percentage=0.0)

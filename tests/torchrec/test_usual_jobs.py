@@ -10,13 +10,14 @@ from fbgemm_gpu.split_embedding_configs import EmbOptimType
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
-from torchrec.distributed.planner.types import ParameterConstraints
+from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
 from torchrec.modules.embedding_configs import DataType, EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
 from torchrec.optim.apply_optimizer_in_backward import apply_optimizer_in_backward
 
 from neuroshard import ExtrapolationWarning, InputError
-from neuroshard.torchrec import NeuroShardPlanner
+from neuroshard.torchrec import NeuroShardPlanner, SavedPlan, save_plan
+from neuroshard.torchrec.measured import MeasuredSearch
 
 DISAGREE = "networks disagree"
 MOST_UNSURE = 0
@@ -39,6 +40,7 @@ def plan_and_warnings(
     batch_size=2048,
     device="cpu",
     constraints=None,
+    objective="measured",
     **options,
 ):
     """A planner that has planned, and all that it warned of."""
@@ -48,7 +50,7 @@ def plan_and_warnings(
         batch_size=batch_size,
         constraints=usual | (constraints or {}),
         storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
-        objective="measured",
+        objective=objective,
         debug=False,
         stats=[],
         **options,
@@ -153,3 +155,45 @@ def test_sequences_do_not_silence_what_is_said_of_the_others():
     assert planner.neuroshard_plan is None
     assert any(text.startswith("fbgemm-cpu-epyc: batch_size: trained on 128 to ") for text in said)
     assert len(said) == len(set(said))
+
+
+def expect_named_once(said):
+    """Batches of 16 samples are known to none of the models."""
+    for model in ("fbgemm-cpu-epyc", "pcie4"):
+        assert any(text.startswith(f"{model}: batch_size: trained on ") for text in said), said
+    assert len(said) == len(set(said))
+
+
+@pytest.mark.parametrize("compare", ["always", "never"])
+def test_figures_by_our_models_beside_torchrecs_estimate(tmp_path, compare):
+    job = {"objective": "torchrec", "batch_size": 8}
+    planner, said = plan_and_warnings(make_collection(SIZES), compare_with_torchrec=compare, **job)
+    expect_named_once(said)
+    assert planner.estimates.by_models_ms > 0
+    assert (planner.estimates.torchrec_by_models_ms is not None) == (compare == "always")
+    # Of a plan that is loaded, too.
+    save_plan(planner, tmp_path / "plan.json")
+    again, said = plan_and_warnings(
+        make_collection(SIZES), plan_loader=SavedPlan(tmp_path / "plan.json"), **job
+    )
+    expect_named_once(said)
+    assert again.estimates.by_models_ms == pytest.approx(planner.estimates.by_models_ms)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_torchrecs_plan_by_our_models(monkeypatch, fails):
+    """Next to ours, and in its place."""
+
+    def fail(*_):
+        raise PlannerError(
+            error_type=PlannerErrorType.INSUFFICIENT_STORAGE, message="nothing was found"
+        )
+
+    if fails:
+        monkeypatch.setattr(MeasuredSearch, "place", fail)
+    planner, said = plan_and_warnings(
+        make_collection(SIZES), batch_size=8, runtime=None, compare_with_torchrec="always"
+    )
+    expect_named_once(said)
+    assert planner.estimates.by_models_ms > 0
+    assert (planner.estimates.neuroshard_ms is None) == fails

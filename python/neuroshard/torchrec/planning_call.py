@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch import nn
@@ -77,6 +78,8 @@ class PlanningCall:
         self._sharders = sharders
         self._inputs = inputs
         self._outcome = outcome
+        #: What the user was warned of.
+        self._said: set[str] = set()
 
     def plan(self, listed: list[ShardingOption]) -> list[ShardingOption]:
         """One of each table's options, with ranks. Raises PlannerError where nothing fits."""
@@ -107,6 +110,7 @@ class PlanningCall:
                     raise
                 return self._by_torchrec(error, self._with_all_types())
             self._outcome.neuroshard_plan = found.plan
+            self._said |= set(found.plan.warnings)  # by the search
             self._outcome.num_proposals += found.plans_priced
             self._outcome.num_plans += found.plans_priced
             options = options + found.options
@@ -158,7 +162,10 @@ class PlanningCall:
         # the search was told of the others.
         whole = self._outcome.neuroshard_plan
         reasons = found.extrapolations if whole is None else whole.warnings
-        warn_of_extrapolation(reasons, costs.operator_model)
+        if self._settings.measured.models is None:  # communication has its price from the runtime
+            own = f"{costs.operator_model}: "
+            reasons = [reason for reason in reasons if reason.startswith(own)]
+        self._warn_once(reasons)
         if theirs is not None:
             self._outcome.estimates.torchrec_ms = self._rating_ms(theirs.options)
             self._outcome.estimates.torchrec_by_models_ms = found.torchrec_step_ms
@@ -233,6 +240,7 @@ class PlanningCall:
         self._outcome.estimates.torchrec_ms = self._rating_ms(theirs.options)
         priced = self._by_our_models(theirs.options)
         if priced is not None:
+            self._warn_once(priced.warnings)
             self._outcome.estimates.torchrec_by_models_ms = cost_ms(priced)
 
     def _with_all_types(self) -> list[ShardingOption]:
@@ -310,4 +318,11 @@ class PlanningCall:
         assert self._outcome.estimates is not None
         self._outcome.neuroshard_plan = self._by_our_models(options)
         if self._outcome.neuroshard_plan is not None:
+            self._warn_once(self._outcome.neuroshard_plan.warnings)
             self._outcome.estimates.by_models_ms = cost_ms(self._outcome.neuroshard_plan)
+
+    def _warn_once(self, reasons: Iterable[str]) -> None:
+        """Of what lies outside what models were trained on, however many plans they price."""
+        new = [reason for reason in dict.fromkeys(reasons) if reason not in self._said]
+        self._said |= set(new)
+        warn_of_extrapolation(new)

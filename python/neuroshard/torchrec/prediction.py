@@ -35,7 +35,8 @@ def plan_by_models(
     settings: MeasuredSettings,
 ) -> Plan | None:
     """The plan with its cost by the models that were given or, on CPUs, the shipped ones; None
-    where there are none, or where they know nothing of a table's module or kernel."""
+    where there are none, or where they know nothing of a table's module or kernel. Its `warnings`
+    are left to the caller, who may price several plans of the same tables."""
     is_measured = settings.models is not None or inputs.topology.compute_device == "cpu"
     if not is_measured or any(map(reason_not_priced, options)):
         return None
@@ -63,11 +64,10 @@ def plan_by_models(
             return None
 
 
-def warn_of_extrapolation(reasons: Iterable[str], model: str) -> None:
-    """Warns of what lies outside what the named model was trained on, as pricing found it."""
+def warn_of_extrapolation(reasons: Iterable[str]) -> None:
+    """Warns of what lies outside what models were trained on, as pricing found it."""
     for reason in reasons:
-        if reason.startswith(f"{model}: "):
-            warnings.warn(reason, ExtrapolationWarning, stacklevel=2)
+        warnings.warn(reason, ExtrapolationWarning, stacklevel=2)
 
 
 def _with_any_piece(table: Table | Mapping[str, Any]) -> Table:
