@@ -246,12 +246,18 @@ TEST(CliOutputs, ReplaceFilesWhole) {
   EXPECT_EQ(folder.state().size(), 2u);
 }
 
-TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
-  const CliFolder folder;
-  const std::string tiny = folder.file("tiny.safetensors");
+/// A model that is quick to calibrate; the path.
+std::string write_tiny_model(const std::string& path,
+                             const ComputeModelInfo& info = testing_networks::wide_info("tiny")) {
   const ComputeNetwork network =
       testing_networks::random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2});
-  write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("tiny")), tiny);
+  write_compute_model(NeuralComputeModel(network, info), path);
+  return path;
+}
+
+TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
+  const CliFolder folder;
+  const std::string tiny = write_tiny_model(folder.file("tiny.safetensors"));
   const std::string model = folder.file("mine.safetensors");
   // It measures after it has looked at its output, and trains after it has measured.
   const std::string line =
@@ -269,10 +275,7 @@ TEST(CliOutputs, AModelThatAnotherProcessMadeMeanwhileIsNotReplaced) {
 
 TEST(CliOutputs, CostsOfAFinishedCalibrationAreRemovedWhenTheNextOneMeasures) {
   const CliFolder folder;
-  const std::string tiny = folder.file("tiny.safetensors");
-  const ComputeNetwork network =
-      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1, {{4, 3}, 2});
-  write_compute_model(NeuralComputeModel(network, testing_networks::wide_info("tiny")), tiny);
+  const std::string tiny = write_tiny_model(folder.file("tiny.safetensors"));
   const std::string model = folder.file("mine.safetensors");
   CalibrationOptions calibration;
   calibration.model = read_compute_model(tiny);
@@ -283,7 +286,7 @@ TEST(CliOutputs, CostsOfAFinishedCalibrationAreRemovedWhenTheNextOneMeasures) {
   const std::string notes = folder.write("mine.safetensors.costs/notes", "of somebody");
   ComputeModelInfo info = testing_networks::wide_info("mine");
   info.data_sha256 = training_data_sha256({costs});
-  write_compute_model(NeuralComputeModel(network, info), model);
+  (void)write_tiny_model(model, info);
   const std::string finished = read_file(model);
 
   // The time suffices for no sample.

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
@@ -133,6 +137,64 @@ TEST(EvaluatePlan, ASliceAmongTheControlsIsMeasuredAsOne) {
   (void)evaluate_plans({&simulated, 1}, *backend, 1, {}, controls);
   EXPECT_THAT(static_cast<RememberingDevice&>(*backend->devices.front()).rows,
               testing::UnorderedElementsAre(1000, 125));
+}
+
+/// Remembers what it is asked to measure.
+class ListingDevice final : public testing_backends::ExactDevice {
+ public:
+  explicit ListingDevice(bool keeps_rows) : keeps_rows_(keeps_rows) {}
+
+  [[nodiscard]] bool can_keep_rows() const override { return keeps_rows_; }
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
+    EXPECT_EQ(set.rows.size(), keeps_rows_ ? set.pieces.size() : 0u);
+    for (const RowRange& rows : set.rows) ranges.emplace_back(rows.first, rows.count);
+    for (const Piece& piece : set.pieces) {
+      num_rows.push_back(set.table_of(piece).num_embeddings);
+      EXPECT_EQ(piece.row_share, 1.0);
+    }
+    return ExactDevice::prepare(set);
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+  std::vector<std::int64_t> num_rows;
+
+ private:
+  bool keeps_rows_;
+};
+
+/// Of hashed ids too: one slice has the hot row, and the others have none.
+TEST(EvaluatePlan, ASliceHasItsOwnRowsWhereTheDeviceCanKeepThem) {
+  const Task task = one_host_task({make_table("a", 1000, 8, 3.0)}, 3, std::int64_t{1} << 20);
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan{{{0, 0, 8, 0, 0, 400}, {0, 0, 8, 1, 400, 400}, {0, 0, 8, 2, 800, 200}}};
+  const SimulatedPlan simulated{&simulator, &plan};
+  for (const bool keeps_rows : {true, false}) {
+    const auto backend = one_device(std::make_unique<ListingDevice>(keeps_rows));
+    (void)evaluate_plans({&simulated, 1}, *backend, 1);
+    const auto& device = static_cast<ListingDevice&>(*backend->devices.front());
+    if (keeps_rows) {
+      EXPECT_THAT(device.ranges,
+                  testing::UnorderedElementsAre(testing::Pair(0, 400), testing::Pair(400, 400),
+                                                testing::Pair(800, 200)));
+      EXPECT_THAT(device.num_rows, testing::Each(1000));  // lookups of all are drawn
+    } else {
+      EXPECT_THAT(device.num_rows, testing::UnorderedElementsAre(400, 400, 200));
+    }
+  }
+}
+
+/// A plan costs what its slowest device does, also if all hold the same.
+TEST(EvaluatePlan, EqualDevicesOfAPlanAreMeasuredEach) {
+  const Task task = one_host_task({make_table("a", 1000, 8, 3.0)}, 2, std::int64_t{1} << 20);
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan{{{0, 0, 4, 0}, {0, 4, 4, 1}}};
+  ShardingPlan copies;
+  copies.replicated_tables = {0};
+  const std::vector<SimulatedPlan> plans{
+      {&simulator, &plan}, {&simulator, &plan}, {&simulator, &copies}};
+  const auto backend = one_device(std::make_unique<testing_backends::ExactDevice>());
+  int sets = 0;
+  (void)evaluate_plans(plans, *backend, 1, [&](int done) { sets = done; });
+  EXPECT_EQ(sets, 4);  // two of the plan, which is given twice, and two of the copies
 }
 
 NeuralComputeModel model_measured_on(const std::string& hardware,
