@@ -170,10 +170,10 @@ TEST(TableStatistics, ASlicesHottestRowHasMoreLookupsInALargerBatch) {
        {table_of(classes({{10, 0.5}, {90'000, 0.5}})), table_of(zipf(0.5)), table_of(zipf(1.1))}) {
     for (const double share : {0.5, 0.1, 0.01}) {
       double before = 0.0;
-      for (double batch = 64.0; batch < 100'000.0; batch *= 1.01) {
-        const auto batch_size = static_cast<std::int64_t>(batch);
+      for (std::int64_t batch_size = 64; batch_size < 100'000; batch_size += batch_size / 64) {
         const TableStatistics slice = table_statistics(table, batch_size).slice(share, batch_size);
-        const double hits = slice.hottest_row_share * slice.pooling_factor * batch;
+        const double hits =
+            slice.hottest_row_share * slice.pooling_factor * static_cast<double>(batch_size);
         EXPECT_GE(hits, before * (1.0 - 1e-9)) << share << ", " << batch_size;
         before = hits;
       }

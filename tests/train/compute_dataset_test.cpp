@@ -92,7 +92,7 @@ TEST_F(ComputeDatasetTest, ASliceHasItsShareOfTheTable) {
   EXPECT_DOUBLE_EQ(slice.distinct_rows, 40.0);
   EXPECT_EQ(slice.reuse_histogram[9], 0.005);
   EXPECT_EQ(slice.data_type, DataType::fp16);
-  EXPECT_NEAR(slice.hottest_row_share, 0.5, 0.01);  // two rows are as hot
+  EXPECT_DOUBLE_EQ(slice.hottest_row_share, 0.5);  // two rows are as hot
   table.reuse_histogram[0] = 0.0;
   table.reuse_histogram[9] = 1.0;
   EXPECT_EQ(measured_statistics(table, 0.1, kBatch).hottest_row_share, 1.0);  // and no more

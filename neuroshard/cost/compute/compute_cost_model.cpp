@@ -14,19 +14,18 @@ namespace neuroshard {
 
 namespace {
 
-/// Lookups of the hottest whole row that can be put together from a slice's parts of rows, of each
-/// of which it has `share`; the table's hottest has `hottest` of them. This is the sum, over every
-/// number of lookups up to that, of the part of a row that the slice has of those with more; so it
-/// never falls with more lookups, as long as every such number of rows grows with them.
-double hits_of_whole_row(const TableStatistics& table, double share, double hottest) {
-  double rows = 0.0;  // that are hit more than `low` times
+/// Lookups of a slice's hottest row, where it has `share` of each row and the table's hottest has
+/// `hottest`: of any number of lookups, the part of a whole row that the slice has of the rows with
+/// more, times that number; the largest of these. It never falls with more lookups, as long as the
+/// rows with more than any number do not become fewer.
+double hottest_hits_of_slice(const TableStatistics& table, double share, double hottest) {
+  double rows = 0.0;  // with more lookups than the bins below
   double hits = 0.0;
   for (int bin = kReuseBins; bin-- > 0;) {
     rows += table.distinct_rows * table.reuse_histogram[bin];
-    const double low = bin == 0 ? 0.0 : std::exp2(bin - 1);
-    const double high = bin + 1 < kReuseBins ? std::min(std::exp2(bin), hottest) : hottest;
-    // One row has this many, whatever part of a row the tail of a distribution leaves in a bin.
-    if (high > low) hits += (high - low) * std::min(share * std::max(rows, 1.0), 1.0);
+    const double most = bin + 1 < kReuseBins ? std::min(std::exp2(bin), hottest) : hottest;
+    // There is one such row, whatever part of a row the tail of a distribution leaves in a bin.
+    hits = std::max(hits, most * std::min(share * std::max(rows, 1.0), 1.0));
   }
   return hits;
 }
@@ -62,7 +61,7 @@ TableStatistics TableStatistics::slice(double share, std::int64_t batch_size) co
   result.pooling_factor *= share;
   result.distinct_rows *= share;
   const double lookups = pooling_factor * static_cast<double>(batch_size);
-  const double hits = hits_of_whole_row(*this, share, lookups * hottest_row_share);
+  const double hits = hottest_hits_of_slice(*this, share, lookups * hottest_row_share);
   result.hottest_row_share = std::min(hits / (lookups * share), 1.0);
   return result;
 }

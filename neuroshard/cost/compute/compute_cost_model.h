@@ -35,7 +35,7 @@ struct TableStatistics {
 
   /// Of a slice that has `share` of the rows and of the lookups of a batch of `batch_size` samples,
   /// where ids are hashes. Which slice has the hottest rows is not known: each has its share of
-  /// every row, and its hottest is the whole row that its hottest parts make.
+  /// every row, and its hottest is as hot as its parts of the hottest rows, put together.
   [[nodiscard]] TableStatistics slice(double share, std::int64_t batch_size) const;
   /// Of a slice with these rows of the table, where their accesses are known.
   [[nodiscard]] TableStatistics slice(const RangeAccess& range) const;
