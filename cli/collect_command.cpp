@@ -177,7 +177,8 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command
       ->add_option("--dims", options->sampling.dims,
-                   "Numbers of columns at which each table occurs; plans cut the workload's own")
+                   "Numbers of columns at which each table occurs; tables of plans have from 4 to "
+                   "the largest of them")
       ->check(integer_between(1, kMaxEmbeddingDim))
       ->default_str("4 8 12 ... 128");
   command

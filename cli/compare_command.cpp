@@ -94,7 +94,9 @@ void run(CompareOptions& options) {
   if (!platform.empty()) {
     if (!options.run.measure) throw InputError("--platform needs --measure");
     require_one_cluster(tasks);
+    require_platform(tasks, platform);
   }
+  options.run.measuring.cpu.data_type = arena_data_type(tasks);
   const ComparisonRunOptions run_options = comparison_run_options(options.run);
   std::vector<std::unique_ptr<Planner>> planners = find_planners(options.run.algorithms);
   require_reference(options, planners);

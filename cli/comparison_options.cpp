@@ -3,13 +3,36 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "cli/conventions.h"
 #include "cli/options.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard::cli {
 
+namespace {
+
+/// Options that say how plans are measured.
+constexpr std::array<std::string_view, 4> kOptionsOfMeasuring{"--arena", "--backend", "--gpus",
+                                                              "--controls"};
+
+/// Throws if an option was given that would do nothing.
+void refuse_without_measure(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    const auto known = std::count(kOptionsOfMeasuring.begin(), kOptionsOfMeasuring.end(), name);
+    if (known > 0 && option->count() > 0) throw InputError(name + " needs --measure");
+  }
+}
+
+}  // namespace
+
 void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
+  options.command = &command;
   command
       .add_option("--algorithms", options.algorithms,
                   "Names; NAME:CUTS with other cuts than --cuts, such as neuroshard:columns+rows; "
@@ -23,8 +46,7 @@ void add_comparison_options(CLI::App& command, ComparisonOptions& options) {
                    "Also measure every plan's computation on this machine");
   command.add_option("--arena", options.arena, "With --measure: memory to take for the tables")
       ->capture_default_str();
-  options.given_time_limit =
-      command.add_option("--time-limit", options.time_limit, kTimeLimitHelp)->capture_default_str();
+  command.add_option("--time-limit", options.time_limit, kTimeLimitHelp)->capture_default_str();
   command
       .add_option("--threads", options.planner.num_threads, "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
@@ -39,16 +61,14 @@ ComparisonRunOptions comparison_run_options(const ComparisonOptions& options) {
   ComparisonRunOptions run;
   run.planner = options.planner;
   run.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
-  run.planner.stop_by_clock =
-      options.given_time_limit != nullptr && options.given_time_limit->count() > 0;
+  run.planner.stop_by_clock = was_given(*options.command, "time-limit");
   run.controls = options.controls;
   if (!options.measure) {
-    if (!options.controls.empty()) {
-      throw InputError("--controls needs --measure");
-    }
+    refuse_without_measure(*options.command);
     return run;
   }
   BackendOptions measuring = options.measuring;
+  measuring.cpu.num_threads = options.planner.num_threads;
   measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   run.measuring = chosen_backend(measuring, 1);
   if (measuring.on_gpus()) run.backend = measuring.backend;

@@ -14,7 +14,7 @@ struct ComparisonOptions {
   std::vector<std::string> models;
   std::vector<std::string> algorithms{"all"};
   std::string time_limit = "1s";
-  const CLI::Option* given_time_limit = nullptr;  ///< whether it was given
+  const CLI::App* command = nullptr;  ///< which has these options
   PlannerOptions planner;
   bool measure = false;
   std::string arena = "4GiB";

@@ -72,7 +72,11 @@ std::vector<FileTest> tests_of(const ModelOptions& options) {
     }
     return tests;
   }
-  const CostModels models = load_cost_models({options.model}, Topology{});
+  const CostModels models = load_named_models({options.model}, Topology{});
+  if (!models.compute) {
+    throw InputError("model", "a computation model, or one that learned all-to-alls",
+                     options.model);
+  }
   for (std::size_t i = 0; i < options.costs.size(); ++i) {
     const std::string again = options.again.empty() ? "" : options.again[i];
     tests.push_back(

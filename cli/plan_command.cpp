@@ -61,7 +61,7 @@ void refuse_with_like(const CLI::App& command) {
 PlannerOptions options_from(const CLI::App& command, const PlanDocument& older,
                             const PlanOptions& options) {
   const PlannerOptions& given = options.request.options;
-  PlannerOptions result = options_of_older(older, options.from);
+  PlannerOptions result = options_of_older(older);
   result.num_threads = given.num_threads;
   const auto take = [&](const char* name, auto PlannerOptions::*option) {
     if (was_given(command, name)) result.*option = given.*option;
@@ -102,9 +102,16 @@ PlannedTask planned(const CLI::App& command, PlanOptions& options) {
     refuse_with_like(command);
     const PlanDocument document = read_plan(options.like);
     refuse_output_that_is_model(options.output, recorded_models(document.model), ModelsRead::named);
+    // Those that it is made again by, where others have priced it since.
+    if (const Json* of_search = document.search.find("model")) {
+      refuse_output_that_is_model(options.output, recorded_models(*of_search), ModelsRead::named);
+    }
     check_output(options.output, options.force);
     return plan_like(document, options.request.models, options.like,
                      options.request.options.observer);
+  }
+  if (was_given(command, "workload-seed") && options.task.workload.empty()) {
+    throw InputError("--workload-seed needs --workload");
   }
   options.request.options.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   options.request.options.stop_by_clock = was_given(command, "time-limit");

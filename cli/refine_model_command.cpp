@@ -71,6 +71,7 @@ void run(RefineOptions& options) {
   Task of_workload;
   of_workload.tables = refinement.workload.tables;
   options.measuring.cpu.data_type = arena_data_type(of_workload);
+  options.measuring.cpu.num_threads = refinement.planner.num_threads;
   refinement.benchmark = options.measuring.cpu;
   // Without a backend, each round makes one of its own: a CPU's description includes the number of
   // sets in flight, which differs from round to round.
@@ -184,7 +185,7 @@ void add_refine_model_command(CLI::App& app) {
                    "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
-  add_improvement_options(*command, refinement.planner);
+  add_improvement_options(*command, refinement.planner, false);
   command->add_option("--seed", refinement.tasks.seed, "Seed of tasks, plans, batches and training")
       ->check(seed())
       ->capture_default_str();

@@ -47,6 +47,9 @@ void run(const ReportOptions& options) {
   if (options.output.empty() && !options.json) {
     throw InputError("report: expected -o FILE for the page, or --json, got neither");
   }
+  if (options.json && is_standard_output(options.output)) {
+    throw InputError("report: expected --json or -o -, which both print, got both");
+  }
   refuse_output_that_is_input(options.output, options.plans);
   refuse_output_that_is_input(options.output, options.evaluations);
   const ReportData data = read_report_data(options);

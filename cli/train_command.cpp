@@ -133,6 +133,12 @@ void run(const TrainComputeOptions& options) {
   if (options.expected_sets > 0 && options.from.empty()) {
     throw InputError("--expected-sets needs a model to go on from, got no --from");
   }
+  if (!options.from.empty() && architecture == ComputeArchitecture::published) {
+    throw InputError("--from needs --architecture bounded-loads, got published");
+  }
+  if (!options.from.empty() && options.members > 0) {
+    throw InputError("--members needs a training from nothing, got --from");
+  }
   if (options.members > 0) training.members = options.members;
   if (!options.from.empty()) {
     training.initial = bounded_model(options.from);
@@ -303,6 +309,7 @@ void run(const TrainCommunicationOptions& options) {
   refuse_output_that_is_model(options.output, {options.from}, ModelsRead::named);
   if (!options.from.empty()) {
     if (!options.report.empty()) throw InputError("--report needs all-to-alls, got --from");
+    if (options.epochs > 0) throw InputError("--epochs needs all-to-alls, got --from");
     extend(options);
     return;
   }

@@ -72,10 +72,15 @@ class Section:
         self.entries = []
 
 
+def indentation(line):
+    return len(line) - len(line.lstrip())
+
+
 def parse_help(text):
     """Description, usage and sections of one --help."""
     description, usage, sections = [], "", []
-    for line in text.splitlines():
+    lines = text.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""]):
         if line.startswith("Usage: "):
             usage = line.removeprefix("Usage: ")
         elif not line.strip():
@@ -89,9 +94,11 @@ def parse_help(text):
             sections[-1].entries.append([line.strip(), ""])
         elif not sections:
             raise SystemExit(f"expected a heading such as \"Options:\", got {line!r}")
-        elif len(line) - len(line.lstrip()) < DESCRIPTION_COLUMN:
+        elif indentation(line) < DESCRIPTION_COLUMN:
             name, rest = line[:DESCRIPTION_COLUMN], line[DESCRIPTION_COLUMN:]
-            if name.endswith(" ") or not rest:
+            # Of a longer name, a space may lie before that column too.
+            is_longer = not name.endswith("  ") and indentation(following) >= DESCRIPTION_COLUMN
+            if name.endswith(" ") and not is_longer:
                 sections[-1].entries.append([name.strip(), rest.strip()])
             else:
                 sections[-1].entries.append([line.strip(), ""])

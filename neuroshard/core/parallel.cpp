@@ -10,8 +10,10 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "neuroshard/core/error.h"
@@ -52,6 +54,10 @@ int available_cores() {
 }
 
 namespace {
+
+/// The cores that the calling thread had before a pool placed it on one; none while it is on no
+/// pool's core.
+thread_local std::optional<cpu_set_t> cores_before;
 
 /// Lets the calling thread run on the `number`-th core (modulo their count) of the set only.
 void run_on_core(const cpu_set_t& cores, int number) {
@@ -106,11 +112,16 @@ struct ThreadPool::Impl {
       stop();
       throw;
     }
-    if (pinned) run_on_core(callers_cores, 0);
+    if (!pinned) return;
+    others_cores = std::exchange(cores_before, cores_before.value_or(callers_cores));
+    run_on_core(callers_cores, 0);
   }
 
   ~Impl() {
-    if (pinned) sched_setaffinity(0, sizeof(callers_cores), &callers_cores);
+    if (pinned) {
+      cores_before = others_cores;
+      sched_setaffinity(0, sizeof(callers_cores), &callers_cores);
+    }
     stop();
   }
 
@@ -169,7 +180,23 @@ struct ThreadPool::Impl {
   std::atomic<bool> stopping{false};
   bool pinned = false;
   cpu_set_t callers_cores{};
+  std::optional<cpu_set_t> others_cores;  ///< `cores_before`, of a pool that was there before
 };
+
+struct AllCores::Impl {
+  cpu_set_t cores{};  ///< to go back to
+};
+
+AllCores::AllCores() {
+  if (!cores_before) return;
+  auto impl = std::make_unique<Impl>();
+  if (sched_getaffinity(0, sizeof(impl->cores), &impl->cores) != 0) return;
+  if (sched_setaffinity(0, sizeof(cpu_set_t), &*cores_before) == 0) impl_ = std::move(impl);
+}
+
+AllCores::~AllCores() {
+  if (impl_) sched_setaffinity(0, sizeof(impl_->cores), &impl_->cores);
+}
 
 ThreadPool::ThreadPool(int num_threads, ThreadPlacement placement)
     : num_threads_(num_threads > 0 ? num_threads : available_cores()) {

@@ -40,6 +40,21 @@ class ThreadPool {
   int num_threads_;
 };
 
+/// Lets the calling thread, and the threads that it begins, run on all cores that it had before a
+/// pool placed it on one, for as long as this object lives: for work between a pool's loops that
+/// has threads of its own. Without such a pool it does nothing.
+class AllCores {
+ public:
+  AllCores();
+  ~AllCores();
+  AllCores(const AllCores&) = delete;
+  AllCores& operator=(const AllCores&) = delete;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
 /// Cores this process may use.
 [[nodiscard]] int available_cores();
 

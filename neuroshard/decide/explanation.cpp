@@ -163,7 +163,7 @@ std::string to_string(Bottleneck bottleneck) {
 
 Explanation explain_plan(const PlanDocument& document, const ExplainRequest& request,
                          const std::string& file) {
-  const PlannerOptions options = short_search(document, request.seconds_per_planning, file);
+  const PlannerOptions options = short_search(document, request.seconds_per_planning);
   const PricedPlan priced = price_plan(document, {request.models}, file);
   const PricedPieces pieces(priced);
   Explanation result;
@@ -171,6 +171,7 @@ Explanation explain_plan(const PlanDocument& document, const ExplainRequest& req
   result.notes = priced.notes;
   result.cost_ms = priced.document.predicted->cost_ms;
   result.lower_bound_ms = priced.lower_bound_ms;
+  result.bound_cuts = bound_cuts(document);
   result.models = priced.models;
   describe_slowest(priced, result);
   result.replica_compute_ms = pieces.replicas().compute_ms;

@@ -44,6 +44,7 @@ struct Alternative {
 struct Explanation {
   double cost_ms = 0.0;
   double lower_bound_ms = 0.0;  ///< 0: not known
+  Cuts bound_cuts{};            ///< of the plans that the bound is of
   int num_devices = 0;
   int slowest_device = 0;     ///< as core/slowest_device.h has it
   bool equally_slow = false;  ///< all devices, of which that is the first

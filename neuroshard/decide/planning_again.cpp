@@ -20,8 +20,8 @@ constexpr std::int64_t kStepsOfPlanningAgain = 20'000;
 
 }  // namespace
 
-PlannerOptions short_search(const PlanDocument& document, double seconds, const std::string& file) {
-  PlannerOptions options = options_of_older(document, file);
+PlannerOptions short_search(const PlanDocument& document, double seconds) {
+  PlannerOptions options = options_of_older(document);
   options.steps = kStepsOfPlanningAgain;
   options.improvement = ImprovementSchedule::brief;
   options.least_gain = 0.0;

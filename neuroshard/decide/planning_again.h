@@ -9,8 +9,7 @@ namespace neuroshard {
 
 /// The options of the plan's own search, as far as it records them, for a search of fixed work on
 /// one thread, which the clock ends after `seconds` at the latest.
-[[nodiscard]] PlannerOptions short_search(const PlanDocument& document, double seconds,
-                                          const std::string& file);
+[[nodiscard]] PlannerOptions short_search(const PlanDocument& document, double seconds);
 
 /// The simulator's task planned from the document's plan and from nothing, whichever is cheaper.
 [[nodiscard]] PlanningResult planned_again(const Simulator& simulator, const PlanDocument& document,

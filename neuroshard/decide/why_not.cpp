@@ -295,7 +295,7 @@ Choice parse_choice(std::string_view text, const std::string& place) {
 
 WhyNot why_not(const PlanDocument& document, const Choice& choice, const ExplainRequest& request,
                const std::string& file) {
-  const PlannerOptions options = short_search(document, request.seconds_per_planning, file);
+  const PlannerOptions options = short_search(document, request.seconds_per_planning);
   const PricedPlan priced = price_plan(document, {request.models, false}, file);
   const ForcedPlanning forced(priced, choice, options);
   const PlanningResult planned = forced.plan();

@@ -105,7 +105,7 @@ void add_task(const TaskEntries& entries, std::vector<ComparisonSummary>& summar
     }
     if (!common) continue;
     ++summary.common;
-    summary.mean_predicted_ms += entry->predicted_ms;
+    add(summary.mean_predicted_ms, entry->predicted_ms);
     add(summary.mean_measured_ms, entry->measured_ms);
     add(summary.mean_measured_compute_ms, entry->measured_compute_ms);
   }
@@ -204,7 +204,7 @@ std::vector<ComparisonSummary> summarize(const std::vector<ComparisonEntry>& ent
   for (ComparisonSummary& summary : summaries) {
     summary.mean_wall_ms /= std::max(summary.tasks, 1);
     const double common = std::max(summary.common, 1);
-    summary.mean_predicted_ms /= common;
+    if (summary.mean_predicted_ms) *summary.mean_predicted_ms /= common;
     if (summary.mean_measured_ms) *summary.mean_measured_ms /= common;
     if (summary.mean_measured_compute_ms) *summary.mean_measured_compute_ms /= common;
     add_relations(by_task, reference, summary);

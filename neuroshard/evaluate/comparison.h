@@ -42,7 +42,7 @@ struct ComparisonEntry {
 };
 
 /// One planner over all tasks. Means of costs are over the tasks for which every planner found a
-/// plan, so that no planner gains by failing on the hard ones.
+/// plan, so that no planner gains by failing on the hard ones; without such a task there are none.
 struct ComparisonSummary {
   std::string algorithm;
   std::optional<Cuts> cuts;  ///< all those that its plans may have
@@ -50,7 +50,7 @@ struct ComparisonSummary {
   int solved = 0;
   int common = 0;  ///< tasks that every planner solved
   int wins = 0;    ///< tasks on which no other plan is cheaper (predicted)
-  double mean_predicted_ms = 0.0;
+  std::optional<double> mean_predicted_ms;
   double mean_wall_ms = 0.0;  ///< over all tasks
   std::optional<double> mean_measured_ms;
   std::optional<double> mean_measured_compute_ms;

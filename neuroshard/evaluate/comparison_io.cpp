@@ -91,13 +91,15 @@ Json to_json(const ComparisonEntry& entry) {
 }
 
 Json to_json(const ComparisonSummary& summary) {
+  // Null and not left out: versions before wrote a number in any case.
+  const std::optional<double>& predicted_ms = summary.mean_predicted_ms;
   Json json = Json::Object{{"algorithm", summary.algorithm}};
   if (summary.cuts) json.set("cuts", to_json(*summary.cuts));
   json.set("tasks", summary.tasks)
       .set("solved", summary.solved)
       .set("common", summary.common)
       .set("wins", summary.wins)
-      .set("mean_predicted_ms", summary.mean_predicted_ms)
+      .set("mean_predicted_ms", predicted_ms ? Json(*predicted_ms) : Json())
       .set("mean_wall_ms", summary.mean_wall_ms);
   set_if(json, "mean_measured_ms", summary.mean_measured_ms);
   set_if(json, "mean_measured_compute_ms", summary.mean_measured_compute_ms);

@@ -18,7 +18,7 @@ inline constexpr std::string_view kComparisonFormat = "neuroshard/comparison/1";
 
 /// {"task": ..., "algorithm": ..., "found": ..., ...}; fields that have no value are left out.
 [[nodiscard]] Json to_json(const ComparisonEntry& entry);
-/// As in the documents of `compare`; fields that have no value are left out.
+/// As in the documents of `compare`; fields that have no value are left out, or null.
 [[nodiscard]] Json to_json(const ComparisonSummary& summary);
 /// Throws InputError for fields missing, unknown or out of range.
 [[nodiscard]] ComparisonEntry comparison_entry_from_json(const JsonReader& reader);

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/file.h"
@@ -74,12 +76,24 @@ bool can_be_measured_together(const Task& a, const Task& b) {
 
 std::vector<NamedTask> read_named_tasks(const std::vector<std::string>& files) {
   std::vector<NamedTask> tasks;
+  std::map<std::string, std::string> given;  // by where a path leads
   for (const std::string& file : files) {
+    const auto [first, is_new] = given.try_emplace(with_links_followed(file), file);
+    if (!is_new) {
+      throw InputError(file, "each task once", fmt::format("the file of {} again", first->second));
+    }
     const std::string text = read_file(file);  // once: it may be a pipe
     tasks.push_back(
         {file, parse_task(text, file), Json::Object{{"file", file}, {"sha256", sha256_hex(text)}}});
   }
   return tasks;
+}
+
+DataType arena_data_type(const std::vector<NamedTask>& tasks) {
+  const bool all_fp16 = std::all_of(tasks.begin(), tasks.end(), [](const NamedTask& named) {
+    return arena_data_type(named.task) == DataType::fp16;
+  });
+  return all_fp16 ? DataType::fp16 : DataType::fp32;
 }
 
 ComparisonRun::ComparisonRun(std::vector<std::unique_ptr<Planner>> planners,

@@ -31,8 +31,11 @@ struct NamedTask {
 };
 
 /// The tasks of these files, named after them and identified by name and content. Throws InputError
-/// for a file that is no task.
+/// for a file that is no task, and for one that is given twice, by whatever paths.
 [[nodiscard]] std::vector<NamedTask> read_named_tasks(const std::vector<std::string>& files);
+
+/// The data type that an arena must hold in which all these tasks are measured.
+[[nodiscard]] DataType arena_data_type(const std::vector<NamedTask>& tasks);
 
 struct ComparisonRunOptions {
   PlannerOptions planner;

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
@@ -78,9 +79,13 @@ std::optional<std::string> link_at(const std::string& path) {
   return target;
 }
 
-/// Descriptors such as /dev/stdout must not be renamed over, even where they lead to a file.
-bool is_under_dev(const std::string& path) {
-  return path.starts_with("/dev/") || path.starts_with("/proc/");
+/// Whether the path is that of an open descriptor, which must not be renamed over, even where it
+/// leads to a file. What else lies below /dev is a device, which its status tells, or a file like
+/// any other, as in /dev/shm.
+bool is_open_descriptor(const std::string& path) {
+  constexpr std::array<std::string_view, 3> kStreams{"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+  return std::find(kStreams.begin(), kStreams.end(), path) != kStreams.end() ||
+         path.starts_with("/dev/fd/") || path.starts_with("/proc/");
 }
 
 std::optional<struct stat> status_of(const std::string& path) {
@@ -168,7 +173,7 @@ std::string with_links_followed(const std::string& path) {
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   const std::optional<struct stat> status = status_of(path);
   if (status && S_ISDIR(status->st_mode)) throw InputError(path, "a file to write", "a folder");
-  if ((status && !S_ISREG(status->st_mode)) || is_under_dev(path)) {
+  if ((status && !S_ISREG(status->st_mode)) || is_open_descriptor(path)) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (descriptor_ < 0) fail_to("to open it", path, errno);
     return;

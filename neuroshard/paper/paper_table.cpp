@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "neuroshard/core/error.h"
@@ -33,6 +35,13 @@ std::string journal_of(const PaperTableOptions& options, const std::string& cell
 /// Tables of the paper's tasks, per device.
 constexpr double kFewestTables = 2.5;
 constexpr double kMostTables = 15.0;
+
+/// The fewest and the most tables of a task, as far as the workload has them.
+std::pair<int, int> numbers_of_tables(const Workload& workload, int devices) {
+  const auto available = static_cast<int>(workload.tables.size());
+  return {std::min(static_cast<int>(kFewestTables * devices), available),
+          std::min(static_cast<int>(kMostTables * devices), available)};
+}
 
 /// Beside its tables, what a task takes with its name, its origin and the entry of an algorithm.
 constexpr double kBytesOfTask = 4096.0;
@@ -62,8 +71,9 @@ std::string table_of(const char* title, std::span<const PaperTableCell> cells, c
 }
 
 std::string mean_cost(const ComparisonSummary& summary) {
-  if (summary.common == 0) return "-";
-  return fmt::format("{:.3f}", summary.mean_measured_ms.value_or(summary.mean_predicted_ms));
+  const std::optional<double>& ms =
+      summary.mean_measured_ms ? summary.mean_measured_ms : summary.mean_predicted_ms;
+  return ms ? fmt::format("{:.3f}", *ms) : "-";
 }
 
 std::string share_solved(const ComparisonSummary& summary) {
@@ -73,12 +83,13 @@ std::string share_solved(const ComparisonSummary& summary) {
 Json cell_json(const PaperTableCell& cell) {
   Json::Array algorithms;
   for (const ComparisonSummary& summary : cell.summaries) {
+    const std::optional<double>& predicted_ms = summary.mean_predicted_ms;
     Json json = Json::Object{{"algorithm", summary.algorithm}};
     if (summary.cuts) json.set("cuts", to_json(*summary.cuts));
     json.set("tasks", summary.tasks)
         .set("solved", summary.solved)
         .set("common", summary.common)
-        .set("mean_predicted_ms", summary.mean_predicted_ms);
+        .set("mean_predicted_ms", predicted_ms ? Json(*predicted_ms) : Json());
     if (summary.mean_measured_ms) json.set("mean_measured_ms", *summary.mean_measured_ms);
     algorithms.push_back(std::move(json));
   }
@@ -95,9 +106,7 @@ std::vector<NamedTask> paper_tasks(const PaperTableOptions& options, const Workl
   TaskGeneratorOptions generator = options.tasks;
   generator.num_devices = devices;
   generator.max_dim = max_dim;
-  const auto available = static_cast<int>(workload.tables.size());
-  generator.min_tables = std::min(static_cast<int>(kFewestTables * devices), available);
-  generator.max_tables = std::min(static_cast<int>(kMostTables * devices), available);
+  std::tie(generator.min_tables, generator.max_tables) = numbers_of_tables(workload, devices);
   std::vector<NamedTask> tasks;
   for (int i = 0; i < options.count; ++i) {
     if (i == 1) require_memory_for(options.count, tasks.front());
@@ -152,8 +161,9 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
           });
       add_warnings(tasks, {&models, 1}, entries, warnings);
       table.compute = models.compute;
+      const auto [min_tables, max_tables] = numbers_of_tables(workload, devices);
       table.cells.push_back({devices, max_dim, summarize(entries), described(*models.communication),
-                             models.communication->is_simulated()});
+                             models.communication->is_simulated(), min_tables, max_tables});
     }
     if (callbacks.on_devices) {
       callbacks.on_devices(std::span(table.cells).last(options.max_dims.size()));
@@ -166,12 +176,12 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
 std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
                              std::span<const PaperTableCell> cells) {
   if (cells.empty()) return "";
-  const int devices = cells.front().devices;
+  const PaperTableCell& first = cells.front();
   return fmt::format(
              "{}, {} to {} tables, {} a column: mean {} cost [ms] over the tasks that every "
              "algorithm solved, by largest dimension\n",
-             format_count(devices, "device"), static_cast<int>(kFewestTables * devices),
-             static_cast<int>(kMostTables * devices), format_count(options.count, "task"),
+             format_count(first.devices, "device"), first.min_tables, first.max_tables,
+             format_count(options.count, "task"),
              is_measured ? "part-measured (computation measured, all-to-alls predicted)"
                          : "predicted") +
          fmt::format("communication model: {}\n", cells.front().communication) +

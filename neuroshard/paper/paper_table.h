@@ -37,6 +37,8 @@ struct PaperTableCell {
   std::vector<ComparisonSummary> summaries;
   std::string communication{};  ///< `described` of the model
   bool communication_is_simulated = false;
+  int min_tables = 0;  ///< of a task, as far as the workload has them
+  int max_tables = 0;
 };
 
 struct PaperTable {

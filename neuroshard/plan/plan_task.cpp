@@ -7,13 +7,16 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/baselines/baselines.h"
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/core/version.h"
+#include "neuroshard/cost/communication/transfer_time.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_request_io.h"
@@ -259,20 +262,34 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
   return planned;
 }
 
-namespace {
-
-/// The cuts that the plan's search had, or its own: the bound is of all plans with these.
-Cuts cuts_of_bound(const PlanDocument& document) {
-  Cuts cuts{.columns = true,
-            .rows = document.plan.has_row_slices(),
-            .replicas = !document.plan.replicated_tables.empty()};
-  const JsonReader search(document.search, "search");
-  const auto options = search.optional_field("options");
-  const auto searched = options ? options->optional_field("cuts") : std::nullopt;
-  return searched ? cuts | cuts_from_json(*searched) : cuts;
+Cuts bound_cuts(const PlanDocument& document) {
+  const Cuts own{.columns = true,
+                 .rows = document.plan.has_row_slices(),
+                 .replicas = !document.plan.replicated_tables.empty()};
+  const Json* options = document.search.find("options");
+  const Json* searched = options == nullptr ? nullptr : options->find("cuts");
+  if (searched == nullptr) return own;
+  try {
+    return own | cuts_from_json(JsonReader(*searched, "search.options.cuts"));
+  } catch (const InputError&) {
+    return own;  // other programs write what they like into `search`
+  }
 }
 
-}  // namespace
+void price_moves(const CommunicationCostModel& communication, const Topology& topology,
+                 PlanMoves& moves) {
+  const Interconnect* links = communication.links();
+  const auto ms = [&](std::span<const DeviceTransfer> of) -> std::optional<double> {
+    if (links == nullptr) return std::nullopt;
+    return transfer_ms(*links, topology, of);
+  };
+  std::vector<DeviceTransfer> transfers;
+  for (PlanMoves::Pair& pair : moves.pairs) {
+    transfers.push_back(pair.transfer);
+    pair.ms = ms({&pair.transfer, 1});
+  }
+  moves.ms = ms(transfers);
+}
 
 PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                       const std::string& file) {
@@ -287,7 +304,7 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   priced.warnings =
       prediction_warnings(priced.models, simulator, document.plan, predicted, priced.member_ranges);
   if (request.lower_bound) {
-    const Cuts cuts = cuts_of_bound(document);
+    const Cuts cuts = bound_cuts(document);
     priced.lower_bound_ms = lower_bound_ms(simulator, cuts, predicted.cost_ms);
   }
   priced.document = document;
@@ -295,6 +312,9 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   priced.document.model = models_json(priced.models);
   priced.document.search = search_of_priced(document, priced, request.lower_bound);
   priced.document.warnings = priced.warnings;
+  if (priced.document.moves) {
+    price_moves(*priced.models.communication, document.task.topology, *priced.document.moves);
+  }
   for (std::string& line : found.changes) priced.warnings.push_back(std::move(line));
   return priced;
 }

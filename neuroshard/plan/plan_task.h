@@ -86,6 +86,14 @@ struct PriceRequest {
 [[nodiscard]] PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                                     const std::string& file);
 
+/// The cuts of the plans that the lower bound of a document is of: those that its search had, as far
+/// as `search` says so, and the plan's own.
+[[nodiscard]] Cuts bound_cuts(const PlanDocument& document);
+
+/// Says how long the moves take by the model's links; nothing where it has none.
+void price_moves(const CommunicationCostModel& communication, const Topology& topology,
+                 PlanMoves& moves);
+
 /// Throws InfeasibleError "file: not valid: ..." unless the plan is valid for its task.
 void require_valid(const PlanDocument& document, const std::string& file);
 

@@ -8,14 +8,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/cost/communication/transfer_time.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/search/replan/replanner.h"
 #include "neuroshard/search/search_json.h"
@@ -31,15 +28,8 @@ PlanMoves moves_of(const PlannedTask& planned, const PlacedBefore& before, doubl
   moves.max_move = max_move;
   moves.placed_bytes = before.total_bytes();
   moves.moved_bytes = before.moved_bytes(document.plan);
-  const Interconnect* links = planned.models.communication->links();
-  const auto ms = [&](std::span<const DeviceTransfer> of) -> std::optional<double> {
-    if (links == nullptr) return std::nullopt;
-    return transfer_ms(*links, document.task.topology, of);
-  };
-  moves.ms = ms(transfers);
-  for (const DeviceTransfer& transfer : transfers) {
-    moves.pairs.push_back({transfer, ms({&transfer, 1})});
-  }
+  for (const DeviceTransfer& transfer : transfers) moves.pairs.push_back({.transfer = transfer});
+  price_moves(*planned.models.communication, document.task.topology, moves);
   return moves;
 }
 
@@ -110,14 +100,20 @@ PlannedTask replan_task(const Task& task, const PlanDocument& older, double max_
   return planned;
 }
 
-PlannerOptions options_of_older(const PlanDocument& older, const std::string& file) {
-  if (older.search.find("options") == nullptr) return {};
-  const Json around = Json::Object{{"search", older.search}};
-  PlannerOptions of_old_plans;
-  of_old_plans.cuts = kColumnsAlone;
-  const JsonReader whole(around, file);
-  const JsonReader search = whole.field("search");
-  return planner_options_from_json(search.field("options"), of_old_plans);
+PlannerOptions options_of_older(const PlanDocument& older) {
+  const Json* recorded = older.search.find("options");
+  if (recorded == nullptr || recorded->object() == nullptr) return {};
+  PlannerOptions options;
+  options.cuts = kColumnsAlone;  // of plans that are older than the others
+  for (const Json::Member& member : *recorded->object()) {
+    const Json one = Json::Object{{member.key, member.value}};
+    try {
+      options = planner_options_from_json(JsonReader(one, "search.options"), options);
+    } catch (const InputError&) {
+      continue;  // other programs write what they like into `search`
+    }
+  }
+  return options;
 }
 
 double parse_share(std::string_view text, const std::string& place) {

@@ -23,8 +23,8 @@ inline constexpr double kDefaultMaxMove = 0.1;
                                       const PlanRequest& request, const std::string& file);
 
 /// The options that the older plan was made with, as far as it records them: the defaults of a
-/// request that is made from it. `file` names it in errors.
-[[nodiscard]] PlannerOptions options_of_older(const PlanDocument& older, const std::string& file);
+/// request that is made from it. What is not as docs/formats.md says counts as absent.
+[[nodiscard]] PlannerOptions options_of_older(const PlanDocument& older);
 
 /// "10%" or "0.1" -> 0.1. Throws InputError naming `place` unless it is from 0 to 1.
 [[nodiscard]] double parse_share(std::string_view text, const std::string& place);

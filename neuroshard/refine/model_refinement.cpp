@@ -19,6 +19,7 @@
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/refine/planned_sets.h"
 #include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/train/compute/compute_dataset.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
@@ -50,8 +51,6 @@ std::set<std::int64_t> copies_batch_sizes(const RefinementOptions& options) {
   return sizes;
 }
 
-/// Share of the tables that the shipped collector keeps from training.
-constexpr double kHeldOutShare = 0.1;
 /// Draws of a task that has a plan before the memory is called too tight.
 constexpr int kMaxDraws = 100;
 
@@ -113,8 +112,9 @@ class Refinement {
              std::shared_ptr<const CommunicationCostModel> communication,
              const RefinementCallbacks& callbacks)
       : options_(options), communication_(std::move(communication)), callbacks_(callbacks) {
+    const double held_out = largest_held_out_share(options.costs);
     for (const Table& table : options.workload.tables) {
-      if (is_held_out(table.name, kHeldOutShare)) continue;
+      if (is_held_out(table.name, held_out)) continue;
       table_numbers_[table.name] = static_cast<int>(pool_.tables.size());
       pool_.tables.push_back(table);
     }
@@ -133,8 +133,14 @@ class Refinement {
       require_this_machines(round);
       const auto model = model_of(round, drifts, result);
       result.rounds.push_back(measure_round(round, *model, drifts));
-      if (callbacks_.on_round) callbacks_.on_round(result.rounds.back());
-      result.agreed = result.rounds.back().mean_gap <= options_.tolerance;
+      const RefinementRound& last = result.rounds.back();
+      if (last.plans == 0) {
+        throw MachineError(fmt::format(
+            "round {}: no plan was measured: the sets of a device of each did not fit into memory",
+            round));
+      }
+      if (callbacks_.on_round) callbacks_.on_round(last);
+      result.agreed = last.mean_gap <= options_.tolerance;
     }
     result.last = train(result.rounds.size(), drifts);
     return result;

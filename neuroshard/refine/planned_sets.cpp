@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
@@ -125,6 +126,7 @@ void PlannedSets::plan_next() {
     if (options_.pools.size() == 1) throw;
     return;  // few tables, one of which needs more than all others have room for: the next pool
   }
+  const AllCores unpinned;  // what measures the sets may have this thread on a core of its own
   const Simulator simulator(std::move(task), model_, communication_[kind_number]);
   PlannerOptions planner = options_of_measured_plans();
   planner.seed = options_.seed;
@@ -173,11 +175,13 @@ PlanningModel find_planning_model(const std::string& name) {
 
 void use_planned_sets(ComputeSamplingOptions& sampling, PlannedSetsOptions options,
                       const PlanningModel& model) {
+  const std::int64_t max_dim = options.own_dims ? kUsualGivenMaxDim : options.max_dim;
   const auto sets = std::make_shared<PlannedSets>(std::move(options), model.compute);
   sampling.sampling = SetSampling::given;
   sampling.given = [sets](std::int64_t id) { return sets->set(id); };
   sampling.given_kind = "plans";
   sampling.given_by = model.identity;
+  sampling.given_max_dim = max_dim;
   sampling.candidates = 1;
 }
 

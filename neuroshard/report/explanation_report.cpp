@@ -10,6 +10,7 @@
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/report/plan_report.h"
 #include "neuroshard/report/planning_report.h"
 #include "neuroshard/report/text_table.h"
 
@@ -126,9 +127,9 @@ std::string tables_text(const Explanation& explanation, std::size_t max_tables) 
 std::string bound_text(const Explanation& explanation) {
   if (explanation.lower_bound_ms <= 0.0) return "A lower bound is not known for this model.\n";
   return fmt::format(
-      "No plan is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound takes "
+      "No plan{} is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound takes "
       "all devices for one that is divided evenly, so there need not be a plan that cheap.\n",
-      explanation.lower_bound_ms, 100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms));
+      plans_of_cuts(explanation.bound_cuts), explanation.lower_bound_ms, 100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms));
 }
 
 /// "3.2% less", "3.2% more".

@@ -135,13 +135,27 @@ std::string disagreement_text(int num_members, const std::vector<MemberRange>& r
       100.0 * widest->spread(), widest - ranges.begin(), widest->least_ms, widest->most_ms);
 }
 
-std::string lower_bound_text(double bound_ms, double cost_ms) {
+std::string plans_of_cuts(const Cuts& cuts) {
+  if (cuts == Cuts{}) return "";
+  std::vector<std::string> parts{"whole tables"};
+  if (cuts.columns) parts.emplace_back("pieces of columns");
+  if (cuts.rows) parts.emplace_back("slices of rows");
+  if (cuts.replicas) parts.emplace_back("copies");
+  std::string text = " of " + parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    text += (i + 1 == parts.size() ? " and " : ", ") + parts[i];
+  }
+  return text;
+}
+
+std::string lower_bound_text(double bound_ms, double cost_ms, const Cuts& cuts) {
   if (bound_ms <= 0.0) return "";
+  const std::string plans = plans_of_cuts(cuts);
   return fmt::format(
-      "lower bound: {:.3f} ms, {:.1f}% below this plan; it takes all devices for one that is "
+      "lower bound{}: {:.3f} ms, {:.1f}% below this plan; it takes all devices for one that is "
       "divided "
       "evenly, so there need not be a plan that cheap\n",
-      bound_ms, 100.0 * (1.0 - bound_ms / cost_ms));
+      plans.empty() ? "" : " of plans" + plans, bound_ms, 100.0 * (1.0 - bound_ms / cost_ms));
 }
 
 std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes) {

@@ -73,7 +73,8 @@ std::string rates_text(const PricedPlan& priced) {
 
 /// How certain the cost is: the lower bound, and the spread within the model.
 std::string confidence(const PricedPlan& priced) {
-  return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms) +
+  return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms,
+                          bound_cuts(priced.document)) +
          disagreement_text(priced.models.compute->num_members(), priced.member_ranges) +
          rates_text(priced);
 }

@@ -81,7 +81,7 @@ Answer replan(const std::string& text, const std::string& older_text, double max
               const std::string& request_text) {
   const Task task = parse_task(text, "task");
   const PlanDocument older = parse_plan(older_text, "plan");
-  PlannerOptions defaults = options_of_older(older, "plan");
+  PlannerOptions defaults = options_of_older(older);
   defaults.num_threads = 0;
   const Json json = parse_json(request_text, "request");
   const PlanRequest request = plan_request_from_json(JsonReader(json, "replan"), defaults);
@@ -145,6 +145,7 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
     ComputeBenchmarkOptions settings;
     settings.arena_bytes = request.arena_bytes;
     settings.num_threads = options.num_threads;
+    settings.data_type = arena_data_type(named);
     run.measuring = cpu_backend(settings, 1);
   }
   ComparisonRun comparison(

@@ -206,13 +206,14 @@ def shown(value: Any) -> str:
     return int.__repr__(value) if bits <= _MOST_BITS else f"an integer of {bits} bits"
 
 
-def to_text(value: Any, place: str) -> str:
+def to_text(value: Any, place: str, indent: int | None = None) -> str:
     """JSON of a value; NumPy's scalars and arrays, and anything else with `tolist`, are accepted.
+    With `indent`, in lines.
 
     InputError names the place in `value`, after `place`, of anything that JSON cannot hold.
     """
     try:
-        text = json.dumps(value, default=_plain, allow_nan=False)
+        text = json.dumps(value, default=_plain, allow_nan=False, indent=indent)
         if "\\ud" not in text:
             return text
         fault = _fault(value, "", 0)  # half of a surrogate pair, or a character of two

@@ -19,6 +19,7 @@ import argparse
 import ctypes
 import itertools
 import json
+import re
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 #: Of mallopt(), in glibc's malloc.h.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_MAX = -4
+
+#: What `--device` takes, with a GPU's number.
+_DEVICE = re.compile("cpu|cuda(?::(0|[1-9][0-9]{0,3}))?")
 
 
 def parse_bytes(text: str) -> int:
@@ -184,6 +188,9 @@ class Device:
 
         self._wraps = options.sets != "uniform"
         device = torch.device(options.device)
+        if device.type == "cuda" and device.index is not None:
+            # Passes are timed by events of the current device, which also waits before them.
+            torch.cuda.set_device(device)
         self._arena = Arena(options.memory, options.data_type, device)
         on_cpu = device.type == "cpu"
         if on_cpu:
@@ -232,13 +239,19 @@ class Device:
 
 
 def hardware_of(device: str) -> dict[str, Any]:
-    """The machine's description for the header of a file."""
+    """The machine's description for the header of a file. InputError for a device it has not."""
     import torch
 
-    if torch.device(device).type == "cpu":
+    known = _DEVICE.fullmatch(device)
+    if known is None:
+        raise InputError(f"--device: expected cpu, cuda or cuda:N, got {device!r}")
+    if device == "cpu":
         return dict(json.loads(_core.cpu_hardware()))
     if not torch.cuda.is_available():
         raise InputError(f"--device: expected cpu, as there is no CUDA device, got {device!r}")
+    devices = torch.cuda.device_count()
+    if int(known[1] or 0) >= devices:
+        raise InputError(f"--device: expected cuda:N with N below {devices}, got {device!r}")
     properties = torch.cuda.get_device_properties(device)
     return {
         "kind": "cuda",
@@ -264,6 +277,9 @@ def check_numbers(options: argparse.Namespace) -> None:
         value = getattr(options, name)
         for each in value if isinstance(value, (list, tuple)) else [value]:
             integer_of(each, f"--{name.replace('_', '-')}", least, most)
+    for dim in options.dims:
+        if dim % 4:
+            raise InputError(f"--dims: expected multiples of 4, which FBGEMM takes, got {dim}")
     if not 0.01 <= options.quantile <= 0.99:
         raise InputError(
             f"--quantile: expected a number from 0.01 to 0.99, got {options.quantile}"

@@ -65,7 +65,8 @@ class ComparisonSummary:
     solved: int
     common: int
     wins: int
-    mean_predicted_ms: float
+    #: None where no task was solved by all.
+    mean_predicted_ms: float | None
     mean_wall_ms: float
     #: That its plans may have, on any of the tasks.
     cuts: Sequence[str] | None = None

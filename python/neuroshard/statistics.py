@@ -121,12 +121,11 @@ def from_batches(
     """Statistics of tables from a few batches, read one after the other.
 
     A batch is a dict {feature: (values, offsets)} of arrays of integers: sample i looks up the rows
-    values[offsets[i]:offsets[i + 1]], so there is one offset more than samples. It
-    may also be a `KeyedJaggedTensor` of TorchRec. `features` gives the name or names of each
-    table's features; of an EmbeddingBagCollection, `features_of(collection)`. `batch_size` is the batch
-    over all devices, for which the histograms hold: batches are joined until they have that many
-    samples, larger ones divided, and the rest at the end is left out. Raises InputError if there
-    are fewer samples than one batch.
+    values[offsets[i]:offsets[i + 1]], so there is one offset more than samples. It may also be a
+    `KeyedJaggedTensor` of TorchRec. `features` gives the name or names of each table's features; of
+    TorchRec's collections, `features_of(collection)`. `batch_size` is the batch over all devices,
+    for which the histograms hold: batches are joined until they have that many samples, larger ones
+    divided, and the rest at the end is left out. Raises InputError for less than one batch.
 
     >>> import numpy as np
     >>> from neuroshard import Table
@@ -278,10 +277,13 @@ def _integers(value: Any, place: str) -> Integers:
 
 
 def features_of(collection: Any) -> dict[str, list[str]]:
-    """The features of every table of an EmbeddingBagCollection."""
-    return {
-        config.name: list(config.feature_names) for config in collection.embedding_bag_configs()
-    }
+    """The features of every table of an EmbeddingBagCollection or an EmbeddingCollection."""
+    for name in ("embedding_bag_configs", "embedding_configs"):
+        configs = getattr(collection, name, None)
+        if configs is not None:
+            return {config.name: list(config.feature_names) for config in configs()}
+    expected = "an EmbeddingBagCollection or an EmbeddingCollection"
+    raise InputError(f"collection: expected {expected}, got {type_of(collection)}")
 
 
 @contextmanager

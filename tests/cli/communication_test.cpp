@@ -451,6 +451,20 @@ TEST(CliCommunication, APlatformThatEndsSimGridIsTriedOutBeforeAnyFileIsWritten)
   }
 }
 
+TEST(CliCommunication, APlatformIsTriedOutBeforeAnythingIsComparedOnIt) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string journal = folder.file("journal.jsonl");  // there once anything is planned
+  const Arguments compare{"compare", task, "--measure", "--arena", "4MiB", "--journal", journal};
+  expect_refusal(folder, compare + kModels + Arguments{"--platform", "token-ring"},
+                 "platform: expected one of ");
+  const std::string zone = "<zone id=\"z\" routing=\"Full\"><host id=\"a\" speed=\"1Gf\"/></zone>";
+  const std::string small = folder.write("one.xml", platform_of(zone));
+  expect_refusal(folder, compare + kModels + Arguments{"--platform", small},
+                 "one.xml: expected at least 2 hosts, got 1");
+}
+
 TEST(CliCommunication, APlatformsSettingsOfSimGridAreRefusedAndNotObeyed) {
   SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;

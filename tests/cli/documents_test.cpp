@@ -39,6 +39,16 @@ TEST(Documents, AnOutdatedCommandLinePageIsFound) {
   EXPECT_THAT(result.err, testing::HasSubstr("scripts/command_line_reference.py"));
 }
 
+TEST(Documents, ANameThatReachesTheColumnOfDescriptionsStaysWhole) {
+  // Its last space lies where the description of a shorter name would begin.
+  const CliFolder folder;
+  const std::string page = folder.file("page.md");
+  const std::string script = kScripts + "command_line_reference.py";
+  ASSERT_EQ(run_program({"python3", script, NEUROSHARD_EXECUTABLE, "-o", page}).exit_code, 0);
+  EXPECT_THAT(read_file(page), testing::HasSubstr("| `--arena TEXT=4GiB Excludes: --platform` | "
+                                                  "Memory to take for the tables |"));
+}
+
 TEST(Documents, WhatTheyReferToExists) {
   const CommandResult result = run_program({"python3", kScripts + "check_documents.py"});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;

@@ -78,6 +78,10 @@ TEST(CliOwnInputs, ModelsThatAreReadWithoutTheirPathAreInputsToo) {
   // A plan remembers its own model's path.
   expect_refusal(folder, {"price", plan, "-o", compute}, kRefusal);
   expect_refusal(folder, {"plan", "--like", plan, "-o", compute}, kRefusal);
+  // One that others have priced is made again by its own.
+  const std::string priced = folder.file("priced.json");
+  (void)expect_success({"price", plan, "--model", "analytic-cpu", "-o", priced});
+  expect_refusal(folder, {"plan", "--like", priced, "--force", "-o", compute}, kRefusal);
   // Models are shipped in a folder of the user's choice.
   const EnvironmentVariable models("NEUROSHARD_MODELS", folder.file("."));
   expect_refusal(folder, {"plan", task, "-o", compute}, kRefusal);

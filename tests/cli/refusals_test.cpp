@@ -139,6 +139,12 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
             "--expected-sets needs a model to go on from, got no --from"},
            {{"train", "compute", task, "--speed-per-folder", "--from", "m", "-o", output},
             "--speed-per-folder needs a training from nothing, got --from"},
+           {{"train", "compute", task, "--from", "m", "--architecture", "published", "-o", output},
+            "--from needs --architecture bounded-loads, got published"},
+           {{"train", "compute", task, "--from", "m", "--members", "2", "-o", output},
+            "--members needs a training from nothing, got --from"},
+           {{"train", "communication", task, "--from", "m", "--epochs", "2", "-o", output},
+            "--epochs needs all-to-alls, got --from"},
            {{"train", "compute", task, "--widest-piece", "--architecture", "published", "-o",
              output},
             "--widest-piece needs --architecture bounded-loads, got published"},
@@ -399,6 +405,15 @@ TEST(CliRefusals, SecondMeasurementsThatDoNotPair) {
   expect_refusal(folder, {"model", "test", model, costs, "--samples", costs}, costs);
 }
 
+TEST(CliRefusals, ATestOfAnEstimateOfLinks) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  testing_costs::write_costs(costs, testing_costs::make_header(), 5);
+  expect_refusal(folder, {"model", "test", "analytic-pcie4", costs},
+                 "model: expected a computation model, or one that learned all-to-alls, got "
+                 "analytic-pcie4");
+}
+
 TEST(CliRefusals, CoverageOptions) {
   const CliFolder folder;
   const Arguments collect{
@@ -455,6 +470,30 @@ TEST(CliRefusals, EmptyPathsOfOutputs) {
                                    Arguments{"compare", task, "--journal", ""}}) {
     expect_refusal(folder, command, "expected a path, got \"\"");
   }
+}
+
+TEST(CliRefusals, OptionsThatWouldDoNothing) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const Arguments table{"paper-table", "--folder", folder.file("cells"), "--count", "1"};
+  const std::string seed = "--workload-seed needs --workload";
+  for (const Refused& refused : std::vector<Refused>{
+           {{"compare", task, "--arena", "1GiB"}, "--arena needs --measure"},
+           {{"compare", task, "--backend", "cuda"}, "--backend needs --measure"},
+           {{"compare", task, "--gpus", "0"}, "--gpus needs --measure"},
+           {table + Arguments{"--arena", "1GiB"}, "--arena needs --measure"},
+           {{"plan", task, "--workload-seed", "3"}, seed},
+           {{"plan", task, "--from", task, "--workload-seed", "3"}, seed}}) {
+    expect_refusal(folder, refused.arguments, refused.message);
+  }
+}
+
+TEST(CliRefusals, ATaskThatIsInAFolderOfTheSameComparison) {
+  const CliFolder folder;
+  std::filesystem::create_directory(folder.file("tasks"));
+  const std::string task = folder.write("tasks/a.json", kTask);
+  expect_refusal(folder, {"compare", folder.file("tasks"), task},
+                 task + ": expected each task once, got the file of " + task + " again");
 }
 
 TEST(CliRefusals, OptionsOfSeveralWordsLeaveTheTaskAlone) {

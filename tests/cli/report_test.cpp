@@ -60,6 +60,8 @@ TEST(CliReport, RefusesWhatDoesNotGoTogether) {
   const std::string page = folder.file("report.html");
   expect_refusal(folder, {"report", plan},
                  "report: expected -o FILE for the page, or --json, got neither");
+  expect_refusal(folder, {"report", plan, "--json", "-o", "-"},
+                 "report: expected --json or -o -, which both print, got both");
   expect_refusal(folder, {"report", "-o", page}, "plans");
   const std::string text = read_file(plan);
   PlanDocument document = parse_plan(text, plan);

@@ -175,7 +175,7 @@ TEST(ComputeCollector, ContinuesAFileCutAnywhereInItsLastLine) {
   const std::string whole = read_file(path);
   const Sequence expected = sequence_of(path);
   const std::size_t last_line = whole.rfind('\n', whole.size() - 2) + 1;
-  for (std::size_t size = last_line; size < whole.size(); size += 11) {
+  for (std::size_t size = last_line; size + 1 < whole.size(); size += 11) {
     write_file(path, whole.substr(0, size));
     EXPECT_EQ(collect(path, 6), 1) << size;
     EXPECT_EQ(sequence_of(path), expected);
@@ -275,6 +275,49 @@ TEST(ComputeCollector, RefusedOptionsLeaveNoFile) {
             "held_out: expected a share from 0 to below 1, got nan");
   EXPECT_EQ(refusal([](auto& o) { o.memory_bytes = 799; }),
             "memory: expected room for 1 piece of the pool, got 799 B");
+}
+
+TEST(ComputeCollector, ALastLineThatOnlyLacksItsNewlineIsKept) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  (void)collect(path, 3);
+  const std::string whole = read_file(path);
+  write_file(path, whole.substr(0, whole.size() - 1));
+  ASSERT_EQ(read_compute_costs(path).samples.size(), 3u);
+  EXPECT_EQ(collect(path, 4), 1);
+  EXPECT_THAT(read_file(path), testing::StartsWith(whole)) << "with the newline, and as it was";
+  EXPECT_EQ(read_compute_costs(path).samples.size(), 4u);
+}
+
+TEST(ComputeCollector, ARefusedFileLeavesTheOthersUnbegun) {
+  const TemporaryFolder folder;
+  (void)collect(folder.file("second"), 2);
+  ComputeSamplingOptions other = tiny_sampling();
+  other.seed = 6;
+  EXPECT_THAT(input_error([&] {
+                (void)collect_compute_costs(
+                    {{tiny_sampling(), 2, folder.file("first")}, {other, 2, folder.file("second")}},
+                    cpu_backend(tiny_benchmark(), 1), {});
+              }),
+              HasSubstr("sampling.seed: expected 6"));
+  EXPECT_EQ(folder.num_files(), 1u);
+}
+
+TEST(ComputeCollector, SetsOfPlansOfWiderTablesAreAnotherRun) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.sampling = SetSampling::given;
+  sampling.given = [](std::int64_t id) {
+    return std::vector<Piece>{{.table = static_cast<int>(id), .num_columns = 4}};
+  };
+  sampling.given_kind = "plans";
+  sampling.given_by = "a model";
+  (void)collect(path, 2, sampling);
+  EXPECT_THAT(read_file(path), testing::Not(HasSubstr("max_dim"))) << "as files before have it";
+  sampling.given_max_dim = 512;
+  EXPECT_THAT(input_error([&] { (void)collect(path, 3, sampling); }),
+              HasSubstr("sampling.max_dim"));
 }
 
 TEST(ComputeCollector, ARefusedArenaLeavesNoFile) {

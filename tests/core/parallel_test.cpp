@@ -137,6 +137,34 @@ TEST(ThreadPool, TimingThreadsHaveACoreEachWhileThePoolLives) {
   EXPECT_EQ(own_cores(), before);
 }
 
+TEST(ThreadPool, WorkBetweenTimedLoopsHasAllCores) {
+  const std::vector<int> before = own_cores();
+  {
+    const AllCores without_a_pool;
+    EXPECT_EQ(own_cores(), before);
+  }
+  {
+    ThreadPool pool(0, ThreadPlacement::one_per_core);
+    const std::vector<int> own = own_cores();
+    ASSERT_EQ(own.size(), 1u);
+    {
+      const AllCores all;
+      EXPECT_EQ(own_cores(), before);
+      EXPECT_EQ(ThreadPool().num_threads(), static_cast<int>(before.size()));
+    }
+    EXPECT_EQ(own_cores(), own);
+    {
+      const ThreadPool second(1, ThreadPlacement::one_per_core);
+      const AllCores all;
+      EXPECT_EQ(own_cores(), before) << "those before the first of two pools";
+    }
+    EXPECT_EQ(own_cores(), own);
+  }
+  EXPECT_EQ(own_cores(), before);
+  const AllCores after_the_pools;
+  EXPECT_EQ(own_cores(), before);
+}
+
 TEST(ThreadPool, SaysWhenTheMachineHasNoMoreThreads) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need all the addresses there are";

@@ -122,6 +122,14 @@ TEST(ExplainPlan, DoesNotDependOnTheNumberOfThreads) {
             to_document(explanation_json(explained(document, 3))));
 }
 
+TEST(ExplainPlan, SaysWhichPlansTheBoundIsOf) {
+  Explanation explanation = explained(make_plan());
+  EXPECT_EQ(explanation.bound_cuts, Cuts{}) << "those of the plan's search";
+  explanation.bound_cuts = kColumnsAlone;
+  EXPECT_THAT(explanation_text(explanation),
+              HasSubstr("No plan of whole tables and pieces of columns is predicted to cost "));
+}
+
 TEST(ExplainPlan, SaysItInWords) {
   const std::string text = explanation_text(explained(make_plan()));
   EXPECT_THAT(text, HasSubstr("It is limited by the "));

@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/evaluate/comparison_io.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/workload.h"
 #include "tests/evaluate/exact_backend.h"
 #include "tests/io/io_test_util.h"
@@ -40,6 +43,37 @@ std::vector<std::unique_ptr<Planner>> one_planner() {
   std::vector<std::unique_ptr<Planner>> planners;
   planners.push_back(find_planner("greedy-size"));
   return planners;
+}
+
+TEST(ReadNamedTasks, ATaskIsGivenOnceByWhateverPaths) {
+  const TemporaryFolder folder;
+  const Task task = named("a", 4).task;
+  std::filesystem::create_directory(folder.file("other"));
+  const std::string path = folder.file("a.json");
+  for (const char* name : {"a.json", "copy.json", "other/a.json"}) {
+    write_task(task, folder.file(name));
+  }
+  std::filesystem::create_symlink("a.json", folder.file("link.json"));
+  // Other files are other tasks, whatever they are called and contain.
+  const std::vector<std::string> three{path, folder.file("copy.json"), folder.file("other/a.json")};
+  const std::vector<NamedTask> tasks = read_named_tasks(three);
+  ASSERT_EQ(tasks.size(), 3u);
+  EXPECT_EQ(tasks[2].name, folder.file("other/a.json"));
+  for (const char* name : {"a.json", "./a.json", "other/../a.json", "link.json"}) {
+    const std::string again = folder.file(name);
+    const std::vector<std::string> twice{path, three[1], again};
+    EXPECT_EQ(input_error([&] { (void)read_named_tasks(twice); }),
+              again + ": expected each task once, got the file of " + path + " again");
+  }
+}
+
+TEST(ArenaDataType, IsThatOfTheTablesOfAllTasks) {
+  std::vector<NamedTask> tasks{named("a", 4), named("b", 8)};
+  EXPECT_EQ(arena_data_type(tasks), DataType::fp32);
+  tasks[0].task.tables[0].data_type = DataType::fp16;
+  EXPECT_EQ(arena_data_type(tasks), DataType::fp32);
+  tasks[1].task.tables[0].data_type = DataType::fp16;
+  EXPECT_EQ(arena_data_type(tasks), DataType::fp16);
 }
 
 /// A device that outlives its backend, and counts how often a sequence of sets began.

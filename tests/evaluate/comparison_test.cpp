@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/evaluate/comparison_io.h"
 #include "tests/collect/tiny_collection.h"
 #include "tests/search/arbitrary_simulator.h"
 
@@ -58,8 +59,8 @@ TEST(Summarize, MeansAreOverTheTasksThatAllSolved) {
   }
   EXPECT_EQ(search.solved, 3);
   EXPECT_EQ(greedy.solved, 2);
-  EXPECT_DOUBLE_EQ(search.mean_predicted_ms, 6.0);
-  EXPECT_DOUBLE_EQ(greedy.mean_predicted_ms, 6.5);
+  EXPECT_EQ(search.mean_predicted_ms, 6.0);
+  EXPECT_EQ(greedy.mean_predicted_ms, 6.5);
   EXPECT_DOUBLE_EQ(search.mean_wall_ms, 20.0);  // over all tasks
   EXPECT_DOUBLE_EQ(greedy.mean_wall_ms, 2.0);
   EXPECT_EQ(search.wins, 2);  // the unsolved task is won too
@@ -131,9 +132,17 @@ TEST(Summarize, TasksThatNoPlannerSolved) {
   EXPECT_EQ(summaries[0].solved, 0);
   EXPECT_EQ(summaries[0].common, 0);
   EXPECT_EQ(summaries[0].wins, 0);
-  EXPECT_EQ(summaries[0].mean_predicted_ms, 0.0);
+  EXPECT_EQ(summaries[0].mean_predicted_ms, std::nullopt);
   EXPECT_DOUBLE_EQ(summaries[1].mean_wall_ms, 3.0);
   EXPECT_TRUE(summarize({}).empty());
+}
+
+TEST(ComparisonJson, AMeanOverNoTaskIsNull) {
+  const Json none = to_json(summarize({unsolved("1", "a", 1.0)}).front());
+  ASSERT_NE(none.find("mean_predicted_ms"), nullptr);
+  EXPECT_EQ(*none.find("mean_predicted_ms"), Json());
+  const Json one = to_json(summarize({solved("1", "a", 5.0, 1.0)}).front());
+  EXPECT_EQ(*one.find("mean_predicted_ms"), Json(5.0));
 }
 
 /// Puts every table on device `device`, whether that is allowed or not.

@@ -15,7 +15,7 @@ class ExactDevice : public MeasuringDevice {
     double columns = 0.0;
     for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
     measured.push_back(columns);
-    if (columns == failing) throw OutOfMemory("no memory");
+    if (columns == failing || set.pieces.size() > most_pieces) throw OutOfMemory("no memory");
     return std::make_unique<Prepared>(columns);
   }
   [[nodiscard]] int max_in_flight() const override { return 1000; }
@@ -27,6 +27,7 @@ class ExactDevice : public MeasuringDevice {
 
   std::vector<double> measured;  ///< columns of the sets, in order
   double failing = -1.0;         ///< columns of a set that does not fit into memory
+  std::size_t most_pieces = 1'000'000;  ///< of a set that fits into it
 
  private:
   class Prepared final : public PreparedSet {

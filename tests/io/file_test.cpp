@@ -1,6 +1,7 @@
 // Files: whole or not at all, and the system's reason when it refuses.
 #include "neuroshard/io/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -119,6 +120,47 @@ TEST(WriteFile, WritesDevicesDirectly) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
   EXPECT_EQ(input_error([] { write_file("/dev/full", "four"); }),
             "/dev/full: expected room to write 4 bytes, got No space left on device");
+}
+
+/// A folder among the devices, removed at the end of a scope.
+struct FolderOfSharedMemory {
+  std::string path = "/dev/shm/neuroshard-XXXXXX";
+  const bool is_made = mkdtemp(path.data()) != nullptr;
+
+  FolderOfSharedMemory() = default;
+  ~FolderOfSharedMemory() {
+    if (is_made) std::filesystem::remove_all(path);
+  }
+  FolderOfSharedMemory(const FolderOfSharedMemory&) = delete;
+  FolderOfSharedMemory& operator=(const FolderOfSharedMemory&) = delete;
+};
+
+TEST(WriteFile, FilesBelowDevAreMadeAndReplaced) {
+  const FolderOfSharedMemory folder;
+  if (!folder.is_made) GTEST_SKIP() << "no folder can be made in /dev/shm";
+  const std::string path = folder.path + "/a.json";
+  EXPECT_EQ(input_error([&] { write_file(path, "longer than the new"); }), "no error");
+  EXPECT_EQ(input_error([&] { write_file(path, "new"); }), "no error");
+  ASSERT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(read_file(path), "new");
+  const std::string missing = "/dev/no-such-folder/a.json";
+  EXPECT_EQ(input_error([&] { write_file(missing, "x"); }),
+            missing + ": expected a writable file, got No such file or directory");
+}
+
+TEST(WriteFile, AnOpenDescriptorOfAFileStaysThatOfTheFile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a");
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(descriptor, 0);
+  for (const char* names : {"/dev/fd/", "/proc/self/fd/"}) {
+    write_file(names + std::to_string(descriptor), "x");
+  }
+  struct stat status {};
+  EXPECT_EQ(::fstat(descriptor, &status), 0);
+  EXPECT_EQ(status.st_size, 2);
+  EXPECT_EQ(status.st_nlink, 1u);
+  ::close(descriptor);
 }
 
 TEST(ReadFile, NamesPathAndReason) {

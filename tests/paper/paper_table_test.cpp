@@ -64,6 +64,31 @@ TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
   EXPECT_EQ(*json.find("warnings"), Json(Json::Array{}));
 }
 
+TEST(PaperTable, ItsHeadingStatesNoMoreTablesThanTheWorkloadHas) {
+  const TemporaryFolder folder;
+  PaperTableOptions options = tiny(folder.file("table"));
+  options.workload = "criteo-kaggle";  // of 26 tables
+  ComparisonRun comparison(find_planners({"greedy-dim"}), {});
+  const PaperTable table = run_paper_table(options, comparison, {});
+  EXPECT_THAT(paper_table_text(options, false, table.cells),
+              testing::StartsWith("2 devices, 5 to 26 tables, 1 task a column: "));
+}
+
+TEST(PaperTable, AMeanOverNoTaskIsADashAndNull) {
+  ComparisonSummary unsolved;
+  unsolved.algorithm = "random";
+  unsolved.tasks = 1;
+  PaperTable table;
+  table.cells.emplace_back().summaries.push_back(unsolved);
+  EXPECT_THAT(paper_table_text(tiny(""), false, table.cells),
+              testing::ContainsRegex("random +-\n"));
+  const Json json = paper_table_json(table);
+  const Json& cell = json.find("cells")->array()->front();
+  const Json& summary = cell.find("summary")->array()->front();
+  ASSERT_NE(summary.find("mean_predicted_ms"), nullptr);
+  EXPECT_EQ(*summary.find("mean_predicted_ms"), Json());
+}
+
 TEST(PaperTable, SaysOnceWhatOfAllItsTasksTheModelWasNotTrainedOn) {
   const TemporaryFolder folder;
   const std::string model = folder.file("narrow.safetensors");

@@ -304,6 +304,22 @@ TEST(PricePlan, OpensNoPipeThatAPlanNames) {
   }
 }
 
+TEST(PricePlan, OtherProgramsMayWriteWhatTheyLikeIntoTheSearch) {
+  PlanDocument document = plan_task(make_task(), make_request()).document;
+  const Cuts own{.columns = true,
+                 .rows = document.plan.has_row_slices(),
+                 .replicas = !document.plan.replicated_tables.empty()};
+  for (const Json& options : {Json("fast"), Json(Json::Object{{"cuts", "all"}}),
+                              Json(Json::Object{{"cuts", Json::Array{"diagonals"}}})}) {
+    document.search = Json::Object{{"options", options}};
+    EXPECT_EQ(bound_cuts(document), own);
+    EXPECT_GT(price_plan(document, {}, "plan.json").document.predicted->cost_ms, 0.0);
+  }
+  document.search = Json::Object{
+      {"options", Json::Object{{"cuts", Json::Array{"columns", "rows", "replicas"}}}}};
+  EXPECT_EQ(bound_cuts(document), Cuts{});
+}
+
 TEST(PricePlan, RefusesAnInvalidPlan) {
   PlanDocument document = plan_task(make_task(), make_request()).document;
   document.plan.shards.pop_back();

@@ -124,6 +124,20 @@ std::string message_of(const PlanDocument& older, double max_move) {
   return "";
 }
 
+TEST(ReplanTask, MovesTakeAsLongAsTheModelsThatPriceThePlanSay) {
+  const PlanDocument document =
+      replan_task(later_task(), older_plan(), 0.3, replan_request({}), "old.json").document;
+  ASSERT_TRUE(document.moves->ms);
+  ASSERT_GT(*document.moves->ms, 0.0);
+  const PlanMoves slower =
+      *price_plan(document, {.models = {"analytic-pcie4"}}, "plan.json").document.moves;
+  EXPECT_GT(*slower.ms, *document.moves->ms);
+  ASSERT_EQ(slower.pairs.size(), document.moves->pairs.size());
+  EXPECT_GT(*slower.pairs.front().ms, *document.moves->pairs.front().ms);
+  EXPECT_EQ(slower.pairs.front().transfer, document.moves->pairs.front().transfer);
+  EXPECT_EQ(slower.moved_bytes, document.moves->moved_bytes);
+}
+
 TEST(ReplanTask, KeepsToTheClockAndTheLimit) {
   const PlanDocument older = older_plan();
   PlanRequest request = replan_request({});
@@ -168,11 +182,20 @@ TEST(ReplanTask, TakesTheOlderPlansOptions) {
   request.options.cuts = kColumnsAlone;
   request.options.pessimism = 0.25;
   const PlanDocument older = plan_task(twelve_tables(), request).document;
-  EXPECT_EQ(options_of_older(older, "old.json").cuts, kColumnsAlone);
-  EXPECT_EQ(options_of_older(older, "old.json").pessimism, 0.25);
+  EXPECT_EQ(options_of_older(older).cuts, kColumnsAlone);
+  EXPECT_EQ(options_of_older(older).pessimism, 0.25);
   PlanDocument of_others = older;
   of_others.search = Json::Object{};
-  EXPECT_EQ(options_of_older(of_others, "old.json"), PlannerOptions{});
+  EXPECT_EQ(options_of_older(of_others), PlannerOptions{});
+  of_others.search = Json::Object{{"options", "fast"}};
+  EXPECT_EQ(options_of_older(of_others), PlannerOptions{});
+  of_others.search = Json::Object{
+      {"options",
+       Json::Object{{"beam", 3}, {"cuts", "all"}, {"pessimism", 0.25}, {"least_gain", -7.0}}}};
+  PlannerOptions expected;
+  expected.cuts = kColumnsAlone;
+  expected.pessimism = 0.25;
+  EXPECT_EQ(options_of_older(of_others), expected);
 }
 
 TEST(ParseShare, TakesPercentagesAndFractions) {

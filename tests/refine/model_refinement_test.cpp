@@ -224,6 +224,40 @@ TEST_F(ModelRefinementTest, EndsWhenPlansCostWhatIsPredicted) {
   EXPECT_EQ(result.rounds.size(), 1u);
 }
 
+TEST_F(ModelRefinementTest, PlansHaveNoTableThatTheCostsKeepFromTraining) {
+  ComputeSamplingOptions sampling = testing_collection::tiny_sampling(40);
+  sampling.held_out_share = 0.5;
+  collect_compute_costs(sampling, testing_collection::tiny_benchmark(), 80,
+                        folder_.file("half.jsonl"), {});
+  options_.costs = {folder_.file("half.jsonl")};
+  options_.num_rounds = 1;
+  (void)refine();
+  const ComputeCosts costs = read_compute_costs(options_.folder + "/round-0.jsonl");
+  ASSERT_FALSE(costs.header.tables.empty());
+  for (const MeasuredTable& table : costs.header.tables) EXPECT_FALSE(is_held_out(table.name, 0.5));
+}
+
+TEST_F(ModelRefinementTest, PlansThatNobodyMeasuredDoNotAgree) {
+  const ComputeBackendFactory exact{
+      {Json::Object{{"kind", "cuda"}, {"name", "exact"}}, Json::Object{{"name", "exact"}}},
+      [] { return one_device(std::make_unique<testing_backends::ExactDevice>()); }};
+  collect_compute_costs(testing_collection::tiny_sampling(40), exact, 60,
+                        folder_.file("exact.jsonl"), {});
+  options_.costs = {folder_.file("exact.jsonl")};
+  // Sets of plans have more pieces than those of the costs, of which some are measured again.
+  options_.backend = ComputeBackendFactory{exact.description, [] {
+                                             auto device =
+                                                 std::make_unique<testing_backends::ExactDevice>();
+                                             device->most_pieces = 3;
+                                             return one_device(std::move(device));
+                                           }};
+  options_.devices = {2};
+  options_.tasks.min_tables = 8;
+  options_.tolerance = 1e9;
+  EXPECT_THROW((void)refine(), MachineError);
+  EXPECT_TRUE(std::filesystem::exists(options_.folder + "/round-0.jsonl")) << "controls were";
+}
+
 TEST_F(ModelRefinementTest, MeasuresOnTheBackendThatItIsGiven) {
   const ComputeBackendFactory exact{
       {Json::Object{{"kind", "cuda"}, {"name", "exact"}}, Json::Object{{"name", "exact"}}},

@@ -156,6 +156,7 @@ TEST(PlannedSets, TablesThatAreHeldOutAreNotPlanned) {
   use_planned_sets(sampling, find_planning_model("analytic-cpu"), 1);
   EXPECT_LT(sampling.tables.size(), 0.9 * static_cast<double>(all));
   for (const Table& table : sampling.tables) EXPECT_FALSE(is_held_out(table.name, 0.25));
+  EXPECT_EQ(sampling.given_max_dim, 64);
   validate(sampling);
   for (const Piece& piece : sample_pieces(sampling, 5)) EXPECT_LE(piece.num_columns, 64);
   sampling.given = nullptr;

@@ -89,10 +89,16 @@ TEST(DisagreementText, NamesTheDeviceWhereMembersAreFurthestApart) {
 }
 
 TEST(LowerBoundText, IsNoPromise) {
-  EXPECT_EQ(lower_bound_text(14.67, 24.089),
+  EXPECT_EQ(lower_bound_text(14.67, 24.089, {}),
             "lower bound: 14.670 ms, 39.1% below this plan; it takes all devices for one that is "
             "divided evenly, so there need not be a plan that cheap\n");
-  EXPECT_EQ(lower_bound_text(0.0, 24.0), "");
+  EXPECT_EQ(lower_bound_text(0.0, 24.0, {}), "");
+  EXPECT_THAT(lower_bound_text(14.67, 24.089, kColumnsAlone),
+              testing::StartsWith("lower bound of plans of whole tables and pieces of columns: "));
+  EXPECT_EQ(plans_of_cuts({.columns = false, .rows = false, .replicas = false}),
+            " of whole tables");
+  EXPECT_EQ(plans_of_cuts({.columns = true, .rows = true, .replicas = false}),
+            " of whole tables, pieces of columns and slices of rows");
 }
 
 TEST(CutsText, SpellsOutTheWidths) {

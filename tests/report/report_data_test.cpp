@@ -117,8 +117,15 @@ TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
       "ms after the start.");
   EXPECT_EQ(
       words.back(),
-      "No plan that fits into memory can cost less than 10.00 ms by the same models: this one "
-      "is at most 17.5% above the best.");
+      "By the same models no plan that fits into memory costs less than 10.00 ms: this one is at "
+      "most 17.5% above the best.");
+  plan.document.plan.shards = {{0, 0, 16, 0}, {1, 0, 8, 1}, {2, 0, 4, 0}};
+  plan.document.plan.replicated_tables.clear();
+  plan.document.search.set("options", Json::Object{{"cuts", Json::Array{"columns"}}});
+  EXPECT_EQ(
+      only(report_data({plan})).words.back(),
+      "By the same models no plan of whole tables and pieces of columns that fits into memory "
+      "costs less than 10.00 ms: this one is at most 17.5% above the best of these.");
 }
 
 TEST(ReportData, NamesNoDeviceWhereAllAreEquallySlow) {

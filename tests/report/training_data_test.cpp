@@ -99,5 +99,33 @@ TEST(TrainingReportData, CommunicationIsByDirectionAndCluster) {
   EXPECT_EQ(data.groups[0].samples, 20u);
 }
 
+TEST(TrainingReportData, HeldOutClustersMayBeOnesThatNothingWasTrainedOn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("known.jsonl");
+  const std::string unnamed = folder.file("unnamed.jsonl");
+  const std::string other = folder.file("other.jsonl");
+  testing_costs::write_all_to_alls(path, {}, 60);
+  testing_costs::SyntheticCluster measured;
+  measured.interconnect = "";
+  testing_costs::write_all_to_alls(unnamed, measured, 60, 2);
+  testing_costs::SyntheticCluster faster;
+  faster.interconnect = "faster-net";
+  faster.links.card_gb_per_s *= 2.0;
+  testing_costs::write_all_to_alls(other, faster, 10, 3);
+  const CommunicationDataset dataset = load_communication_dataset({path, unnamed});
+  const CommunicationDataset held_out = load_communication_dataset({other}, &dataset);
+  CommunicationTrainingOptions options;
+  options.loop.epochs = 2;
+  const CommunicationTrainingResult result = train_communication_model(dataset, held_out, options);
+  ASSERT_THAT(result.info.clusters, testing::SizeIs(2));
+  const TrainingReportData data =
+      training_report_data(result, {path, unnamed}, {other}, "m");
+  EXPECT_EQ(data.num_samples, 2u * 130 * 4);
+  std::vector<std::string> names;
+  for (const GroupErrors& group : data.groups) names.push_back(group.name);
+  EXPECT_THAT(names, testing::Contains("faster-net, 4 devices: forward"));
+  EXPECT_THAT(names, testing::Contains(unnamed + ", 4 devices: forward"));
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -243,6 +243,8 @@ def test_a_run_that_is_stopped_goes_on(tmp_path, number):
         (["--tables", "1:99999999999"], "--tables: expected an integer between 1 and"),
         (["--memory", "99999999999GiB"], "--memory: size: expected a size such as 80GiB"),
         (["--device", "cuda"], "--device: expected cpu, as there is no CUDA device"),
+        (["--device", "gpu"], "--device: expected cpu, cuda or cuda:N, got 'gpu'"),
+        (["--dims", "16", "10"], "--dims: expected multiples of 4, which FBGEMM takes, got 10"),
     ],
 )
 def test_refusals(tmp_path, more, text):
@@ -252,6 +254,31 @@ def test_refusals(tmp_path, more, text):
     assert run.returncode == 2
     assert text in run.stderr
     assert not (tmp_path / "costs.jsonl").exists()
+
+
+def test_devices_that_there_are_not(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for name in ("gpu", "mps", "", "cuda:", "cuda:x", "cuda:-1", "cuda:01", "cuda:99999999999"):
+        with pytest.raises(neuroshard.InputError) as caught:
+            collect.hardware_of(name)
+        assert str(caught.value) == f"--device: expected cpu, cuda or cuda:N, got {name!r}"
+    for name in ("cuda:2", "cuda:256"):
+        with pytest.raises(neuroshard.InputError) as caught:
+            collect.hardware_of(name)
+        assert str(caught.value) == f"--device: expected cuda:N with N below 2, got {name!r}"
+
+
+@pytest.mark.parametrize(("name", "made_current"), [("cuda:1", [1]), ("cuda", []), ("cpu", [])])
+def test_passes_are_timed_on_the_device_of_their_tables(monkeypatch, name, made_current):
+    """Events are recorded on the current device, and it is that which waits."""
+    current = []
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: current.append(device.index))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (1 << 30, 1 << 30))
+    monkeypatch.setattr("neuroshard.fbgemm.Arena", lambda *arguments: None)
+    monkeypatch.setattr(collect, "keep_freed_memory", lambda: None)
+    collect.Device(collect.parser().parse_args(["--device", name, "-o", "costs.jsonl"]))
+    assert current == made_current
 
 
 def test_columns_that_fbgemm_does_not_take():

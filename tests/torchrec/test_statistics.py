@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 from conftest import make_collection
+from torchrec.modules.embedding_configs import EmbeddingConfig
+from torchrec.modules.embedding_modules import EmbeddingCollection
 from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
 from neuroshard import REUSE_BINS, InputError
@@ -100,6 +102,22 @@ def test_a_dict_of_tensors_is_as_good():
     assert from_batches([as_dict], features, batch_size=16) == from_batches(
         [keyed({"f": (indices, lengths)})], features, batch_size=16
     )
+
+
+def test_features_of_both_kinds_of_collections():
+    sequences = EmbeddingCollection(
+        device=torch.device("meta"),
+        tables=[
+            EmbeddingConfig(
+                name="s0", num_embeddings=10, embedding_dim=16, feature_names=["g0", "g1"]
+            )
+        ],
+    )
+    assert features_of(sequences) == {"s0": ["g0", "g1"]}
+    assert features_of(make_collection([(10, 16)])) == {"t0": ["f0"]}
+    text = "collection: expected an EmbeddingBagCollection or an EmbeddingCollection, got Linear"
+    with pytest.raises(InputError, match=text):
+        features_of(torch.nn.Linear(2, 2))
 
 
 def test_bad_batches():

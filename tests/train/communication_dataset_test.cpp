@@ -112,6 +112,12 @@ TEST(CommunicationDataset, RefusesWhatCannotBeTrainedOn) {
   write_all_to_alls(faster, other, 5);
   EXPECT_THAT(refusal({path, faster}), HasSubstr("faster.jsonl: hardware: expected the links that "
                                                  "\"test-net\" has in the files before it"));
+  const std::string sums = folder.file("sums.jsonl");
+  write_all_to_alls(sums, other, 0);
+  write_file(sums, read_file(sums) + R"({"kind": "all_reduce", "bytes": 4096, "ms": [1, 1, 1]})" +
+                       "\n");
+  EXPECT_THAT(refusal({path, sums}), HasSubstr("sums.jsonl: hardware: expected the links that "
+                                               "\"test-net\" has in the files before it"));
   SyntheticCluster broken{.world_size = 5};
   broken.links.intra_host_gb_per_s = 1e300;  // a schedule needs some rate
   const std::string negative = folder.file("negative.jsonl");

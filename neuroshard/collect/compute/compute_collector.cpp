@@ -62,11 +62,13 @@ ReuseHistogram rounded(const ReuseHistogram& histogram) {
 
 Json sampling_json(const ComputeSamplingOptions& options) {
   if (options.sampling == SetSampling::given) {
-    return Json::Object{{"workload", options.workload},
-                        {"seed", options.seed},
-                        {"held_out_share", options.held_out_share},
-                        {"kind", options.given_kind},
-                        {"made_by", options.given_by}};
+    Json json = Json::Object{{"workload", options.workload},
+                             {"seed", options.seed},
+                             {"held_out_share", options.held_out_share},
+                             {"kind", options.given_kind},
+                             {"made_by", options.given_by}};
+    if (options.given_max_dim != kUsualGivenMaxDim) json.set("max_dim", options.given_max_dim);
+    return json;
   }
   Json::Array dims(options.dims.begin(), options.dims.end());
   Json json = Json::Object{{"workload", options.workload},
@@ -277,11 +279,16 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
   std::vector<std::unique_ptr<OpenFile>> files;
   CollectionProgress progress;
   MeasuringOptions measuring{.deadline = last_deadline(collections)};
-  for (const auto& [collection, path] : collections) {
-    files.push_back(std::make_unique<OpenFile>(collection, factory.description, path));
-    progress.done += files.back()->requested() - files.back()->open();
-    progress.requested += files.back()->requested();
-    measuring.in_flight = std::max(measuring.in_flight, collection.in_flight);
+  try {
+    for (const auto& [collection, path] : collections) {
+      files.push_back(std::make_unique<OpenFile>(collection, factory.description, path));
+      progress.done += files.back()->requested() - files.back()->open();
+      progress.requested += files.back()->requested();
+      measuring.in_flight = std::max(measuring.in_flight, collection.in_flight);
+    }
+  } catch (...) {  // another file is refused: those begun could not be continued with what it takes
+    for (const std::unique_ptr<OpenFile>& file : files) file->writer().remove_if_new();
+    throw;
   }
   if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->open() == 0; })) {
     return 0;

@@ -37,6 +37,9 @@ enum class SetSampling {
 /// One of twenty sets is large.
 inline constexpr double kUsualLargeShare = 0.05;
 
+/// The most columns that the tables of given sets have, where a file does not say it.
+inline constexpr std::int64_t kUsualGivenMaxDim = 128;
+
 /// Which sets of pieces are measured. Sample i depends on the seed and i alone.
 struct ComputeSamplingOptions {
   std::string workload;       ///< name, recorded with the data
@@ -78,6 +81,8 @@ struct ComputeSamplingOptions {
   std::function<std::vector<Piece>(std::int64_t id)> given{};  ///< set `id`, always the same
   std::string given_kind{};  ///< what sets these are, recorded with the data
   std::string given_by{};    ///< who made them, likewise
+  /// Of their tables, recorded where it is another: the sets depend on it.
+  std::int64_t given_max_dim = kUsualGivenMaxDim;
 };
 
 /// Throws InputError for options out of range.

@@ -143,9 +143,10 @@ std::shared_ptr<const NeuralCommunicationModel> CommunicationModelFile::of_clust
   if (name.empty() && info.clusters.size() == 1) {
     return std::make_shared<NeuralCommunicationModel>(network, info, 0);
   }
+  const std::string wanted = name.empty() ? kUnnamedCluster : name;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < info.clusters.size(); ++i) {
-    if (info.clusters[i].interconnect.name == name) {
+    if (info.clusters[i].interconnect.name == wanted) {
       return std::make_shared<NeuralCommunicationModel>(network, info, i);
     }
     names.push_back(info.clusters[i].interconnect.name);

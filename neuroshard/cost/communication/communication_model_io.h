@@ -15,7 +15,7 @@ struct CommunicationModelFile {
   CommunicationModelInfo info;
 
   /// The model of the cluster of this name. Throws InputError "place: ..." listing the clusters if
-  /// there is none; an empty name means the only one.
+  /// there is none; an empty name means the only one, or else the unnamed one.
   [[nodiscard]] std::shared_ptr<const NeuralCommunicationModel> of_cluster(
       const std::string& name, const std::string& place) const;
 };

@@ -16,6 +16,9 @@
 
 namespace neuroshard {
 
+/// The name of a cluster whose costs were measured without naming it.
+inline constexpr const char* kUnnamedCluster = "measured";
+
 /// A cluster that a model was trained on.
 struct TrainedCluster {
   /// Rates are the effective ones, and `devices_per_host` is the largest that it was trained on.

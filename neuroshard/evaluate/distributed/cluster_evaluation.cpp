@@ -1,8 +1,15 @@
 // Iterations of plans on a simulated cluster.
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <optional>
 #include <span>
 #include <utility>
@@ -13,6 +20,9 @@
 namespace neuroshard {
 
 namespace {
+
+/// The exit code of a MachineError.
+constexpr int kMachineFailed = 3;
 
 std::vector<DeviceIteration> devices_of(const IterationCase& iteration,
                                         const IterationTimes& times) {
@@ -49,6 +59,35 @@ std::vector<std::vector<DeviceIteration>> simulate(const Task& task, const std::
   return simulated;
 }
 
+/// All that is written to a pipe until its other end is closed.
+std::string text_of_pipe(int descriptor) {
+  std::string text;
+  std::array<char, 4096> part{};
+  for (;;) {
+    const ssize_t count = ::read(descriptor, part.data(), part.size());
+    if (count > 0) text.append(part.data(), static_cast<std::size_t>(count));
+    if (count == 0 || (count < 0 && errno != EINTR)) return text;
+  }
+}
+
+/// In a process of its own: the message of what the trial throws goes to a pipe, and its exit code
+/// is the process's.
+[[noreturn]] void run_trial(int descriptor, const std::function<void()>& trial) {
+  int exit_code = 0;
+  std::string message;
+  try {
+    trial();
+  } catch (const Error& error) {
+    exit_code = error.exit_code();
+    message = error.what();
+  } catch (const std::exception& error) {
+    exit_code = kMachineFailed;
+    message = error.what();
+  }
+  (void)!::write(descriptor, message.data(), message.size());
+  ::_exit(exit_code);
+}
+
 }  // namespace
 
 PlanIterations simulate_plan(const Task& task, const PlanCost& predicted,
@@ -79,6 +118,30 @@ void require_one_cluster(const std::vector<NamedTask>& tasks) {
           "another");
     }
   }
+}
+
+void require_platform(const std::vector<NamedTask>& tasks, const std::string& platform) {
+  const Task& task = tasks.front().task;
+  const auto num_devices = static_cast<std::size_t>(task.topology.world_size);
+  IterationCase idle;
+  idle.columns.assign(num_devices, 0);
+  idle.compute_ms.assign(num_devices, 0.0);
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return;  // then it shows when there is something to simulate
+  const pid_t child = ::fork();
+  if (child == 0) run_trial(ends[1], [&] { (void)simulate(task, platform, {&idle, 1}); });
+  ::close(ends[1]);
+  const std::string message = child > 0 ? text_of_pipe(ends[0]) : "";
+  ::close(ends[0]);
+  if (child < 0) return;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  if (message.empty()) {
+    throw InputError(platform, "a platform that SimGrid can simulate", "one that ends it");
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kMachineFailed) throw MachineError(message);
+  throw InputError(message);
 }
 
 void simulate_communication(const std::vector<NamedTask>& tasks, const std::string& platform,

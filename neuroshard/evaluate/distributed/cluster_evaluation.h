@@ -13,7 +13,7 @@
 
 namespace neuroshard {
 
-// SimGrid exists once per process: a second call of any of the two functions that simulate throws
+// SimGrid exists once per process: a second call of simulate_plan or simulate_communication throws
 // std::logic_error. `platform` is as in SimulationOptions.
 
 /// One iteration of the plan of which this is the predicted cost: its columns, its all-reduce, and
@@ -26,6 +26,11 @@ namespace neuroshard {
 /// Throws InputError, naming the task, unless all have the topology and batch size of the first, as
 /// one cluster is simulated.
 void require_one_cluster(const std::vector<NamedTask>& tasks);
+
+/// Throws now, not after long work, what simulate_communication would throw of the platform: it is
+/// tried out for the first of the tasks, at least one, in a process of its own. To be called before
+/// this process simulates or has threads.
+void require_platform(const std::vector<NamedTask>& tasks, const std::string& platform);
 
 /// Puts simulated all-to-alls, and all-reduces, in the place of the predicted ones in the measured
 /// costs of entries of these tasks: `measured_ms`, and `less_drift_ms` where there were controls.

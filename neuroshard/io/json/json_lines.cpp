@@ -68,6 +68,12 @@ const std::string& appendable(const std::string& path) {
   return path;
 }
 
+/// Whether the last line is whole, be it without its newline, which an editor may have taken.
+bool ends_whole(std::string_view text) {
+  const std::size_t last = text.rfind('\n') + 1;
+  return last == text.size() || (last > 0 && is_json(text.substr(last)));
+}
+
 }  // namespace
 
 JsonLinesWriter::JsonLinesWriter(const std::string& path, const Json& header,
@@ -79,6 +85,10 @@ JsonLinesWriter::JsonLinesWriter(const std::string& path, const Json& header,
   // Interrupted while the very first line was being written: nothing is lost by starting again.
   const bool is_new = text.find('\n') == std::string::npos && first_line.starts_with(text);
   if (!is_new) continue_file(text, path, header, canonical_header, read_sample);
+  if (!is_new && ends_whole(text)) {
+    if (!text.ends_with('\n')) file_.append_line("");
+    return;
+  }
   (void)file_.cut_truncated_line();
   if (!is_new) return;
   try {
@@ -105,13 +115,14 @@ void JsonLinesWriter::continue_file(std::string_view text, const std::string& pa
     if (read_sample) read_sample(sample);
     if (const auto index = sample.optional_field("index")) done_.insert(index->integer());
   };
-  // What follows the last newline will be cut off, so it does not count.
+  // What follows the last newline will be cut off unless it is whole, so it does not count.
   const std::size_t whole_lines = text.rfind('\n') + 1;
   if (whole_lines == 0) {
     throw InputError(path, "a file that begins with the header of this run",
                      in_quotes(text.substr(0, 40)));
   }
-  (void)read_json_lines(text.substr(0, whole_lines), path, check_header, note_index);
+  const std::string_view kept = ends_whole(text) ? text : text.substr(0, whole_lines);
+  (void)read_json_lines(kept, path, check_header, note_index);
 }
 
 }  // namespace neuroshard

@@ -12,6 +12,8 @@
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/plan/plan_task.h"
+#include "neuroshard/report/plan_report.h"
 
 namespace neuroshard {
 
@@ -173,10 +175,12 @@ std::string bound(const PlanDocument& document) {
   const auto* bound_ms = found == nullptr ? nullptr : std::get_if<double>(&found->value());
   const double cost_ms = document.predicted->cost_ms;
   if (bound_ms == nullptr || *bound_ms <= 0.0 || *bound_ms > cost_ms) return "";
+  const std::string plans = plans_of_cuts(bound_cuts(document));
   return fmt::format(
-      "No plan that fits into memory can cost less than {} by the same models: this one is at most "
-      "{:.1f}% above the best.",
-      milliseconds(*bound_ms), 100.0 * (cost_ms / *bound_ms - 1.0));
+      "By the same models no plan{} that fits into memory costs less than {}: this one is at most "
+      "{:.1f}% above the best{}.",
+      plans, milliseconds(*bound_ms), 100.0 * (cost_ms / *bound_ms - 1.0),
+      plans.empty() ? "" : " of these");
 }
 
 }  // namespace

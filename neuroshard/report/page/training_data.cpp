@@ -75,10 +75,17 @@ double mean_width(const ComputeCostSample& sample) {
   return columns / static_cast<double>(sample.pieces.size());
 }
 
+bool has_cluster(const CommunicationModelFile& model, const std::string& name) {
+  return std::any_of(model.info.clusters.begin(), model.info.clusters.end(),
+                     [&](const auto& cluster) { return cluster.interconnect.name == name; });
+}
+
 void add_file(const CommunicationModelFile& model, const std::string& path,
               const std::string& suffix, std::map<std::string, int>& parts, Groups& groups,
               std::vector<PredictedSample>& samples) {
   const CommunicationCostsHeader header = read_communication_costs(path).header;
+  // All-reduces and partial sums alone, of a cluster whose links no all-to-all gives.
+  if (!header.interconnect.empty() && !has_cluster(model, header.interconnect)) return;
   const std::string group =
       fmt::format("{}, {} devices", header.interconnect.empty() ? path : header.interconnect,
                   header.world_size);
@@ -157,7 +164,10 @@ TrainingReportData training_report_data(const CommunicationTrainingResult& resul
   data.epochs = result.epochs;
   data.best_epochs = {result.best_epoch};
   data.group_title = "cluster and number of devices";
-  const CommunicationModelFile file{result.network, result.info};
+  CommunicationModelFile file{result.network, result.info};
+  for (const TrainedCluster& cluster : result.held_out_clusters) {
+    if (!has_cluster(file, cluster.interconnect.name)) file.info.clusters.push_back(cluster);
+  }
   std::map<std::string, int> parts;
   Groups groups;
   std::vector<PredictedSample> samples;

@@ -98,7 +98,7 @@ class Builder {
 };
 
 std::string cluster_name(const CommunicationCostsHeader& header) {
-  return header.interconnect.empty() ? "measured" : header.interconnect;
+  return header.interconnect.empty() ? kUnnamedCluster : header.interconnect;
 }
 
 struct CostsFile {
@@ -158,9 +158,20 @@ std::map<std::string, Interconnect> fitted_links(const std::vector<CostsFile>& f
   return links;
 }
 
+/// Throws InputError if the file's links are not those that its cluster has in the files before it,
+/// of whatever they hold.
+void require_same_links(std::map<std::string, Interconnect>& links_by_cluster,
+                        const std::string& name, const Interconnect& interconnect,
+                        const std::string& path) {
+  const auto [known, is_new] = links_by_cluster.emplace(name, interconnect);
+  if (is_new || known->second.has_links_of(interconnect)) return;
+  throw InputError(path + ": hardware",
+                   fmt::format("the links that \"{}\" has in the files before it", name), "others");
+}
+
 /// Adds the file's cluster to the model's clusters, or widens the range of one that it has already.
 void add_cluster(CommunicationModelInfo& info, const CommunicationCostsHeader& header,
-                 const Interconnect& interconnect, const std::string& path) {
+                 const Interconnect& interconnect) {
   const std::string name = cluster_name(header);
   const auto known =
       std::find_if(info.clusters.begin(), info.clusters.end(),
@@ -173,11 +184,6 @@ void add_cluster(CommunicationModelInfo& info, const CommunicationCostsHeader& h
     info.clusters.back().interconnect.name = name;
     info.clusters.back().interconnect.devices_per_host = header.local_world_size;
     return;
-  }
-  if (!known->interconnect.has_links_of(interconnect)) {
-    throw InputError(path + ": hardware",
-                     fmt::format("the links that \"{}\" has in the files before it", name),
-                     "others");
   }
   int& devices_per_host = known->interconnect.devices_per_host;
   devices_per_host = std::max(devices_per_host, header.local_world_size);
@@ -227,9 +233,14 @@ CommunicationDataset load_communication_dataset(const std::vector<std::string>& 
   const std::vector<CostsFile> files = read_files(paths, training, dataset);
   const std::map<std::string, Interconnect> fitted = fitted_links(files, training, known);
   CommunicationModelInfo& info = dataset.info;
+  std::map<std::string, Interconnect> links_by_cluster;
+  for (const TrainedCluster& cluster : known) {
+    links_by_cluster.emplace(cluster.interconnect.name, cluster.interconnect);
+  }
   for (const CostsFile& file : files) {
     const CommunicationCostsHeader& header = file.costs.header;
     const Interconnect interconnect = links_of(file, fitted);
+    require_same_links(links_by_cluster, cluster_name(header), interconnect, file.path);
     add_collectives(file, interconnect, dataset.collectives);
     if (file.costs.samples.empty()) continue;
     const bool first = info.clusters.empty();
@@ -237,7 +248,7 @@ CommunicationDataset load_communication_dataset(const std::vector<std::string>& 
         first ? header.batch_size : std::min(info.min_batch_size, header.batch_size);
     info.max_batch_size =
         first ? header.batch_size : std::max(info.max_batch_size, header.batch_size);
-    add_cluster(info, header, interconnect, file.path);
+    add_cluster(info, header, interconnect);
     builder.add_file(file.costs, cluster_name(header), interconnect);
   }
   return dataset;

@@ -217,6 +217,7 @@ CommunicationTrainingResult train_communication_model(
   CommunicationTrainingResult result = Trainer(dataset, options).run(held_out, on_epoch);
   add_to_model(collectives, result.info);
   result.collectives = std::move(collectives);
+  result.held_out_clusters = held_out.info.clusters;
   return result;
 }
 

@@ -30,6 +30,8 @@ struct CommunicationTrainingResult {
   CommunicationMetrics validation;
   CommunicationMetrics unseen_placements;  ///< of the clusters and sizes trained on
   CommunicationMetrics held_out;           ///< the held-out files: other sizes, other clusters
+  /// The clusters of the held-out files' all-to-alls, of which `info` may have none.
+  std::vector<TrainedCluster> held_out_clusters;
   /// The same two metrics of the link schedule alone, without the network.
   CommunicationMetrics links_unseen_placements;
   CommunicationMetrics links_held_out;

@@ -253,6 +253,14 @@ std::string training_data_sha256(const std::vector<std::string>& paths) {
   return sha256_hex(checksums);
 }
 
+double largest_held_out_share(const std::vector<std::string>& paths) {
+  double share = 0.0;
+  for (const std::string& path : paths) {
+    share = std::max(share, held_out_share(read_compute_costs(path).header));
+  }
+  return share;
+}
+
 ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema) {
   ComputeDataset dataset = empty_dataset(schema);
   std::string checksums;  // each file is read for them once: as training_data_sha256

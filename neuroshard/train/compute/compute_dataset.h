@@ -80,6 +80,10 @@ void append(ComputeDataset& dataset, const ComputeDataset& other,
 /// one cannot be read.
 [[nodiscard]] std::string training_data_sha256(const std::vector<std::string>& paths);
 
+/// Share of the tables that the files keep from training, the largest of theirs; 0 if none keeps
+/// any. Throws InputError if a file is malformed.
+[[nodiscard]] double largest_held_out_share(const std::vector<std::string>& paths);
+
 /// Tables that one of the files keeps from training are kept from it in all of them.
 /// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file
 /// was measured on other hardware or with another operator than the first.

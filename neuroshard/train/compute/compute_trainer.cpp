@@ -476,6 +476,9 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
                           split.unseen_combinations.end());
     split.unseen_combinations.clear();
   }
+  if (options.initial && dataset.schema != options.initial->members().front().schema) {
+    throw InputError("costs", "the features of the model to go on from", "those of another schema");
+  }
   EpochReport report(on_epoch);
   if (!options.initial) return Trainer(dataset, options, std::move(split)).run(report);
   ComputeTrainingOptions adapting = options;

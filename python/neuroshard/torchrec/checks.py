@@ -67,6 +67,15 @@ def require_none(given: Mapping[str, Any], beside: str) -> None:
             raise InputError(f"{name}: expected none next to {beside}, got {type_of(value)}")
 
 
+def without_none(
+    constraints: Mapping[str, ParameterConstraints | None] | None,
+) -> dict[str, ParameterConstraints] | None:
+    """Those that there are: to TorchRec, a table whose constraint is None has none."""
+    if constraints is None:
+        return None
+    return {name: given for name, given in constraints.items() if given is not None}
+
+
 def check_constraints(constraints: Mapping[str, ParameterConstraints]) -> None:
     """Raises InputError for constraints that make no sense."""
     known = {sharding_type.value for sharding_type in ShardingType}

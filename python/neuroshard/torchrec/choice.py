@@ -20,6 +20,7 @@ from torchrec.distributed.planner.utils import sharder_name
 from torchrec.distributed.types import ShardingType
 
 from .. import _core
+from ..arguments import to_text
 from ..errors import InfeasibleError
 from .estimates import (
     EqualShards,
@@ -184,9 +185,8 @@ class OptionSearch:
         start = time.perf_counter()
         task = self._task(by_table, estimates, taken)
         inputs = self._inputs
-        answer = json.loads(
-            _core.choose_options(json.dumps(task.document), steps, inputs.seed, inputs.num_threads)
-        )
+        text = to_text(task.document, "estimates")  # NumPy's numbers, where constraints have such
+        answer = json.loads(_core.choose_options(text, steps, inputs.seed, inputs.num_threads))
         options = []
         numbers = []
         for choice, of_table, listed in zip(

@@ -125,7 +125,9 @@ class CutsEnumerator(OptionEnumerator):
 
     def _filter_compute_kernels(self, name: str, *args: Any) -> list[str]:
         kernels = super()._filter_compute_kernels(name, *args)
-        return [FUSED] if FUSED in kernels and self._is_ours(name) else kernels
+        # Only of types that we cut: tables that may have others alone are left to TorchRec whole.
+        is_cut = args[-1] in (TABLE_WISE, COLUMN_WISE) and self._is_ours(name)
+        return [FUSED] if FUSED in kernels and is_cut else kernels
 
 
 class GivenOptions(Enumerator):

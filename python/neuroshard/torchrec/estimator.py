@@ -25,7 +25,7 @@ from ..arguments import names_of, to_text
 from ..errors import ExtrapolationWarning, InputError
 from ..statistics import TableStatistics
 from ..types import Table, Task
-from .checks import check_constraints, check_options, check_statistics
+from .checks import check_constraints, check_options, check_statistics, without_none
 from .inputs import PlanningInputs
 from .measured import MeasuredSettings, say_what_is_estimated, task_of
 from .prediction import ANY_MEMORY, is_replicated, reason_not_priced
@@ -80,6 +80,7 @@ class NeuroShardPerfEstimator(ShardEstimator):
             raise InputError(
                 "is_inference: expected False, as our models are of training, got True"
             )
+        constraints = without_none(constraints)
         check_constraints(constraints or {})
         check_options({"optimizer": optimizer, "statistics": statistics})
         self._topology = topology

@@ -33,7 +33,6 @@ from ..plans import Plan
 from ..statistics import TableStatistics
 from ..types import Task
 from ..types import Topology as Devices
-from .checks import check_statistics
 from .inputs import PlanningInputs
 from .options import bytes_on, free_storage, optimizer_of, unite_groups
 from .pieces import as_whole, cost_ms, joined
@@ -271,19 +270,11 @@ class MeasuredSearch:
         self._plans_priced = 0
 
     def check_names(self, names: set[str], left: Mapping[str, str]) -> None:
-        """Raises InputError for statistics of other tables or of another batch size, and for pins
-        of tables that are not placed here: `names` are. `left` are the others of the module, and
-        why."""
-        settings = self._settings
-        check_statistics(
-            settings.statistics,
-            names | {fqn.rsplit(".", 1)[-1] for fqn in left},
-            self._inputs.batch_size,
-            self._inputs.topology.world_size,
-        )
+        """Raises InputError for pins of tables that are not placed here: `names` are. `left` are
+        the others of the module, and why."""
         check_pins(
-            settings.devices,
-            settings.same_device_as,
+            self._settings.devices,
+            self._settings.same_device_as,
             names,
             left,
             self._inputs.topology.world_size,

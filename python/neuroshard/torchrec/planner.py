@@ -22,16 +22,24 @@ from torchrec.distributed.planner.types import (
 from torchrec.distributed.sharding_plan import get_default_sharders
 from torchrec.distributed.types import ModuleSharder, ShardingPlan
 
-from ..arguments import names_of, path_of
+from ..arguments import MOST_COUNT, integer_of, names_of, path_of
 from ..errors import InputError
 from ..moves import PlanMoves
 from ..plans import Plan
 from ..runtime.costs import Price
 from ..statistics import TableStatistics
-from .checks import check_constraints, check_options, require_measured, require_none
+from .checks import (
+    check_constraints,
+    check_options,
+    check_statistics,
+    require_measured,
+    require_none,
+    without_none,
+)
 from .collective import transferable
 from .enumeration import CutsEnumerator, OptionEnumerator
 from .figures import Estimates, Seconds, figures
+from .final_checks import check_finished
 from .garbage import paused_collector
 from .inputs import PlanningInputs
 from .measured import MeasuredSettings, say_what_is_not_used
@@ -127,7 +135,10 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         num_threads: int = 0,
     ) -> None:
         check_loader(plan_loader)
+        constraints = without_none(constraints)
         check_constraints(constraints or {})
+        if batch_size is not None:  # as Python's, where it is NumPy's; 0 is TorchRec's default too
+            batch_size = integer_of(batch_size, "batch_size", 0, MOST_COUNT)
         check_options(
             {
                 "objective": objective,
@@ -200,7 +211,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         self._seed = seed
         self._num_threads = num_threads
         self._outcome = Outcome()
-        #: Of the last `plan`: SHA-256 of all that plans depend on, the same in every process.
+        #: Of the last `plan`: SHA-256 of the topology, what its reservation leaves, the batch size,
+        #: the tables and the constraints, the same in every process. Sharders and their fused
+        #: parameters, statistics and models do not count.
         self.context_hash: str | None = None
 
     @property
@@ -295,6 +308,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     ) -> ShardingPlan:
         start = time.perf_counter()
         self._outcome = Outcome()
+        # What an earlier plan left must not be saved as this one's if this one fails.
+        self._best_plan: list[ShardingOption] | None = None
+        self.context_hash = None
         inputs = PlanningInputs(
             topology=self._topology,
             reserved=self._storage_reservation.reserve(
@@ -312,6 +328,12 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         )
         with paused_collector():
             listed = self._enumerated(module, sharders)
+            check_statistics(
+                self._measured.statistics,
+                {option.name for option in listed},
+                inputs.batch_size,
+                self._topology.world_size,
+            )
             self.context_hash = context_hash(
                 self._topology,
                 inputs.reserved,
@@ -335,8 +357,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             logger.info("%s", figures(self.estimates))
         for callback in self._callbacks:
             options = callback(options)
-        self._best_plan = options
         result = to_sharding_plan(options, self._topology)
+        check_finished(result, options, module, sharders, self._topology)
+        self._best_plan = options
         self._log_stats(result, options, sharders, time.perf_counter() - start)
         return result
 

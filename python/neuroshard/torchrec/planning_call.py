@@ -21,7 +21,7 @@ from .enumeration import CutsEnumerator, OptionEnumerator
 from .estimates import rating_ms
 from .figures import Estimates, Seconds
 from .inputs import PlanningInputs
-from .measured import MeasuredSearch, MeasuredSettings, divided
+from .measured import MeasuredPlan, MeasuredSearch, MeasuredSettings, divided
 from .pieces import cost_ms
 from .prediction import plan_by_models, warn_of_extrapolation
 from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
@@ -98,17 +98,19 @@ class PlanningCall:
         ours, others, self._outcome.left_to_torchrec = divided(listed)
         self._say_what_is_left()
         search = MeasuredSearch(self._inputs, self._settings.measured)
-        search.check_names({planned.option.name for planned in ours}, self._outcome.left_to_torchrec)
-        options = self._placed_by_torchrec(others)
-        if ours:
-            left = self._outcome.left_to_torchrec
-            try:
+        left = self._outcome.left_to_torchrec
+        search.check_names({planned.option.name for planned in ours}, left)
+        found: MeasuredPlan | None = None
+        try:
+            options = self._placed_by_torchrec(others)
+            if ours:
                 with self._outcome.seconds.counting("search"):
                     found = search.place(ours, options, self._sharders, left)
-            except PlannerError as error:
-                if self._settings.measured.has_pins:
-                    raise
-                return self._by_torchrec(error, self._with_all_types())
+        except PlannerError as error:
+            if self._settings.measured.has_pins:
+                raise
+            return self._by_torchrec(error, self._with_all_types())
+        if found is not None:
             self._outcome.neuroshard_plan = found.plan
             self._said |= set(found.plan.warnings)  # by the search
             self._outcome.num_proposals += found.plans_priced

@@ -35,8 +35,9 @@ def plan_by_models(
     settings: MeasuredSettings,
 ) -> Plan | None:
     """The plan with its cost by the models that were given or, on CPUs, the shipped ones; None
-    where there are none, or where they know nothing of a table's module or kernel. Its `warnings`
-    are left to the caller, who may price several plans of the same tables."""
+    where there are none, where they know nothing of a table's module or kernel, and where the
+    statistics are not of these tables. Its `warnings` are left to the caller, who may price several
+    plans of the same tables."""
     is_measured = settings.models is not None or inputs.topology.compute_device == "cpu"
     if not is_measured or any(map(reason_not_priced, options)):
         return None
@@ -45,20 +46,20 @@ def plan_by_models(
         count = feature_counts(option.module[1]).get(option.name, 1)
         planned.append(PlannedTable(option, [COLUMN_WISE], count))
     memory = [ANY_MEMORY] * inputs.topology.world_size
-    task = task_of(
-        planned, memory, sharders, inputs, settings, lambda option: [0] * len(option.shards)
-    )
-    # Rows are cut into equal ranges, however few; nothing is searched here.
-    task = replace(task, tables=[_with_any_piece(table) for table in task.tables])
-    plan = Plan(
-        task,
-        [shard for option in options for shard in _shards(option)],
-        replicated_tables=[option.fqn for option in options if is_replicated(option)],
-    )
     models = settings.model_names(inputs.topology.compute_device)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExtrapolationWarning)
         try:
+            task = task_of(
+                planned, memory, sharders, inputs, settings, lambda option: [0] * len(option.shards)
+            )
+            # Rows are cut into equal ranges, however few; nothing is searched here.
+            task = replace(task, tables=[_with_any_piece(table) for table in task.tables])
+            plan = Plan(
+                task,
+                [shard for option in options for shard in _shards(option)],
+                replicated_tables=[option.fqn for option in options if is_replicated(option)],
+            )
             return planning.price(plan, models=models, lower_bound=False)
         except InputError:  # columns that are no multiple of 4, rows beyond what plans may have
             return None

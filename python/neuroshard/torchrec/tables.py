@@ -12,6 +12,7 @@ from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.types import ParameterConstraints, Shard, ShardingOption
 from torchrec.distributed.types import ShardingType
 
+from ..errors import InputError
 from ..statistics import TableStatistics
 from ..types import Table
 
@@ -127,7 +128,7 @@ def to_table(
 ) -> Table:
     """The table of the task. `batch_size` is one rank's; `storage_bytes(option)` gives the bytes of
     each shard of an option by TorchRec's estimator. Pieces have at least `least_columns` columns
-    where the constraint does not say."""
+    where the constraint does not say. InputError for statistics of a larger table."""
     rows, columns = planned.option.tensor.shape
     element_bytes = planned.option.tensor.element_size()
     least = (constraint and constraint.min_partition) or least_columns
@@ -140,7 +141,10 @@ def to_table(
     else:
         factor = statistics.pooling_factor
         histogram = statistics.reuse_histogram
-        row_access = statistics.row_access(rows)
+        try:
+            row_access = statistics.row_access(rows)
+        except InputError as error:
+            raise InputError(f"statistics[{planned.option.name!r}]: {error}") from error
     table = Table(
         name=planned.fqn,
         num_embeddings=rows,

@@ -76,7 +76,7 @@ function costChart(plan, numbers, slowest, onDevice) {
     const bound = plan.search.lower_bound_ms;
     if (typeof bound === 'number' && bound > 0) {
       datasets.push({
-        type: 'line', label: 'lower bound of every plan', stack: 'bound', order: -1, pointRadius: 0, borderWidth: 1.5,
+        type: 'line', label: 'lower bound', stack: 'bound', order: -1, pointRadius: 0, borderWidth: 1.5,
         data: numbers.map(() => bound), borderColor: colour('bound'), borderDash: [6, 4],
         backgroundColor: 'transparent',
       });

@@ -1,4 +1,4 @@
-"""What a plan depends on, as a hash that is the same in every process."""
+"""The task that a plan is of, as a hash that is the same in every process."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def context_hash(
     constraints: Mapping[str, ParameterConstraints],
     reservation: StorageReservation,
 ) -> str:
-    """SHA-256 of the topology, the batch size, the options' tables and the constraints. Neither the
-    order of tables nor of constraints counts, nor how plans are made."""
+    """SHA-256 of the topology, what its reservation leaves, the batch size, the options' tables and
+    the constraints. Neither the order of tables nor of constraints counts, nor how plans are made:
+    sharders and their fused parameters, statistics, models."""
     tables = {
         option.fqn: [*option.tensor.shape, str(option.tensor.dtype), option.module_type_key]
         for option in options
@@ -55,7 +56,7 @@ def _of_topology(topology: Topology) -> dict[str, Any]:
         for device in topology.devices
     ]
     rates = {
-        name: getattr(topology, name, None)
+        name: _plain(getattr(topology, name, None))
         for name in (
             "world_size",
             "local_world_size",
@@ -84,4 +85,6 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return _plain(value.tolist())
     return type(value).__name__

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from torch import nn
@@ -24,6 +25,9 @@ from ..tables import with_shards
 from .plan_files import coverage_fault
 
 _MEMORIES = ("hbm", "ddr", "ssd")
+
+#: Of a table, as training has them. A plan has them from the constraints that it was made with.
+_SETTINGS = ("bounds_check_mode", "stochastic_rounding", "enforce_hbm", "output_dtype")
 
 
 def check_loader(loader: Any) -> None:
@@ -121,11 +125,45 @@ def _as_listed(
             for shard in saved.shards
         ],
     )
-    option.cache_params = saved.cache_params
+    _take_settings(loader, saved, option)
     fault = coverage_fault(option, world_size)
     if fault:
         raise _failed(loader, f"{saved.fqn}: {fault}")
     return option
+
+
+def _take_settings(loader: Any, saved: ShardingOption, option: ShardingOption) -> None:
+    """Gives the option, which has the constraints' settings, those of the plan that these leave
+    open; caches' statistics, which only planning uses, stay the constraints'. Raises PlannerError
+    where both say something, and not the same."""
+
+    def agreed(place: str, expected: Any, found: Any) -> Any:
+        if expected is None or found is None:
+            return found if expected is None else expected
+        if expected != found:
+            raise _failed(
+                loader,
+                f"{saved.fqn}: {place}: expected {_shown(expected)}, as its constraint says, "
+                f"got {_shown(found)}",
+            )
+        return expected
+
+    for name in _SETTINGS:
+        setattr(option, name, agreed(name, getattr(option, name, None), getattr(saved, name, None)))
+    cache = option.cache_params
+    if cache is None or saved.cache_params is None:
+        option.cache_params = cache or saved.cache_params
+        return
+    settings = {
+        name: agreed(f"cache_params.{name}", value, getattr(saved.cache_params, name))
+        for name, value in vars(cache).items()
+        if name != "stats" or value is None
+    }
+    option.cache_params = replace(cache, **settings)
+
+
+def _shown(setting: Any) -> str:
+    return str(getattr(setting, "name", setting))
 
 
 def _check_memory(loader: Any, options: Iterable[ShardingOption], reserved: Topology) -> None:

@@ -3,7 +3,6 @@ again."""
 
 from __future__ import annotations
 
-import json
 import os
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ from torchrec.distributed.types import (
 )
 from torchrec.modules.embedding_configs import DataType
 
-from ...arguments import path_of, type_of
+from ...arguments import path_of, to_text, type_of
 from ...documents import Fields, described, read_document, write_text
 from ...errors import InputError
 
@@ -94,7 +93,7 @@ def save_plan(
     loader = getattr(planner, "plan_loader", None)
     write_text(
         path,
-        json.dumps(content, indent=1, allow_nan=False) + "\n",
+        to_text(content, "save_plan", indent=1) + "\n",
         inputs=[
             *getattr(planner, "files_read", ()),
             *([loader.path] if isinstance(loader, SavedPlan) else []),
@@ -119,9 +118,9 @@ class SavedPlan(PlanLoader):
     that it fits into memory, and returns it. TorchRec's own planner takes it too, where each
     table's shards are as many as one of the options has that TorchRec lists.
 
-    With `same_context`, planners refuse the plan unless all that they plan with is what it was made
-    with: topology, batch size, tables and constraints. For NeuroShardPlanner alone, as TorchRec's
-    own hash of these is another in each process.
+    With `same_context`, planners refuse the plan unless topology, batch size, tables and
+    constraints are those that it was made with; sharders, statistics and models may be others. For
+    NeuroShardPlanner alone, as TorchRec's own hash of these is another in each process.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, same_context: bool = False) -> None:
