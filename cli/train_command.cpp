@@ -181,7 +181,7 @@ void run(const TrainComputeOptions& options) {
     if (options.speed_per_folder) {
       divide_by_speeds(
           dataset, options.costs,
-          folder_speeds(options.costs, options.seed, options.threads, progress_on(line)));
+          folder_speeds(dataset, options.costs, options.seed, options.threads, progress_on(line)));
     }
     result = train_compute_model(dataset, training, progress_on(line));
   }

@@ -86,8 +86,8 @@ struct PriceRequest {
 [[nodiscard]] PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
                                     const std::string& file);
 
-/// The cuts of the plans that the lower bound of a document is of: those that its search had, as far
-/// as `search` says so, and the plan's own.
+/// The cuts of the plans that the lower bound of a document is of: those that its search had, as
+/// far as `search` says so, and the plan's own.
 [[nodiscard]] Cuts bound_cuts(const PlanDocument& document);
 
 /// Says how long the moves take by the model's links; nothing where it has none.

@@ -129,7 +129,8 @@ std::string bound_text(const Explanation& explanation) {
   return fmt::format(
       "No plan{} is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound takes "
       "all devices for one that is divided evenly, so there need not be a plan that cheap.\n",
-      plans_of_cuts(explanation.bound_cuts), explanation.lower_bound_ms, 100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms));
+      plans_of_cuts(explanation.bound_cuts), explanation.lower_bound_ms,
+      100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms));
 }
 
 /// "3.2% less", "3.2% more".

@@ -27,13 +27,13 @@ namespace neuroshard {
 [[nodiscard]] std::string disagreement_text(int num_members,
                                             const std::vector<MemberRange>& ranges);
 
-/// " of whole tables and pieces of columns": which plans a lower bound is of, that of all plans with
-/// these cuts. Empty for all cuts.
+/// " of whole tables and pieces of columns": which plans a lower bound is of, that of all plans
+/// with these cuts. Empty for all cuts.
 [[nodiscard]] std::string plans_of_cuts(const Cuts& cuts);
 
-/// The lower bound on the cost of every plan with these cuts (lower_bound_ms) next to a plan of cost
-/// `cost_ms`, with its limits: it takes all devices for one, so a plan that cheap need not exist.
-/// Empty for a bound of 0, which is none.
+/// The lower bound on the cost of every plan with these cuts (lower_bound_ms) next to a plan of
+/// cost `cost_ms`, with its limits: it takes all devices for one, so a plan that cheap need not
+/// exist. Empty for a bound of 0, which is none.
 [[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms, const Cuts& cuts);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.

@@ -477,13 +477,13 @@ TEST(CliRefusals, OptionsThatWouldDoNothing) {
   const std::string task = folder.write("task.json", kTask);
   const Arguments table{"paper-table", "--folder", folder.file("cells"), "--count", "1"};
   const std::string seed = "--workload-seed needs --workload";
-  for (const Refused& refused : std::vector<Refused>{
-           {{"compare", task, "--arena", "1GiB"}, "--arena needs --measure"},
-           {{"compare", task, "--backend", "cuda"}, "--backend needs --measure"},
-           {{"compare", task, "--gpus", "0"}, "--gpus needs --measure"},
-           {table + Arguments{"--arena", "1GiB"}, "--arena needs --measure"},
-           {{"plan", task, "--workload-seed", "3"}, seed},
-           {{"plan", task, "--from", task, "--workload-seed", "3"}, seed}}) {
+  for (const Refused& refused :
+       std::vector<Refused>{{{"compare", task, "--arena", "1GiB"}, "--arena needs --measure"},
+                            {{"compare", task, "--backend", "cuda"}, "--backend needs --measure"},
+                            {{"compare", task, "--gpus", "0"}, "--gpus needs --measure"},
+                            {table + Arguments{"--arena", "1GiB"}, "--arena needs --measure"},
+                            {{"plan", task, "--workload-seed", "3"}, seed},
+                            {{"plan", task, "--from", task, "--workload-seed", "3"}, seed}}) {
     expect_refusal(folder, refused.arguments, refused.message);
   }
 }

@@ -25,8 +25,8 @@ class ExactDevice : public MeasuringDevice {
     return {.warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
   }
 
-  std::vector<double> measured;  ///< columns of the sets, in order
-  double failing = -1.0;         ///< columns of a set that does not fit into memory
+  std::vector<double> measured;         ///< columns of the sets, in order
+  double failing = -1.0;                ///< columns of a set that does not fit into memory
   std::size_t most_pieces = 1'000'000;  ///< of a set that fits into it
 
  private:

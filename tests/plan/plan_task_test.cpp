@@ -315,8 +315,8 @@ TEST(PricePlan, OtherProgramsMayWriteWhatTheyLikeIntoTheSearch) {
     EXPECT_EQ(bound_cuts(document), own);
     EXPECT_GT(price_plan(document, {}, "plan.json").document.predicted->cost_ms, 0.0);
   }
-  document.search = Json::Object{
-      {"options", Json::Object{{"cuts", Json::Array{"columns", "rows", "replicas"}}}}};
+  document.search =
+      Json::Object{{"options", Json::Object{{"cuts", Json::Array{"columns", "rows", "replicas"}}}}};
   EXPECT_EQ(bound_cuts(document), Cuts{});
 }
 

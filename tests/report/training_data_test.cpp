@@ -118,8 +118,7 @@ TEST(TrainingReportData, HeldOutClustersMayBeOnesThatNothingWasTrainedOn) {
   options.loop.epochs = 2;
   const CommunicationTrainingResult result = train_communication_model(dataset, held_out, options);
   ASSERT_THAT(result.info.clusters, testing::SizeIs(2));
-  const TrainingReportData data =
-      training_report_data(result, {path, unnamed}, {other}, "m");
+  const TrainingReportData data = training_report_data(result, {path, unnamed}, {other}, "m");
   EXPECT_EQ(data.num_samples, 2u * 130 * 4);
   std::vector<std::string> names;
   for (const GroupErrors& group : data.groups) names.push_back(group.name);

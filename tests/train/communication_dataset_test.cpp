@@ -114,8 +114,8 @@ TEST(CommunicationDataset, RefusesWhatCannotBeTrainedOn) {
                                                  "\"test-net\" has in the files before it"));
   const std::string sums = folder.file("sums.jsonl");
   write_all_to_alls(sums, other, 0);
-  write_file(sums, read_file(sums) + R"({"kind": "all_reduce", "bytes": 4096, "ms": [1, 1, 1]})" +
-                       "\n");
+  write_file(sums,
+             read_file(sums) + R"({"kind": "all_reduce", "bytes": 4096, "ms": [1, 1, 1]})" + "\n");
   EXPECT_THAT(refusal({path, sums}), HasSubstr("sums.jsonl: hardware: expected the links that "
                                                "\"test-net\" has in the files before it"));
   SyntheticCluster broken{.world_size = 5};

@@ -41,14 +41,14 @@ TEST(FolderSpeeds, AreFoundAndTakenOut) {
   for (const double speed : {0.7, 1.0, 1.6}) {
     const TemporaryFolder folder;
     const std::vector<std::string> files = files_of_two_hosts(folder, speed);
-    const std::vector<FolderSpeed> speeds = folder_speeds(files, kSeed, 1);
+    ComputeDataset dataset = load_compute_dataset(files, FeatureSchema::work);
+    const std::vector<FolderSpeed> speeds = folder_speeds(dataset, files, kSeed, 1);
     ASSERT_EQ(speeds.size(), 2u);
     EXPECT_EQ(speeds[0].folder, folder.file("host"));
     EXPECT_EQ(speeds[0].speed, 1.0);
     EXPECT_EQ(speeds[1].folder, folder.file("other"));
     EXPECT_NEAR(speeds[1].speed, speed, 0.03 * speed);
 
-    ComputeDataset dataset = load_compute_dataset(files, FeatureSchema::work);
     const std::vector<double> measured = dataset.cost_ms;
     divide_by_speeds(dataset, files, speeds);
     ASSERT_EQ(dataset.size(), 450u);
@@ -77,13 +77,51 @@ TEST(FolderSpeeds, AreInTheModel) {
 TEST(FolderSpeeds, AreTheSameOnAnyNumberOfThreads) {
   const TemporaryFolder folder;
   const std::vector<std::string> files = files_of_two_hosts(folder, 1.3);
-  EXPECT_EQ(folder_speeds(files, kSeed, 1)[1].speed, folder_speeds(files, kSeed, 3)[1].speed);
+  const ComputeDataset dataset = load_compute_dataset(files, FeatureSchema::work);
+  EXPECT_EQ(folder_speeds(dataset, files, kSeed, 1)[1].speed,
+            folder_speeds(dataset, files, kSeed, 3)[1].speed);
+}
+
+/// A network of few samples is off by more than what sets tell that were measured twice.
+TEST(FolderSpeeds, OfSetsThatTwoFoldersShareAreTheirRatios) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = files_of_two_hosts(folder, 1.6);
+  std::filesystem::create_directories(folder.file("again"));
+  const ComputeCostsHeader header = testing_costs::make_header();
+  ComputeCosts costs = read_compute_costs(files[1]);
+  std::filesystem::remove(folder.file("as-host.jsonl"));
+  ComputeCostsWriter writer(folder.file("again/d.jsonl"), header);
+  for (std::size_t i = 0; i < 40; ++i) {  // a tenth of them off, as if the machine had been slow
+    const double factor = i % 10 == 0 ? 3.0 : 0.5;
+    costs.samples[i].forward_ms *= factor;
+    costs.samples[i].backward_ms *= factor;
+    writer.append(costs.samples[i]);
+  }
+  // Those of host/a.jsonl are sets of their own.
+  const std::vector<std::string> all{folder.file("again/d.jsonl"), files[1], files[0]};
+  int epochs = 0;
+  const std::vector<FolderSpeed> speeds =
+      folder_speeds(load_compute_dataset(all, FeatureSchema::work), all, kSeed, 1,
+                    [&](const EpochStats&) { ++epochs; });
+  ASSERT_EQ(speeds.size(), 3u);
+  EXPECT_NEAR(speeds[1].speed, 2.0, 1e-5);
+  EXPECT_NEAR(speeds[2].speed, 2.0 / 1.6, 0.03 * 1.25) << "by a network of both";
+  EXPECT_GT(epochs, 0);
+  epochs = 0;
+  const std::vector<std::string> two{all[0], all[1]};
+  EXPECT_NEAR(folder_speeds(load_compute_dataset(two, FeatureSchema::work), two, kSeed, 1,
+                            [&](const EpochStats&) { ++epochs; })[1]
+                  .speed,
+              2.0, 1e-5);
+  EXPECT_EQ(epochs, 0) << "without a network";
 }
 
 /// What folder_speeds says of files that it refuses.
 std::string speeds_refusal(const std::vector<std::string>& files) {
   try {
-    (void)folder_speeds(files, kSeed, 1);
+    const ComputeDataset dataset =
+        files.empty() ? ComputeDataset{} : load_compute_dataset(files, FeatureSchema::work);
+    (void)folder_speeds(dataset, files, kSeed, 1);
   } catch (const InputError& error) {
     return error.what();
   }
@@ -93,8 +131,9 @@ std::string speeds_refusal(const std::vector<std::string>& files) {
 TEST(FolderSpeeds, AFolderIsOneByAnyName) {
   const TemporaryFolder folder;
   std::filesystem::create_directories(folder.file("host/sub"));
+  std::uint64_t seed = 0;
   for (const char* name : {"host/a.jsonl", "host/b.jsonl", "host/c.jsonl", "host/d.jsonl"}) {
-    testing_costs::write_costs(folder.file(name), testing_costs::make_header(), 50);
+    testing_costs::write_costs(folder.file(name), testing_costs::make_header(), 50, ++seed);
   }
   std::filesystem::create_directory_symlink(folder.file("host"), folder.file("link"));
   EXPECT_EQ(speeds_refusal({folder.file("host/a.jsonl"), folder.file("host/./b.jsonl"),

@@ -144,7 +144,9 @@ TEST(ShippedModel, OfAllToAllsHasTheHashOfItsAllReduces) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, ShippedModels,
-    testing::Values(ShippedModel{"cpu-xeon-2core", {"compute/cpu-xeon-2core"}},
+    testing::Values(ShippedModel{"cpu-xeon-2core",
+                                 {"compute/cpu-xeon-2core-coverage/again",
+                                  "compute/cpu-xeon-2core-coverage", "compute/cpu-xeon-2core"}},
                     ShippedModel{"cpu-epyc-2core",
                                  {"compute/cpu-epyc-2core", "compute/cpu-epyc-2core-faster",
                                   "compute/cpu-epyc-2core-plans"}},

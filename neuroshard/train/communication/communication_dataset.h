@@ -47,8 +47,8 @@ struct CommunicationDataset {
 /// A cluster's links are those in its files' headers. If the headers have none, because the cluster
 /// is real or described by the user, its links are those of the cluster of that name in `training`,
 /// or of `known`, or else are fitted to all its all-to-alls. Throws InputError if a file is
-/// malformed, empty, given twice or one of `training`'s, if two files, or a file and `known`, give a
-/// cluster of a name different links, or if there are no all-to-alls to fit links to.
+/// malformed, empty, given twice or one of `training`'s, if two files, or a file and `known`, give
+/// a cluster of a name different links, or if there are no all-to-alls to fit links to.
 [[nodiscard]] CommunicationDataset load_communication_dataset(
     const std::vector<std::string>& paths, const CommunicationDataset* training = nullptr,
     const std::vector<TrainedCluster>& known = {});

@@ -1,4 +1,4 @@
-// Speeds of hosts from a network of one of them.
+// Speeds of hosts from sets that several of them measured, or from a network of one of them.
 #include "neuroshard/train/compute/folder_speeds.h"
 
 #include <fmt/format.h>
@@ -7,8 +7,14 @@
 #include <cassert>
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
 #include <system_error>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/train/compute/model_test.h"
@@ -21,6 +27,8 @@ namespace {
 constexpr int kEpochs = 100;
 /// Hosts of one kind do not differ by more.
 constexpr double kLargestSpeed = 100.0;
+/// Of fewer sets that two folders share the median is no better than a network's.
+constexpr std::size_t kFewestPairs = 30;
 
 struct Folder {
   std::filesystem::path path;  ///< without links and dots, so that a folder is one by any name
@@ -47,21 +55,27 @@ std::vector<Folder> folders_of(const std::vector<std::string>& paths) {
   return folders;
 }
 
-/// Median over the samples in a folder of measured over predicted cost.
-double median_ratio(const ComputeCostModel& model, const Folder& folder,
+/// Median over the samples in folders of measured cost, brought to the speed of the first folder,
+/// over predicted cost.
+double median_ratio(const ComputeCostModel& model, std::span<const Folder> folders,
                     const std::vector<std::string>& paths) {
-  std::vector<FileTest> tests;
-  for (const std::size_t file : folder.files) {
-    if (read_compute_costs(paths[file]).samples.empty()) continue;
-    tests.push_back({paths[file], test_compute_model(model, paths[file])});
+  std::vector<TestedSample> samples;
+  for (const Folder& folder : folders) {
+    for (const std::size_t file : folder.files) {
+      if (read_compute_costs(paths[file]).samples.empty()) continue;
+      for (TestedSample& sample : test_compute_model(model, paths[file]).samples) {
+        sample.measured_ms /= folder.speed.speed;
+        samples.push_back(sample);
+      }
+    }
   }
-  if (tests.empty()) throw InputError(folder.speed.folder, "measured samples", "none");
-  return 1.0 + joined(tests).bias;
+  if (samples.empty()) throw InputError(folders.front().speed.folder, "measured samples", "none");
+  return 1.0 + tested(std::move(samples)).bias;
 }
 
-/// A network of the samples in one folder.
+/// A network of the samples in the folders whose speeds are known.
 std::shared_ptr<const NeuralComputeModel> reference_model(
-    const Folder& folder, const std::vector<std::string>& paths, std::uint64_t seed,
+    std::span<const Folder> known, const std::vector<std::string>& paths, std::uint64_t seed,
     int num_threads, const std::function<void(const EpochStats&)>& on_epoch) {
   ComputeTrainingOptions options;
   options.members = 1;
@@ -69,22 +83,78 @@ std::shared_ptr<const NeuralComputeModel> reference_model(
   options.seed = seed;
   options.num_threads = num_threads;
   std::vector<std::string> files;
-  for (const std::size_t file : folder.files) files.push_back(paths[file]);
-  const ComputeDataset dataset =
-      load_compute_dataset(files, feature_schema_of(options.architecture));
+  std::vector<FolderSpeed> speeds;
+  for (const Folder& folder : known) {
+    for (const std::size_t file : folder.files) files.push_back(paths[file]);
+    speeds.push_back(folder.speed);
+  }
+  ComputeDataset dataset = load_compute_dataset(files, feature_schema_of(options.architecture));
   if (dataset.num_known() < kFewestTrainingSamples) {
-    throw InputError(folder.speed.folder,
+    throw InputError(known.front().speed.folder,
                      fmt::format("at least {} samples to train on in the first folder, with which "
                                  "the others are compared",
                                  kFewestTrainingSamples),
                      fmt::format("{}", dataset.num_known()));
   }
+  divide_by_speeds(dataset, files, speeds);
   return train_compute_model(dataset, options, on_epoch).model;
+}
+
+/// What the sets that a folder shares with those whose speeds are known tell of its own: the median
+/// of their costs' ratios. Nothing if they are few.
+std::optional<double> paired_speed(const ComputeDataset& all, const std::vector<int>& folder_of,
+                                   const std::vector<Folder>& folders, int folder,
+                                   const std::set<int>& known) {
+  std::map<int, std::vector<double>> known_ms;  // of a set, at the speed of the first folder
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!known.contains(folder_of[i])) continue;
+    const double speed = folders[static_cast<std::size_t>(folder_of[i])].speed.speed;
+    known_ms[all.same_as[i]].push_back(all.cost_ms[i] / speed);
+  }
+  std::vector<TestedSample> pairs;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto of_set = known_ms.find(all.same_as[i]);
+    if (folder_of[i] != folder || of_set == known_ms.end()) continue;
+    const std::vector<double>& costs = of_set->second;
+    const double mean =
+        std::accumulate(costs.begin(), costs.end(), 0.0) / static_cast<double>(costs.size());
+    pairs.push_back({.predicted_ms = mean, .measured_ms = all.cost_ms[i]});
+  }
+  if (pairs.size() < kFewestPairs) return std::nullopt;
+  return 1.0 + tested(std::move(pairs)).bias;
+}
+
+/// Gives those folders a speed that sets measured in two of them tell, and returns which have one;
+/// the first one's is 1.
+std::set<int> with_paired_speeds(const ComputeDataset& all, std::vector<Folder>& folders) {
+  std::vector<int> folder_of(all.size());
+  for (std::size_t folder = 0; folder < folders.size(); ++folder) {
+    for (const std::size_t file : folders[folder].files) {
+      const std::size_t end =
+          file + 1 < all.first_sample.size() ? all.first_sample[file + 1] : all.size();
+      std::fill(folder_of.begin() + static_cast<std::ptrdiff_t>(all.first_sample[file]),
+                folder_of.begin() + static_cast<std::ptrdiff_t>(end), static_cast<int>(folder));
+    }
+  }
+  std::set<int> known{0};
+  for (bool found = true; found;) {
+    found = false;
+    for (int folder = 1; folder < static_cast<int>(folders.size()); ++folder) {
+      if (known.contains(folder)) continue;
+      const std::optional<double> speed = paired_speed(all, folder_of, folders, folder, known);
+      if (!speed) continue;
+      folders[static_cast<std::size_t>(folder)].speed.speed = *speed;
+      known.insert(folder);
+      found = true;
+    }
+  }
+  return known;
 }
 
 }  // namespace
 
-std::vector<FolderSpeed> folder_speeds(const std::vector<std::string>& paths, std::uint64_t seed,
+std::vector<FolderSpeed> folder_speeds(const ComputeDataset& dataset,
+                                       const std::vector<std::string>& paths, std::uint64_t seed,
                                        int num_threads,
                                        const std::function<void(const EpochStats&)>& on_epoch) {
   std::vector<Folder> folders = folders_of(paths);
@@ -92,12 +162,21 @@ std::vector<FolderSpeed> folder_speeds(const std::vector<std::string>& paths, st
     throw InputError("costs", "files in two folders or more, of which each has a speed of its own",
                      folders.empty() ? "none" : "all in " + folders.front().speed.folder);
   }
-  const auto model = reference_model(folders.front(), paths, seed, num_threads, on_epoch);
-  const double own_ratio = median_ratio(*model, folders.front(), paths);
+  const std::set<int> paired = with_paired_speeds(dataset, folders);
+  if (paired.size() < folders.size()) {
+    std::vector<Folder> known;
+    for (const int folder : paired) known.push_back(folders[static_cast<std::size_t>(folder)]);
+    const auto model = reference_model(known, paths, seed, num_threads, on_epoch);
+    const double own_ratio = median_ratio(*model, known, paths);
+    for (int folder = 1; folder < static_cast<int>(folders.size()); ++folder) {
+      if (paired.contains(folder)) continue;
+      Folder& other = folders[static_cast<std::size_t>(folder)];
+      other.speed.speed = median_ratio(*model, {&other, 1}, paths) / own_ratio;
+    }
+  }
   std::vector<FolderSpeed> speeds;
-  for (Folder& folder : folders) {
-    double& speed = folder.speed.speed;
-    if (!speeds.empty()) speed = median_ratio(*model, folder, paths) / own_ratio;
+  for (const Folder& folder : folders) {
+    const double speed = folder.speed.speed;
     if (!(speed >= 1.0 / kLargestSpeed && speed <= kLargestSpeed)) {
       throw InputError(folder.speed.folder,
                        fmt::format("costs between 1/{0:g} of those of {1} and {0:g} times as much",

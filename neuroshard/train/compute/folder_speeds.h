@@ -11,14 +11,16 @@
 
 namespace neuroshard {
 
-/// The folders of `paths` in the order of their first files, and the median of measured over
-/// predicted cost of each, relative to the first folder's own, by a bounded network that is trained
-/// on the first folder alone. All samples tell of it, those that are kept for tests too: it is one
-/// number. Throws InputError if there is one folder only, if one has no samples or the first has
-/// too few to train on, and if one is a hundred times as fast or slow as the first.
+/// The folders of `paths`, which `dataset` was loaded from, in the order of their first files, and
+/// how their costs compare with the first folder's. Of a folder that has at least 30 sets in common
+/// with folders that are compared already, it is the median of these sets' ratios; of the others it
+/// is the median of measured over predicted cost, relative to the same of those, by a bounded
+/// network that is trained on those. All samples tell of it, those that are kept for tests too: it
+/// is one number. Throws InputError if there is one folder only, if one has no samples or too few
+/// are there to train on, and if one is a hundred times as fast or slow as the first.
 [[nodiscard]] std::vector<FolderSpeed> folder_speeds(
-    const std::vector<std::string>& paths, std::uint64_t seed, int num_threads,
-    const std::function<void(const EpochStats&)>& on_epoch = {});
+    const ComputeDataset& dataset, const std::vector<std::string>& paths, std::uint64_t seed,
+    int num_threads, const std::function<void(const EpochStats&)>& on_epoch = {});
 
 /// Divides the costs of `dataset`, which was loaded from `paths`, by the speeds that
 /// `folder_speeds` found for these, and notes them in it.
