@@ -165,11 +165,11 @@ def faults():  # of 64 MiB that are given back at once
     torch.empty(16 << 20).fill_(1.0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-before = min(faults() for _ in range(3))
+before = min(faults() for _ in range(20))
 assert before > 0, "glibc gives back large blocks"
 keep_freed_memory()
-after = [faults() for _ in range(9)]  # what is kept grows at first
-assert sorted(after)[4] <= before // 10, after
+after = [faults() for _ in range(100)]  # what is kept grows at first, mostly for one or two passes
+assert max(after[-50:]) <= before // 10, after
 """
 
 

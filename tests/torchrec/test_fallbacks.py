@@ -2,10 +2,19 @@
 them."""
 
 import pytest
+import torch
 from conftest import RowsToo, make_collection, make_topology
+from torchrec.distributed.mc_embeddingbag import ManagedCollisionEmbeddingBagCollectionSharder
 from torchrec.distributed.planner import Topology
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints, PlannerError, PlannerErrorType
+
+from torchrec.modules.mc_embedding_modules import ManagedCollisionEmbeddingBagCollection
+from torchrec.modules.mc_modules import (
+    LFU_EvictionPolicy,
+    ManagedCollisionCollection,
+    MCHManagedCollisionModule,
+)
 
 from neuroshard.torchrec import NeuroShardPlanner, planning_call
 
@@ -69,3 +78,41 @@ def test_torchrecs_plan_of_all_is_taken_where_it_has_none_of_what_is_left(monkey
     assert plan["t0"].sharding_type == "row_wise"
     assert planner.left_to_torchrec.keys() == {".t0", ".t1"}
     assert set(planner.left_to_torchrec.values()) == {"our search found no plan"}
+
+
+@pytest.mark.parametrize("objective", ["measured", "torchrec"])
+def test_managed_collisions_on_cpus_have_no_kernels_of_gpus(objective):
+    """Their sharder offers them on CPUs too, and TorchRec's estimators raise ValueError for them."""
+    where = torch.device("meta")
+    bags = make_collection([(10_000, 64), (1_000, 64)])
+    managed = ManagedCollisionCollection(
+        {
+            config.name: MCHManagedCollisionModule(
+                zch_size=config.num_embeddings,
+                device=where,
+                eviction_policy=LFU_EvictionPolicy(),
+                eviction_interval=10,
+                input_hash_size=100_000,
+                buckets=2,
+            )
+            for config in bags.embedding_bag_configs()
+        },
+        bags.embedding_bag_configs(),
+    )
+    module = ManagedCollisionEmbeddingBagCollection(bags, managed)
+    sharders = [ManagedCollisionEmbeddingBagCollectionSharder(ebc_sharder=RowsToo())]
+
+    def planned(memory):
+        planner = NeuroShardPlanner(
+            topology=make_topology(2, memory),
+            batch_size=16,
+            storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
+            objective=objective,
+            debug=False,
+            stats=[],
+        )
+        return planner.plan(module, sharders).plan[""]
+
+    assert {table.compute_kernel for table in planned(1 << 30).values()} == {"fused"}
+    with pytest.raises(PlannerError, match="fit"):
+        planned(1 << 20)

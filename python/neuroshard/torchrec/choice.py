@@ -31,15 +31,10 @@ from .estimates import (
     shard_estimates,
 )
 from .inputs import PlanningInputs
-from .tables import copy_of
+from .tables import OUTSIDE_THE_DEVICE, copy_of
 from .variants import with_other_caches, with_wider_blocks
 
 _MEMORIES = ("hbm", "ddr", "ssd")
-
-_OUTSIDE_THE_DEVICE = {
-    EmbeddingComputeKernel.FUSED_UVM.value,
-    EmbeddingComputeKernel.FUSED_UVM_CACHING.value,
-}
 
 #: Neighbours that a first search tries, which only sees whether memory is short.
 _STEPS_TO_LOOK = 4_000
@@ -98,7 +93,7 @@ class OptionSearch:
         """Whether a plan of a short search leaves the devices' memory, or less than half of it on
         some device: then the sizes of caches are worth choosing, and their estimates the time."""
         flat = [option for of_table in by_table.values() for option in of_table]
-        if not any(option.compute_kernel in _OUTSIDE_THE_DEVICE for option in flat):
+        if not any(option.compute_kernel in OUTSIDE_THE_DEVICE for option in flat):
             return False
         start = time.perf_counter()
         estimates = self._estimates(flat)
@@ -107,7 +102,7 @@ class OptionSearch:
             found = self._searched(by_table, estimates, taken, _STEPS_TO_LOOK)
         except InfeasibleError:
             return True
-        if any(option.compute_kernel in _OUTSIDE_THE_DEVICE for option in found.options):
+        if any(option.compute_kernel in OUTSIDE_THE_DEVICE for option in found.options):
             return True
         used = [0] * self._inputs.reserved.world_size
         for option in [*taken, *found.options]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from torch import nn
+from torchrec.distributed.embedding_types import EmbeddingComputeKernel
 from torchrec.distributed.planner.enumerators import EmbeddingEnumerator
 from torchrec.distributed.planner.types import (
     Enumerator,
@@ -17,7 +18,10 @@ from torchrec.distributed.planner.utils import sharder_name
 from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
-from .tables import COLUMN_WISE, FUSED, TABLE_WISE
+from .tables import COLUMN_WISE, FUSED, OUTSIDE_THE_DEVICE, TABLE_WISE
+
+#: Kernels that no CPU has.
+OF_GPUS = OUTSIDE_THE_DEVICE | {EmbeddingComputeKernel.KEY_VALUE.value}
 
 
 class OptionEnumerator(EmbeddingEnumerator):
@@ -53,6 +57,14 @@ class OptionEnumerator(EmbeddingEnumerator):
         self._found = list(sharding_options)
         # What is left in the list is copied in depth, which takes longer than all the rest.
         sharding_options.clear()
+
+    def _filter_compute_kernels(self, name: str, *args: Any) -> list[str]:
+        """Without kernels of a GPU on CPUs: sharders of managed collisions offer them there too, and
+        TorchRec's estimators raise ValueError for them."""
+        kernels = super()._filter_compute_kernels(name, *args)
+        if self._compute_device != "cpu":
+            return kernels
+        return [kernel for kernel in kernels if kernel not in OF_GPUS] or kernels
 
     @property
     def last_stored_search_space(self) -> list[ShardingOption] | None:

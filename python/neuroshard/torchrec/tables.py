@@ -20,6 +20,12 @@ TABLE_WISE = ShardingType.TABLE_WISE.value
 COLUMN_WISE = ShardingType.COLUMN_WISE.value
 FUSED = EmbeddingComputeKernel.FUSED.value
 
+#: Kernels of GPUs that keep tables in the host's memory.
+OUTSIDE_THE_DEVICE = {
+    EmbeddingComputeKernel.FUSED_UVM.value,
+    EmbeddingComputeKernel.FUSED_UVM_CACHING.value,
+}
+
 _DATA_TYPES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "fp16"}
 
 
