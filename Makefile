@@ -101,7 +101,7 @@ portable: build/portable/build.ninja ## link the executable for hosts that have 
 	@cmake --build build/portable --target neuroshard_portable
 	@scripts/check_portable.sh build/portable/cli/neuroshard build/portable/tests/test_cuda $$(ls build/portable/bench/cuda_throughput 2>/dev/null)
 
-wheel: build/portable/build.ninja ## build Python wheels that need nothing but glibc into build/wheel, and try them (docs/installing.md); PYTHONS="python3.11 ..."
+wheel: | setup-tests ## build Python wheels that need nothing but glibc into build/wheel, and try them (docs/installing.md); PYTHONS="python3.11 ..."
 	@scripts/wheel/build.sh $(PYTHONS)
 
 install: build/release/build.ninja ## install the executable, the library and the models below PREFIX (/usr/local)

@@ -118,6 +118,7 @@ void run(CompareOptions& options) {
     const ComputeCostModel& compute = *models.front().compute;
     warn_of_measurement_difference(
         compute, measurement_difference(compute, run_options.measuring->description));
+    for (const NamedTask& named : tasks) warn_of_features_not_measured(named.task.tables);
   }
   print_warnings(options.setting.warnings);
   if (is_standard_output(options.output)) return;

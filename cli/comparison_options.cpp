@@ -68,7 +68,8 @@ ComparisonRunOptions comparison_run_options(const ComparisonOptions& options) {
     return run;
   }
   BackendOptions measuring = options.measuring;
-  measuring.cpu.num_threads = options.planner.num_threads;
+  // --threads plan too: GPUs need none that measure.
+  if (!measuring.on_gpus()) measuring.cpu.num_threads = options.planner.num_threads;
   measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   run.measuring = chosen_backend(measuring, 1);
   if (measuring.on_gpus()) run.backend = measuring.backend;

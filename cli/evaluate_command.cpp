@@ -84,6 +84,7 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
     evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
+  warn_of_features_not_measured(simulator.task().tables);
   finish(options, document, to_json(evaluation), evaluation_text(evaluation));
 }
 
@@ -102,6 +103,7 @@ void evaluate_under_mpirun(const Simulator& simulator, const PlanDocument& docum
   }
   if (!evaluation) return;
   warn_of_measurement_difference(simulator.compute(), evaluation->difference);
+  warn_of_features_not_measured(simulator.task().tables);
   if (evaluation->oversubscribed) print_warnings({std::string(kOversubscribed)});
   finish(options, document,
          measured_iterations_json(evaluation->predicted, evaluation->measured,

@@ -47,12 +47,24 @@ Explanation explained(const PlanDocument& document, const ExplainOptions& option
   return explain_plan(document, request, options.plan);
 }
 
+/// Throws if an option was given that would do nothing.
+void refuse_without_effect(const CLI::App& command) {
+  const auto exclude = [&](const char* question, const char* option, const char* reason) {
+    if (!was_given(command, question) || !was_given(command, option)) return;
+    throw InputError(fmt::format("--{} excludes --{}, as it {}", question, option, reason));
+  };
+  exclude("table", "time-limit", "plans nothing");
+  exclude("table", "threads", "plans nothing");
+  exclude("why-not", "threads", "plans on one thread");
+}
+
 void run(const CLI::App& command, ExplainOptions& options) {
   const bool of_table = was_given(command, "table");
   const bool of_choice = was_given(command, "why-not");
   if (of_table && of_choice) {
     throw InputError("--table excludes --why-not, which is of a table too");
   }
+  refuse_without_effect(command);
   options.request.seconds_per_planning = parse_seconds(options.time_limit, "--time-limit");
   const PlanDocument document = read_plan(options.plan);
   if (of_table) {
@@ -88,10 +100,11 @@ void add_explain_command(CLI::App& app) {
                     "Cost model by name or file; for a kind that is not given, the plan's own");
   command
       ->add_option("--time-limit", options->time_limit,
-                   "The most time for each plan that is made for comparison")
+                   "Without --table: the most time for each plan that is made for comparison")
       ->capture_default_str();
   command
-      ->add_option("--threads", options->request.num_threads, "Number of threads; 0: one per core")
+      ->add_option("--threads", options->request.num_threads,
+                   "Without --table and --why-not: number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
   command->add_flag("--json", options->json, "Print the answer as JSON (docs/formats.md)");

@@ -1,6 +1,8 @@
 // Backends on CPUs or GPUs from the command line's options.
 #include "cli/gpu_options.h"
 
+#include <utility>
+
 #include "neuroshard/core/error.h"
 
 namespace neuroshard::cli {
@@ -12,8 +14,8 @@ CLI::Option* add_backend_options(CLI::App& command, BackendOptions& options) {
           ->capture_default_str();
   command
       .add_option("--gpus", options.gpus,
-                  "With cuda: ids of the devices, which measure in parallel; default all, or "
-                  "under mpirun the process's share of its host's")
+                  "With cuda: ids of the devices, which measure in parallel; default all. Under "
+                  "mpirun each process takes its share of them")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(integer_between(0, 1023));
@@ -41,7 +43,11 @@ CudaBackendOptions cuda_options(const BackendOptions& options) {
 }
 
 ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight) {
-  if (options.on_gpus()) return cuda_backend(cuda_options(options));
+  if (options.on_gpus()) {
+    CudaBackendOptions cuda = cuda_options(options);
+    cuda.devices = devices_of_process(std::move(cuda.devices));
+    return cuda_backend(cuda);
+  }
   if (!options.gpus.empty()) throw InputError("--gpus needs --backend cuda, got cpu");
   ComputeBenchmarkOptions cpu = options.cpu;
   if (options.quantile) cpu.repetitions.quantile = *options.quantile;

@@ -71,7 +71,10 @@ void run(RefineOptions& options) {
   Task of_workload;
   of_workload.tables = refinement.workload.tables;
   options.measuring.cpu.data_type = arena_data_type(of_workload);
-  options.measuring.cpu.num_threads = refinement.planner.num_threads;
+  // --threads plan and train too: GPUs need none that measure.
+  if (!options.measuring.on_gpus()) {
+    options.measuring.cpu.num_threads = refinement.planner.num_threads;
+  }
   refinement.benchmark = options.measuring.cpu;
   // Without a backend, each round makes one of its own: a CPU's description includes the number of
   // sets in flight, which differs from round to round.

@@ -109,12 +109,14 @@ def measure(options):
     )  # fmt: skip
     device = collecting.Device(given)
     hardware = json.dumps(collecting.hardware_of(options.device))
+    quantile = collecting.quantile_of(given)
     made_by = {
         "name": "fbgemm-split-tbe",
         "version": collecting.installed_versions().get("fbgemm-gpu", "unknown"),
         "num_threads": torch.get_num_threads(),
-        "quantile": given.quantile,
+        "quantile": quantile,
         "in_flight": given.in_flight,
+        "arena_bytes": given.memory,
     }
     (options.folder / "costs").mkdir(exist_ok=True)
     for devices, name, plans in read_plans(options.folder):
@@ -128,7 +130,7 @@ def measure(options):
             path = options.folder / "costs" / f"{devices}-{name}-b{batch}.jsonl"
             _core.collect(
                 [(collection, str(path))], len(some), hardware, json.dumps(made_by),
-                given.quantile, options.device != "cpu", given.in_flight, lambda: device, lambda *_: None,
+                quantile, options.device != "cpu", given.in_flight, lambda: device, lambda *_: None,
             )  # fmt: skip
         print(f"{devices} devices, {name}: {len(sets)} sets", flush=True)
 

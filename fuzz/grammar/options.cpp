@@ -62,7 +62,7 @@ const std::vector<Words>& commands() {
       Words{"explain", "plan.json"} + limit,
       Words{"explain", "plan.json", "--json"} + limit,
       {"explain", "plan.json", "--table", "user"},
-      Words{"explain", "plan.json", "--why-not", "user:columns=2"} + limit,
+      {"explain", "plan.json", "--why-not", "user:columns=2", "--time-limit", "5ms"},
       Words{"capacity", "task.json", "--devices", "1:2", "--memory", "1GiB,2GiB"} + quick,
       Words{"compare", "task.json", "--algorithms", "random", "--json"} + quick,
       {"check", "plan.json"},

@@ -275,13 +275,16 @@ def _for_plan_like(random: random.Random) -> Arguments:
 
 def _for_explain(random: random.Random) -> Arguments:
     arguments = {"plan": grammar.plan(random), "models": grammar.models(random)}
-    arguments |= {"time_limit_seconds": 0.1, "num_threads": random.choice((0, 1, 2))}
     which = random.randrange(3)
     if which == 0:
         arguments["table"] = random.choice(grammar.NAMES)
-    elif which == 1:
+        return arguments
+    arguments["time_limit_seconds"] = 0.1
+    if which == 1:
         choice = random.choice(("rows=2", "columns=2", "replicated", "device=1"))
         arguments["why_not"] = f"{random.choice(grammar.NAMES)}:{choice}"
+    else:
+        arguments["num_threads"] = random.choice((0, 1, 2))
     return arguments
 
 

@@ -1,12 +1,10 @@
 // The promises of what takes a process for each input: platform files, of which SimGrid reads one
 // in its life, and command lines.
 #include <fcntl.h>
-#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <exception>
@@ -22,6 +20,7 @@
 #include "fuzz/torture/readers.h"
 #include "fuzz/torture/use.h"
 #include "neuroshard/collect/communication/simgrid_simulation.h"
+#include "neuroshard/core/child_process.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 
@@ -57,7 +56,7 @@ constexpr char kDone = 'd';
 constexpr char kRefused = 'r';
 constexpr char kBroken = 'b';
 
-[[noreturn]] void simulate_in_child(const std::string& platform, int out) {
+int simulate_in_child(const std::string& platform, int out) {
   std::string said(1, kDone);
   try {
     simulate_on(platform);
@@ -69,17 +68,7 @@ constexpr char kBroken = 'b';
     said = kBroken + std::string(error.what());
   }
   (void)!::write(out, said.data(), said.size());
-  ::_exit(0);
-}
-
-std::string read_all(int descriptor) {
-  std::string text;
-  std::array<char, 4096> part{};
-  for (;;) {
-    const ssize_t count = ::read(descriptor, part.data(), part.size());
-    if (count > 0) text.append(part.data(), static_cast<std::size_t>(count));
-    if (count == 0 || (count < 0 && errno != EINTR)) return text;
-  }
+  return 0;
 }
 
 int wait_for(pid_t child) {
@@ -150,16 +139,11 @@ void require_refusal(const std::string& err) {
 
 Outcome read_platform_file(std::string_view bytes, Workplace& place, Random&) {
   const std::string path = place.write("platform.xml", bytes);
-  std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) throw std::runtime_error("no pipe");
-  const pid_t child = ::fork();
-  if (child == 0) simulate_in_child(path, ends[1]);
-  ::close(ends[1]);
-  const std::string said = child > 0 ? read_all(ends[0]) : "";
-  ::close(ends[0]);
-  if (child < 0) throw std::runtime_error("no process");
-  const int status = wait_for(child);
-  require(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a platform does not end the process");
+  const std::optional<EndedChild> ended =
+      run_in_child([&](int out) { return simulate_in_child(path, out); });
+  if (!ended) throw std::runtime_error("no process");
+  const std::string& said = ended->written;
+  require(ended->exit_code == 0, "a platform does not end the process");
   require(!said.empty(), "a simulation comes to an end");
   if (said.front() == kDone) return Outcome::used;
   const std::string message = said.substr(1);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "neuroshard/baselines/placement.h"
+#include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {
 
@@ -21,8 +22,10 @@ double lookups(const Table& table) {
 GreedyBaseline::GreedyBaseline(std::string name, Quantity quantity)
     : name_(std::move(name)), quantity_(std::move(quantity)) {}
 
-PlanningResult GreedyBaseline::plan(const Simulator& simulator, const PlannerOptions&) const {
+PlanningResult GreedyBaseline::plan(const Simulator& simulator,
+                                    const PlannerOptions& options) const {
   const auto start = std::chrono::steady_clock::now();
+  const StopClock clock = stop_clock_of(options);
   const Task& task = simulator.task();
   std::vector<double> quantities;
   for (const Table& table : task.tables) quantities.push_back(quantity_(table, task.optimizer));
@@ -34,6 +37,8 @@ PlanningResult GreedyBaseline::plan(const Simulator& simulator, const PlannerOpt
   LeastLoadedDevices devices(task);
   ShardingPlan plan;
   for (const int table : order) {
+    // For each table, as every device may be looked at, if many are full.
+    if (clock.is_over()) throw no_plan_in_time(options);
     const int device = devices.place(table, table_bytes(task, table), quantities[table]);
     if (device < 0) {
       throw no_room(name_, task, table, task.tables[table].embedding_dim, devices.most_room(table));

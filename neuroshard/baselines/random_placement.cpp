@@ -8,6 +8,7 @@
 
 #include "neuroshard/baselines/placement.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {
 
@@ -28,10 +29,13 @@ struct Draw {
   std::int64_t most_room = 0;
 };
 
-Draw draw_plan(const Task& task, const std::vector<int>& order, Random& random) {
+/// Throws TimeIsOver.
+Draw draw_plan(const Task& task, const std::vector<int>& order, const StopClock& clock,
+               Random& random) {
   DeviceRooms rooms(task);
   Draw draw;
   for (const int table : order) {
+    clock.check();  // for each table, as every device is looked at
     const std::int64_t bytes = table_bytes(task, table);
     const int device = draw_device(rooms, table, bytes, random);
     if (device < 0) {
@@ -50,6 +54,7 @@ Draw draw_plan(const Task& task, const std::vector<int>& order, Random& random) 
 PlanningResult RandomBaseline::plan(const Simulator& simulator,
                                     const PlannerOptions& options) const {
   const auto start = std::chrono::steady_clock::now();
+  const StopClock clock = stop_clock_of(options);
   const Task& task = simulator.task();
   std::vector<int> order(task.tables.size());
   std::iota(order.begin(), order.end(), 0);
@@ -58,9 +63,13 @@ PlanningResult RandomBaseline::plan(const Simulator& simulator,
 
   Random random(options.seed);
   Draw draw;
-  for (int i = 0; i < max_tries_; ++i) {
-    draw = draw_plan(task, order, random);
-    if (draw.table_without_room < 0) return priced(simulator, std::move(draw.plan), start);
+  try {
+    for (int i = 0; i < max_tries_; ++i) {
+      draw = draw_plan(task, order, clock, random);
+      if (draw.table_without_room < 0) return priced(simulator, std::move(draw.plan), start);
+    }
+  } catch (const TimeIsOver&) {
+    throw no_plan_in_time(options);
   }
   throw no_room(fmt::format("random ({} tries)", max_tries_), task, draw.table_without_room,
                 task.tables[draw.table_without_room].embedding_dim, draw.most_room);

@@ -40,6 +40,10 @@ std::vector<std::int64_t> in_order(std::vector<std::int64_t> sizes) {
 
 /// The task on a number of devices of that memory.
 Task task_on(const Task& task, int devices, std::int64_t memory_bytes) {
+  if (devices < 1 || devices > kMaxWorldSize) {
+    throw InputError("--devices", fmt::format("an integer between 1 and {}", kMaxWorldSize),
+                     fmt::format("{}", devices));
+  }
   const int per_host = task.topology.local_world_size;
   if (devices > per_host && devices % per_host != 0) {
     throw InputError(

@@ -37,10 +37,16 @@ struct Question {
   bool takes_same_plans = false;
 };
 
+/// Devices that are asked for in addition: one, or a host of several.
+int num_more_devices(const Topology& topology) {
+  const bool one_host = topology.local_world_size == topology.world_size;
+  return one_host ? 1 : topology.local_world_size;
+}
+
 Task with_more_devices(Task task) {
   Topology& topology = task.topology;
   const bool one_host = topology.local_world_size == topology.world_size;
-  topology.world_size += one_host ? 1 : topology.local_world_size;
+  topology.world_size += num_more_devices(topology);
   if (one_host) topology.local_world_size = topology.world_size;
   topology.memory_bytes.resize(topology.world_size, topology.memory_bytes.back());
   return task;
@@ -64,7 +70,7 @@ std::vector<Question> questions(const PricedPlan& priced, const Explanation& exp
   Task roomy = task;
   for (std::int64_t& bytes : roomy.topology.memory_bytes) bytes = std::min(2 * bytes, kMostMemory);
   ask("twice the memory on every device", std::move(roomy)).takes_same_plans = true;
-  if (task.topology.world_size < kMaxWorldSize - task.topology.local_world_size) {
+  if (task.topology.world_size + num_more_devices(task.topology) <= kMaxWorldSize) {
     ask(more_devices_text(task), with_more_devices(task));
   }
   if (auto faster = with_faster_links(*communication, 2.0);

@@ -85,8 +85,9 @@ struct TableExplanation {
 
 struct ExplainRequest {
   std::vector<std::string> models{};  ///< by name or file; for a kind not named, the plan's own
-  int num_threads = 0;                ///< 0: one per core; the answer does not depend on it
-  /// After which each planning stops with the best that it has [s].
+  /// Of explain_plan alone; 0: one per core. The answer does not depend on it.
+  int num_threads = 0;
+  /// After which each planning stops with the best that it has [s]; explain_table makes none.
   double seconds_per_planning = 5.0;
   /// Called by one thread at a time when a planning of several is done: how many are, of how many.
   std::function<void(std::size_t done, std::size_t all)> progress{};

@@ -36,7 +36,7 @@ PlanningResult planned_again(const Simulator& simulator, const PlanDocument& doc
                              const PlannerOptions& options) {
   const auto before =
       std::make_shared<const PlacedBefore>(document.task, document.plan, simulator.task());
-  return Replanner(before, 1.0).plan(simulator, options);
+  return Replanner(before, kAnyMove).plan(simulator, options);
 }
 
 int find_table(const Task& task, const std::string& name, const std::string& place) {

@@ -211,16 +211,17 @@ class ForcedPlanning {
   }
 
   PlanningResult in_rows() const {
-    const std::int64_t least = std::max<std::int64_t>(table_.min_shard_rows, 1);
     if (choice_.number < 1) refuse("at least one slice of rows");
     if (choice_.number > 1) require_allowed(allowed_.rows, "slices of its rows");
+    const Simulator all = simulator();
+    // As it is: plans by others may have more slices than there are devices.
+    if (is_met_already()) return improved_from(all, document_.plan, options_);
+    const std::int64_t least = std::max<std::int64_t>(table_.min_shard_rows, 1);
     const std::int64_t most =
         std::min<std::int64_t>(task_.topology.world_size, table_.num_embeddings / least);
     if (choice_.number > 1 && choice_.number > most) {
       refuse(fmt::format("at most {} of rows", format_count(most, "slice")));
     }
-    const Simulator all = simulator();
-    if (is_met_already()) return improved_from(all, document_.plan, options_);
     ShardingPlan parts = others();
     const std::vector<std::int64_t> ends = all.slice_ends(number_, choice_.number);
     for (int i = 0; i < choice_.number; ++i) {

@@ -16,6 +16,7 @@
 #include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
 
@@ -45,6 +46,20 @@ std::string field_difference(const Json& theirs, const Json& ours,
 }
 
 }  // namespace
+
+std::string features_not_measured(std::span<const Table> tables) {
+  constexpr int kMostNames = 3;
+  std::string names;
+  int found = 0;
+  for (const Table& table : tables) {
+    if (table.num_features == 1 || ++found > kMostNames) continue;
+    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", printable(table.name));
+  }
+  if (found == 0) return "";
+  if (found > kMostNames) names += fmt::format(" and {} more", found - kMostNames);
+  return "tables with several features: measured with one pooled output, predicted with one for "
+         "each feature (" + names + ")";
+}
 
 std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {
   if (model.hardware().empty()) return "";

@@ -261,10 +261,8 @@ class Refinement {
       given.seed = mix64(options_.tasks.seed + static_cast<std::uint64_t>(round) +
                          static_cast<std::uint64_t>(batch_size));
     }
-    std::vector<Piece> pieces;
-    for (const int table : proposed.plan.replicated_tables) {
-      pieces.push_back({table_number(proposed, table), proposed.task.tables[table].embedding_dim});
-    }
+    std::vector<Piece> pieces = copies_of(proposed.task, proposed.plan);
+    for (Piece& piece : pieces) piece.table = table_number(proposed, piece.table);
     proposed.set_of_copies = sets.add(std::move(pieces));
   }
 

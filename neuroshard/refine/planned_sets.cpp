@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -41,6 +42,15 @@ constexpr std::array<TaskKind, 3> kKinds{{
     {"ethernet-25g", false, 1},
 }};
 
+/// One of this many tasks is planned for its copies.
+constexpr std::uint64_t kTasksPerCopies = 4;
+constexpr std::size_t kKindOfCopies = 2;
+constexpr std::array<int, 4> kDevicesOfCopies{2, 4, 8, 16};
+/// Samples of all devices together of which models have seen the like.
+constexpr std::int64_t kMostSamplesOfCopies = std::int64_t{1} << 17;
+/// Numbers of these tasks, beyond those of all others.
+constexpr std::uint64_t kFirstTaskOfCopies = std::uint64_t{1} << 40;
+
 /// Bytes of each device that suffice for any of a pool's tables.
 std::int64_t ample_memory(const Workload& pool, const PlannedSetsOptions& options) {
   double all = 0.0;
@@ -64,6 +74,14 @@ std::vector<std::vector<Piece>> sets_of_devices(const Task& task, const Sharding
   std::vector<std::vector<Piece>> sets(task.topology.world_size);
   for (const Shard& shard : plan.shards) sets[shard.device].push_back(piece_of(task, shard));
   return sets;
+}
+
+std::vector<Piece> copies_of(const Task& task, const ShardingPlan& plan) {
+  std::vector<Piece> copies;
+  for (const int table : plan.replicated_tables) {
+    copies.push_back({table, task.tables[table].embedding_dim});
+  }
+  return copies;
 }
 
 PlannedSets::PlannedSets(PlannedSetsOptions options, std::shared_ptr<const ComputeCostModel> model)
@@ -96,18 +114,48 @@ std::vector<Piece> PlannedSets::set(std::int64_t id) {
   return sets_[place];
 }
 
+struct PlannedSets::DrawnTask {
+  std::uint64_t number = 0;
+  std::size_t kind = 0;
+  int devices = 1;
+  std::int64_t batch_size = 1;
+  bool cuts_columns_alone = false;
+};
+
 void PlannedSets::plan_next() {
-  const std::uint64_t number = next_task_++;
-  const std::uint64_t kind_number = number / kDevices.size() % kKinds.size();
-  const TaskKind& kind = kKinds[kind_number];
-  const Workload& pool = options_.pools[(number + options_.seed) % options_.pools.size()];
+  const std::uint64_t task = next_task_++;
+  const std::uint64_t round = task / kTasksPerCopies;
+  if (task % kTasksPerCopies == kTasksPerCopies - 1) {
+    int devices = kDevicesOfCopies[round % kDevicesOfCopies.size()];
+    while (devices > 2 && options_.batch_size * devices > kMostSamplesOfCopies) devices /= 2;
+    if (options_.batch_size * devices > kMaxBatchSize) return;
+    const auto found = planned({.number = kFirstTaskOfCopies + round,
+                                .kind = kKindOfCopies,
+                                .devices = devices,
+                                .batch_size = options_.batch_size * devices});
+    if (found) add_copies(*found);
+    return;
+  }
+  const std::uint64_t number = task - round;
+  const auto found = planned({.number = number,
+                              .kind = number / kDevices.size() % kKinds.size(),
+                              .devices = kDevices[number % kDevices.size()],
+                              .batch_size = options_.batch_size,
+                              .cuts_columns_alone =
+                                  number / (kDevices.size() * kKinds.size()) % 3 == 2});
+  if (found) add_devices(*found, number);
+}
+
+std::optional<PlannedSets::Planned> PlannedSets::planned(const DrawnTask& drawn) const {
+  const TaskKind& kind = kKinds[drawn.kind];
+  const Workload& pool = options_.pools[(drawn.number + options_.seed) % options_.pools.size()];
   TaskGeneratorOptions generator{.max_dim = options_.max_dim,
-                                 .num_devices = kDevices[number % kDevices.size()],
+                                 .num_devices = drawn.devices,
                                  .local_devices = kind.local_devices,
                                  .own_dims = options_.own_dims,
                                  .interconnect = kind.interconnect,
                                  .memory_bytes = ample_memory(pool, options_),
-                                 .batch_size = options_.batch_size,
+                                 .batch_size = drawn.batch_size,
                                  .optimizer = options_.optimizer,
                                  .seed = options_.seed};
   const auto available = static_cast<int>(pool.tables.size());
@@ -121,49 +169,61 @@ void PlannedSets::plan_next() {
   }
   Task task;
   try {
-    task = generate_task(pool, generator, number);
+    task = generate_task(pool, generator, drawn.number);
   } catch (const InputError&) {
     if (options_.pools.size() == 1) throw;
-    return;  // few tables, one of which needs more than all others have room for: the next pool
+    // Few tables, one of which needs more than all others have room for: the next pool.
+    return std::nullopt;
   }
   const AllCores unpinned;  // what measures the sets may have this thread on a core of its own
-  const Simulator simulator(std::move(task), model_, communication_[kind_number]);
+  const Simulator simulator(std::move(task), model_, communication_[drawn.kind]);
   PlannerOptions planner = options_of_measured_plans();
   planner.seed = options_.seed;
   planner.num_threads = options_.num_threads;
-  if (number / (kDevices.size() * kKinds.size()) % 3 == 2) {
+  if (drawn.cuts_columns_alone) {
     planner.cuts = {.columns = true, .rows = false, .replicas = false};
   }
-  ShardingPlan plan;
   try {
-    plan = NeuroShardPlanner().plan(simulator, planner).plan;
+    return Planned{simulator.task(), NeuroShardPlanner().plan(simulator, planner).plan};
   } catch (const InfeasibleError&) {
-    return;
+    return std::nullopt;
   }
-  add_sets(simulator.task(), plan, number);
 }
 
-void PlannedSets::add_sets(const Task& task, const ShardingPlan& plan, std::uint64_t number) {
-  std::vector<std::vector<Piece>> devices = sets_of_devices(task, plan);
-  std::erase_if(devices, [&](const std::vector<Piece>& pieces) {
-    double bytes = 0.0;
-    for (const Piece& piece : pieces) {
-      bytes += pass_bytes(task.tables[piece.table], piece, task.batch_size);
-    }
-    return pieces.empty() || bytes > options_.max_pass_bytes;
-  });
-  for (std::vector<Piece>& pieces : devices) {
-    for (Piece& piece : pieces) piece.table = places_.at(task.tables[piece.table].name);
-    std::sort(pieces.begin(), pieces.end());
+bool PlannedSets::is_small_enough(const std::vector<Piece>& pieces, const Task& task) const {
+  double bytes = 0.0;
+  for (const Piece& piece : pieces) {
+    bytes += pass_bytes(task.tables[piece.table], piece, options_.batch_size);
   }
+  return bytes <= options_.max_pass_bytes;
+}
+
+std::vector<Piece> PlannedSets::of_all_pools(std::vector<Piece> pieces, const Task& task) const {
+  for (Piece& piece : pieces) piece.table = places_.at(task.tables[piece.table].name);
+  std::sort(pieces.begin(), pieces.end());
+  return pieces;
+}
+
+void PlannedSets::add_devices(const Planned& planned, std::uint64_t number) {
   // Devices with slices of the same tables have the same pieces: measured once, they say as much.
-  std::set<std::vector<Piece>> of_plan;
-  std::erase_if(devices, [&](const auto& pieces) { return !of_plan.insert(pieces).second; });
+  std::vector<std::vector<Piece>> devices;
+  std::set<std::vector<Piece>> known;
+  for (std::vector<Piece>& pieces : sets_of_devices(planned.task, planned.plan)) {
+    if (pieces.empty() || !is_small_enough(pieces, planned.task)) continue;
+    pieces = of_all_pools(std::move(pieces), planned.task);
+    if (known.insert(pieces).second) devices.push_back(std::move(pieces));
+  }
   Random random = Random::for_stream(mix64(options_.seed), number);
   while (devices.size() > static_cast<std::size_t>(options_.max_sets_of_plan)) {
     devices.erase(devices.begin() + static_cast<std::ptrdiff_t>(random.below(devices.size())));
   }
   for (std::vector<Piece>& pieces : devices) sets_.push_back(std::move(pieces));
+}
+
+void PlannedSets::add_copies(const Planned& planned) {
+  std::vector<Piece> copies = copies_of(planned.task, planned.plan);
+  if (copies.empty() || !is_small_enough(copies, planned.task)) return;
+  sets_.push_back(of_all_pools(std::move(copies), planned.task));
 }
 
 PlanningModel find_planning_model(const std::string& name) {
@@ -181,6 +241,7 @@ void use_planned_sets(ComputeSamplingOptions& sampling, PlannedSetsOptions optio
   sampling.given = [sets](std::int64_t id) { return sets->set(id); };
   sampling.given_kind = "plans";
   sampling.given_by = model.identity;
+  sampling.given_has_copies = true;
   sampling.given_max_dim = max_dim;
   sampling.candidates = 1;
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,13 @@ namespace neuroshard {
 [[nodiscard]] PlannerOptions options_of_measured_plans();
 
 /// The pieces of each device of a plan; `table` is the task's. Devices without any have an
-/// empty set. Replicated tables are not among them.
+/// empty set. Replicated tables are not among them, as each device looks them up for its share of
+/// the batch alone (copies_of).
 [[nodiscard]] std::vector<std::vector<Piece>> sets_of_devices(const Task& task,
                                                               const ShardingPlan& plan);
+
+/// The replicated tables of a plan as whole pieces, likewise: what each device has a copy of.
+[[nodiscard]] std::vector<Piece> copies_of(const Task& task, const ShardingPlan& plan);
 
 struct PlannedSetsOptions {
   /// Tables of the tasks, each of which is of one pool, by turns; names unique among all pools.
@@ -48,8 +53,10 @@ struct PlannedSetsOptions {
 
 /// An endless sequence of such sets. Tasks have 1, 2, 4, 8 or 16 devices; ample memory or such that
 /// the tables fill nine tenths of it; a fast bus or a slow network; and every third plan cuts
-/// columns alone. Of devices with equal pieces the sequence has one. Plans are made when their sets
-/// are asked for. Not for several threads at once.
+/// columns alone. Of devices with equal pieces the sequence has one. Every fourth task is of devices
+/// that look up `batch_size` samples *each*, over a slow network: of its plan the sequence has the
+/// copies that each device keeps, if there are any. Plans are made when their sets are asked for.
+/// Not for several threads at once.
 class PlannedSets {
  public:
   PlannedSets(PlannedSetsOptions options, std::shared_ptr<const ComputeCostModel> model);
@@ -60,8 +67,20 @@ class PlannedSets {
   [[nodiscard]] std::vector<Piece> set(std::int64_t id);
 
  private:
+  struct DrawnTask;
+  struct Planned {
+    Task task;
+    ShardingPlan plan;
+  };
+
   void plan_next();
-  void add_sets(const Task& task, const ShardingPlan& plan, std::uint64_t number);
+  /// Nothing if the task drawn has no plan.
+  [[nodiscard]] std::optional<Planned> planned(const DrawnTask& drawn) const;
+  void add_devices(const Planned& planned, std::uint64_t number);
+  void add_copies(const Planned& planned);
+  [[nodiscard]] bool is_small_enough(const std::vector<Piece>& pieces, const Task& task) const;
+  /// The pieces with their tables' places among those of all pools.
+  [[nodiscard]] std::vector<Piece> of_all_pools(std::vector<Piece> pieces, const Task& task) const;
 
   PlannedSetsOptions options_;
   std::shared_ptr<const ComputeCostModel> model_;

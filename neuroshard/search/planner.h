@@ -53,8 +53,8 @@ struct PlannerOptions {
   /// Above 0. How much work algorithms that improve a plan do: as much as a known machine does in
   /// that time, so that the plan does not depend on the machine at hand.
   double time_limit_seconds = 1.0;
-  /// Whether the clock stops a planner that searches when these seconds are over, wherever it is:
-  /// the plan is then the best so far, depends on the machine's speed, and says so
+  /// Whether the clock stops a planner when these seconds are over, wherever it is: the plan is
+  /// then the best so far, depends on the machine's speed, and says so
   /// (SearchStats::stopped_by_clock); if there is none, there is an InfeasibleError.
   bool stop_by_clock = false;
   /// When these seconds end; none: that many after the planner began.

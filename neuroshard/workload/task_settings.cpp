@@ -13,7 +13,15 @@ namespace neuroshard {
 
 namespace {
 
+/// Before something is kept for each of them.
+void require_number(int devices) {
+  if (devices >= 1 && devices <= kMaxWorldSize) return;
+  throw InputError("devices", fmt::format("an integer between 1 and {}", kMaxWorldSize),
+                   fmt::format("{}", devices));
+}
+
 void set_devices(Topology& topology, const TaskSettings& settings) {
+  require_number(*settings.devices);
   const bool on_one_host = topology.local_world_size == topology.world_size;
   const std::vector<std::int64_t>& memory = topology.memory_bytes;
   const bool differs =
@@ -46,6 +54,7 @@ void set_batch_size(Task& task, std::int64_t batch_size) {
 Task task_of(Workload workload, const TaskSettings& settings) {
   if (!settings.devices) throw InputError("devices", "the number of devices", "nothing");
   if (!settings.memory_bytes) throw InputError("memory", "a size such as 80GiB", "nothing");
+  require_number(*settings.devices);
   Task task;
   task.batch_size = settings.batch_size.value_or(workload.batch_size);
   task.optimizer = settings.optimizer.value_or(workload.optimizer);
@@ -62,6 +71,7 @@ Task with_settings(Task task, const TaskSettings& settings) {
   if (settings.devices) set_devices(topology, settings);
   if (settings.local_devices) topology.local_world_size = *settings.local_devices;
   if (settings.memory_bytes) {
+    require_number(topology.world_size);
     topology.memory_bytes.assign(topology.world_size, *settings.memory_bytes);
   }
   if (settings.batch_size) set_batch_size(task, *settings.batch_size);

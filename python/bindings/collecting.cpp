@@ -12,6 +12,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -68,6 +69,36 @@ Triples to_triples(const std::vector<Piece>& pieces) {
   return triples;
 }
 
+/// The reason where Python's error is a lack of memory; nothing where it is another, such as a lost
+/// GPU, after which no set can be measured.
+std::optional<std::string> lack_of_memory(const nb::python_error& error) {
+  const std::string text = nb::cast<std::string>(nb::str(error.value()));
+  const std::string line = text.substr(0, text.find('\n'));
+  if (error.matches(PyExc_MemoryError)) return line.empty() ? "no memory" : line;
+  const nb::object ours = nb::module_::import_("neuroshard.errors").attr("MachineError");
+  if (error.matches(ours)) {
+    return line.starts_with("memory: ") ? std::optional(line) : std::nullopt;
+  }
+  if (!error.matches(PyExc_RuntimeError)) return std::nullopt;
+  // PyTorch has no exception type for a lack of host memory, and FBGEMM none at all.
+  for (const char* words : {"out of memory", "not enough memory", "allocate memory"}) {
+    if (text.find(words) != std::string::npos) return line;
+  }
+  return std::nullopt;
+}
+
+/// What `work` gives; OutOfMemory where Python lacks memory for it.
+template <typename Work>
+auto with_memory(const Work& work) {
+  try {
+    return work();
+  } catch (const nb::python_error& error) {
+    const std::optional<std::string> reason = lack_of_memory(error);
+    if (!reason) throw;
+    throw OutOfMemory(*reason);
+  }
+}
+
 /// A set that Python has prepared: an object with forward() and backward(), which return
 /// milliseconds, and bytes_touched.
 class PythonSet final : public PreparedSet {
@@ -80,7 +111,9 @@ class PythonSet final : public PreparedSet {
   [[nodiscard]] std::int64_t bytes_touched() const override { return bytes_touched_; }
 
  private:
-  double run(const char* pass) { return nb::cast<double>(set_.attr(pass)()); }
+  double run(const char* pass) {
+    return with_memory([&] { return nb::cast<double>(set_.attr(pass)()); });
+  }
 
   nb::object set_;
   std::int64_t bytes_touched_;
@@ -96,7 +129,7 @@ class PythonDevice final : public MeasuringDevice {
   std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     Random random = set.random;
     const std::uint64_t seed = random();
-    try {
+    return with_memory([&]() -> std::unique_ptr<PreparedSet> {
       std::vector<IndexBatch> batches(set.pieces.size());
       without_gil([&] {
         pool_.for_each(batches.size(), [&](std::size_t i, int) {
@@ -111,16 +144,7 @@ class PythonDevice final : public MeasuringDevice {
       }
       return std::make_unique<PythonSet>(
           device_.attr("prepare")(pieces, std::string(to_string(set.optimizer)), seed));
-    } catch (const nb::python_error& error) {
-      // PyTorch has no exception type for a lack of host memory.
-      const nb::object known = nb::module_::import_("neuroshard.errors").attr("NeuroShardError");
-      if (!error.matches(PyExc_MemoryError) && !error.matches(PyExc_RuntimeError) &&
-          !error.matches(known)) {
-        throw;
-      }
-      const std::string text = nb::cast<std::string>(nb::str(error.value()));
-      throw OutOfMemory(text.empty() ? "no memory" : text.substr(0, text.find('\n')));
-    }
+    });
   }
   [[nodiscard]] int max_in_flight() const override { return std::numeric_limits<int>::max(); }
   [[nodiscard]] bool has_room() const override {

@@ -26,6 +26,9 @@ from .search_options import SearchOptions, options_json
 from .plans import PlanLike, plan_text
 from .types import TaskLike, task_text
 
+#: The most for each plan that is made for comparison, unless another time is given.
+_SECONDS = 5.0
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -51,15 +54,17 @@ def explain(
     why_not: str | None = None,
     models: str | Sequence[str] = (),
     num_threads: int = 0,
-    time_limit_seconds: float | str = 5.0,
+    time_limit_seconds: float | str = _SECONDS,
 ) -> Explanation:
     """What limits the plan, which tables make its slowest device slow, and what would help most; or
     one `table` alone; or what the best plan with a forced choice costs: `why_not` is
     "TABLE:rows=R", "TABLE:columns=C", "TABLE:replicated" or "TABLE:device=D", and the table is what
     stands before the last colon.
 
-    Each plan that is made for comparison takes `time_limit_seconds` at the most. InfeasibleError if
-    the task does not allow the choice, or no plan with it was found.
+    Each plan that is made for comparison takes `time_limit_seconds` at the most, and several are
+    made on `num_threads`. InputError for either next to `table`, for which none is made, and for
+    threads next to `why_not`, for which one is. InfeasibleError if the task does not allow the
+    choice, or no plan with it was found.
 
     >>> from neuroshard import Table, Task, Topology, explain, plan
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -74,13 +79,20 @@ def explain(
     for place, value in (("table", table), ("why_not", why_not)):
         if value is not None and not text_of(value, place):
             raise InputError(f"{place}: expected text, got {value!r}")
+    threads = integer_of(num_threads, "num_threads", 0, MOST_THREADS)
+    seconds = seconds_of(time_limit_seconds, "time_limit_seconds")
+    for place, value in (("table", table), ("why_not", why_not)):
+        if value is not None and threads > 0:
+            raise InputError(f"explain: expected {place} or num_threads, got both")
+    if table is not None and seconds != _SECONDS:
+        raise InputError("explain: expected table or time_limit_seconds, got both")
     answer, words, reasons, notes = _core.explain(
         plan_text(plan),
         table or "",
         why_not or "",
         names_of(models, "models"),
-        integer_of(num_threads, "num_threads", 0, MOST_THREADS),
-        seconds_of(time_limit_seconds, "time_limit_seconds"),
+        threads,
+        seconds,
     )
     tell(reasons, notes)
     return Explanation(words, json.loads(answer))

@@ -4,15 +4,21 @@
 # becomes of the others, and a call goes on where the one before it ended.
 #
 #   scripts/gpu/first_run.sh --state DIR [--build BUILD] [--minutes 9] [--name h200]
-#                            [--skip STEP,STEP] [--backend cpu] [--percent 100] [--seed 0]
-#                            [--fail STEP]
+#                            [--results FILE] [--skip STEP,STEP] [--backend cpu] [--percent 100]
+#                            [--seed 0] [--fail STEP]
 #
 # BUILD (build/portable) has cli/neuroshard, tests/test_cuda and bench/cuda_throughput, as `make
 # portable CUDA=ON` links them for a host on which nothing can be installed. DIR gets STEP.log and
 # STEP.status of each step ("done", "failed, exit status 1", "out of time", "skipped: why"), the
-# measured costs, the models and the comparisons; DIR/results.tar.gz is all of it, so that another
-# machine can go on from it. A step that is done is not run again; one that has failed is tried again
-# by the next call, after all that have not been tried.
+# measured costs, the models and the comparisons; FILE (DIR/results.tar.gz) is all of it, so that
+# another machine can go on from it. It is packed after each step, so that a call that is cut off
+# leaves what was done. A step that is done is not run again, unless there are newer costs or another
+# model than it had; one that has failed is tried again by the next call, after all that have not been
+# tried.
+#
+# --minutes is what the call may take: where the machine is lent for a time, less than is left of it.
+# The folder DIR should be one that git ignores where the source tree is copied to the machine anew
+# before each call.
 #
 # --skip leaves steps out: training, say, where another machine trains meanwhile and puts
 # NAME.safetensors into DIR before the next call. --seed draws other tables and sets to train on than
@@ -29,11 +35,13 @@ usage() {
 }
 
 minutes=9 state='' build=build/portable name=h200 backend=cuda percent=100 seed=0 fail='' skip=''
+results=''
 while [ $# -gt 0 ]; do
   [ $# -ge 2 ] || usage "$1: expected a value, got none"
   case $1 in
     --minutes) minutes=$2 ;;
     --state) state=$2 ;;
+    --results) results=$2 ;;
     --build) build=$2 ;;
     --name) name=$2 ;;
     --backend) backend=$2 ;;
@@ -41,7 +49,8 @@ while [ $# -gt 0 ]; do
     --seed) seed=$2 ;;
     --fail) fail=$2 ;;
     --skip) skip=$2 ;;
-    *) usage "expected --state, --build, --minutes, --name, --skip, --backend, --percent, --seed or --fail, got \"$1\"" ;;
+    *) usage "expected --state, --build, --minutes, --name, --results, --skip, --backend, --percent," \
+      "--seed or --fail, got \"$1\"" ;;
   esac
   shift 2
 done
@@ -54,10 +63,25 @@ done
 build=$(cd "$build" && pwd)
 mkdir -p "$state" || usage "--state: cannot make the folder \"$state\""
 state=$(cd "$state" && pwd)
+results=${results:-$state/results.tar.gz}
+[[ -d $(dirname "$results") && ! -d $results ]] ||
+  usage "--results: expected a file in a folder that there is, got \"$results\""
+results=$(cd "$(dirname "$results")" && pwd)/${results##*/}
 cd "$(dirname "$0")/../.."
 neuroshard=$build/cli/neuroshard
 # Where an executable that was built elsewhere finds models by name.
 export NEUROSHARD_MODELS=$PWD/models${NEUROSHARD_MODELS:+:$NEUROSHARD_MODELS}
+
+# Without CUDA every step would fail, at the cost of a visit. No host has the device that this asks
+# for, so that it says what is missing and measures nothing.
+if [ "$backend" = cuda ]; then
+  said=$("$neuroshard" collect compute --backend cuda --gpus 1023 -o "$state/none.jsonl" 2>&1)
+  case $said in
+    *"expected an executable built with CUDA"*)
+      usage "--build: expected an executable built with CUDA (make portable CUDA=ON)," \
+        "got one without: \"$neuroshard\"" ;;
+  esac
+fi
 costs=$state/costs
 mkdir -p "$costs"
 
@@ -67,7 +91,7 @@ left() { echo $((end - SECONDS)); }
 
 if [ "$backend" = cuda ]; then
   where=(--backend cuda --arena "${ARENA:-48GiB}")
-  self_check='Device*'
+  self_check='Device*-DeviceBackend.SaysWhatIsMissing'  # that one is skipped where there is a device
   batches=256,1024,4096,16384,65536,131072
   frontier_batches=700,3000,10000,50000
   plans_batches=16384,65536
@@ -98,18 +122,30 @@ machine() {  # what there is; fails where there is no device
   nvidia-smi && nvidia-smi -q -d CLOCK,MEMORY,ECC
 }
 
+# Whether the step's log says that tests ran: a program that finds no usable device skips them all,
+# one that was built without CUDA has none of the name, and both exit with 0.
+has_checked() {
+  local log=$state/$1.log
+  grep -qF '[  PASSED  ]' "$log" &&
+    ! grep -qF -e '[  SKIPPED ]' -e '[  PASSED  ] 0 tests' "$log" && return
+  echo "first_run.sh: expected tests that ran, got skipped ones or none"
+  return 1
+}
+
 self_check() {  # the kernels against the reference
-  "$build/tests/test_cuda" --gtest_filter="$self_check" --gtest_brief=1
+  "$build/tests/test_cuda" --gtest_color=no --gtest_filter="$self_check" && has_checked self_check
 }
 
 # Of the kernels' accesses and of reads of what nothing wrote, on a short list. They use no memory that
-# a block's threads share, so there is nothing for racecheck.
+# a block's threads share, so there is nothing for racecheck. timeout stays in the step's process
+# group, which ends with the time.
 sanitizer() {
   local short='DeviceOperator.AdversarialBatchesMatchTheReference'
   for tool in memcheck initcheck; do
-    timeout 60 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-      "$build/tests/test_cuda" --gtest_filter="$short" --gtest_brief=1 || return
+    timeout --foreground 60 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "$build/tests/test_cuda" --gtest_color=no --gtest_filter="$short" || return
   done
+  has_checked sanitizer
 }
 
 throughput() {  # next to the copy bandwidth
@@ -193,19 +229,25 @@ best_model() {
 }
 frontier_test() { "$neuroshard" model test "$(best_model)" "$costs"/frontier-*.jsonl; }
 
-# compare DEVICES TABLES SEED: every plan's computation measured, all-to-alls as predicted.
+# of_model NAME: with the model that there is. A journal goes on with none but the model that it began
+# with, so each model has its own, and its own result.
+of_model() { echo "$state/$1-$(sha256sum "$(best_model)" | cut -c 1-12)"; }
+# compare NAME MODEL TASKS: every plan's computation measured, all-to-alls as MODEL predicts them.
 compare() {
+  "$neuroshard" compare "$3" --measure "${where[@]}" --model "$(best_model)" --model "$2" \
+    --algorithms all,neuroshard:columns --relative-to neuroshard:columns \
+    --journal "$(of_model "journal-$1").jsonl" --force -o "$(of_model "comparison-$1").json"
+}
+# compare_random DEVICES TABLES SEED
+compare_random() {
   local tasks=$state/tasks-$1
   [ -d "$tasks" ] || "$neuroshard" workload tasks dlrm-2021 --count "$(share 30)" --tables "$2" \
     --devices "$1" --memory 16GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
     -o "$tasks" || return
-  "$neuroshard" compare "$tasks" --measure "${where[@]}" --model "$(best_model)" \
-    --model models/all-to-all.safetensors \
-    --algorithms all,neuroshard:columns --relative-to neuroshard:columns \
-    --journal "$state/journal-$1.jsonl" -o "$state/comparison-$1.json"
+  compare "$1" models/all-to-all.safetensors "$tasks"
 }
-compare_4() { compare 4 10:60 1; }
-compare_8() { compare 8 20:120 2; }
+compare_4() { compare_random 4 10:60 1; }
+compare_8() { compare_random 8 20:120 2; }
 
 # Whole published workloads at their own batch sizes, on 8 devices of MEMORY each.
 compare_published() {
@@ -218,9 +260,7 @@ compare_published() {
     done
     mv "$tasks.new" "$tasks"
   fi
-  "$neuroshard" compare "$tasks" --measure "${where[@]}" --model "$(best_model)" \
-    --model h100-nvswitch --algorithms all,neuroshard:columns --relative-to neuroshard:columns \
-    --journal "$state/journal-published.jsonl" -o "$state/comparison-published.json"
+  compare published h100-nvswitch "$tasks"
 }
 
 steps=(machine self_check sanitizer throughput embedding_bag short_collection short_training frontier
@@ -301,6 +341,7 @@ run_step() {
       sleep 0.2
     done
     wait "$pid" || rc=$?
+    end_group "$pid"  # what it left running: timeout ends a program, not those that it has started
   fi
   if [ "$rc" -eq 0 ]; then
     echo "done in $((SECONDS - began)) s" >"$state/$step.status"
@@ -310,9 +351,10 @@ run_step() {
     echo "failed, exit status $rc" >"$state/$step.status"
     tail -n 5 "$state/$step.log" | sed 's/^/  /'
   fi
+  pack
 }
 
-# Whether costs were measured after the model was trained, or the model trained after its test.
+# Whether costs were measured after the model was trained, or what was done had another model.
 is_stale() {
   case $1 in
     training)
@@ -320,6 +362,7 @@ is_stale() {
         "$costs"/plans-*
       ;;
     frontier_test) is_newer_than "$state/frontier_test.log" "$(best_model)" "$costs"/frontier-* ;;
+    compare_*) [ ! -e "$(of_model "comparison-${1#compare_}").json" ] ;;
   esac
 }
 is_newer_than() {
@@ -327,6 +370,23 @@ is_newer_than() {
   shift
   for file in "$@"; do [ "$file" -nt "$result" ] && return 0; done
   return 1
+}
+
+summary() {
+  local step
+  for step in "${steps[@]}"; do printf '%-18s %s\n' "$step" "$(status_of "$step")"; done
+}
+
+# One file to take along, whole or not there: another machine goes on from what it unpacks. Without
+# the batches of embedding_bag, gigabytes that are left where it was ended.
+pack() {
+  local rc=0
+  summary >"$state/summary.txt"
+  (cd "$state" && tar --exclude='results.tar.gz*' --exclude="${results##*/}" \
+    --exclude="${results##*/}.new" --exclude=cases --exclude=lock -czf "$results.new" -- * 9>&-) ||
+    rc=$?
+  # 1: a file changed while it was read, such as a model that somebody has put there.
+  [ "$rc" -le 1 ] && mv "$results.new" "$results"
 }
 
 exec 9>"$state/lock"
@@ -341,26 +401,26 @@ for step in "${steps[@]}"; do
   esac
 done
 for step in $failed_before; do run_step "$step"; done
-for step in training frontier_test; do
+for step in training frontier_test compare_4 compare_8 compare_published; do
   case $(status_of "$step") in
-    done*) ! is_stale "$step" || run_step "$step" ;;
+    done*)
+      if is_stale "$step"; then
+        echo "out of time" >"$state/$step.status"  # unless there is time left
+        run_step "$step"
+      fi
+      ;;
   esac
 done
 
 status=0
-: >"$state/summary.txt"
 for step in "${steps[@]}"; do
-  result=$(status_of "$step")
-  printf '%-18s %s\n' "$step" "$result" | tee -a "$state/summary.txt"
-  case $result in
+  case $(status_of "$step") in
     done* | skipped*) ;;
     "out of time") [ "$status" -eq 1 ] || status=3 ;;
     *) status=1 ;;
   esac
 done
 
-# One file to take along, whole or not there: another machine goes on from what it unpacks.
-cd "$state"
-tar --exclude='results.tar.gz*' --exclude=lock -czf results.tar.gz.new -- * &&
-  mv results.tar.gz.new results.tar.gz
+pack
+cat "$state/summary.txt"
 exit "$status"

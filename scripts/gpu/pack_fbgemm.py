@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Packs FBGEMM's GPU operators for one kind of device, small enough to take along.
 
-    scripts/gpu/pack_fbgemm.py --architecture 90 -o fbgemm.tar.xz
+    make wheel PYTHONS=python3.12
+    scripts/gpu/pack_fbgemm.py --architecture 90 --add build/wheel/neuroshard-*-cp312-*.whl -o fbgemm.tar.xz
 
 takes the wheel of `fbgemm-gpu` for `--python` from the package index, blanks the machine code for all
 other architectures in its shared objects, and that of operators which `neuroshard.collect` never calls,
-and packs the rest. On a host with the GPU and the PyTorch
-that this release is made for, but without a network:
+and packs the rest, together with the wheel that `--add` names: what measures is in NeuroShard's. On a
+host with the GPU and the PyTorch that this release is made for, but without a network, in the source
+tree, FOLDER having plans of fbgemm_gpu_plans.py:
 
-    tar -xf fbgemm.tar.xz -C site && PYTHONPATH=site python3 docs/experiments/fbgemm_gpu_plans.py measure FOLDER
+    mkdir -p site && tar -xf fbgemm.tar.xz -C site
+    PYTHONPATH=site python3 docs/experiments/fbgemm_gpu_plans.py measure FOLDER
+    tar -C FOLDER -czf costs.tar.gz costs
 
 What is blanked is not missed there: a driver takes the code of its own device, and of operators that are
 called. On a device of another architecture none of them runs. Offsets in the files stay, so that nothing
@@ -90,6 +94,15 @@ def downloaded(options: argparse.Namespace, folder: Path) -> Path:
     return wheel
 
 
+def unpack(wheel: Path, site: Path) -> None:
+    """As pip does: what may be executed stays so, which extractall() would forget."""
+    with zipfile.ZipFile(wheel) as files:
+        for entry in files.infolist():
+            path = Path(files.extract(entry, site))
+            if entry.external_attr >> 16 & 0o100 and path.is_file():
+                path.chmod(0o755)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -97,14 +110,14 @@ def main() -> int:
     parser.add_argument("--architecture", type=int, default=90, help="90 for sm_90, Hopper")
     parser.add_argument("--version", default="1.6.0", help="of fbgemm-gpu, which decides PyTorch's")
     parser.add_argument("--python", default="3.12", help="version of the host's Python")
-    parser.add_argument("--wheel", type=Path, help="a wheel that is here already")
+    parser.add_argument("--wheel", type=Path, help="a wheel of fbgemm-gpu that is here already")
+    parser.add_argument("--add", type=Path, help="a wheel to pack with it, as it is: NeuroShard's")
     parser.add_argument("-o", "--output", type=Path, required=True, help="a .tar.xz")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
         wheel = options.wheel or downloaded(options, Path(folder))
-        with zipfile.ZipFile(wheel) as files:
-            files.extractall(site)
+        unpack(wheel, site)
         total = 0
         for library in sorted(site.rglob("*.so*")):
             code = bytearray(library.read_bytes())
@@ -119,6 +132,8 @@ def main() -> int:
         if total == 0:
             print(f"error: {wheel.name} has no code for sm_{options.architecture}", file=sys.stderr)
             return 1
+        if options.add:
+            unpack(options.add, site)
         with tarfile.open(options.output, "w:xz", preset=9) as packed:
             for path in sorted(site.iterdir()):
                 packed.add(path, path.name)

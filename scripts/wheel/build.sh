@@ -1,6 +1,7 @@
 #!/bin/bash
-# Builds wheels of the Python package that need nothing but glibc into build/wheel, with what is
-# compiled in the configured folder build/portable, and tries each as a user would (check.py):
+# Builds wheels of the Python package that need nothing but glibc into build/wheel, compiled in a
+# folder of their own, build/wheel-build, as build/portable may hold executables with CUDA; and tries
+# each as a user would (check.py):
 #   scripts/wheel/build.sh             for Debian's Python, and by the stable ABI for all from 3.12 on
 #                                      where one of those is found, in PATH or of pyenv
 #   scripts/wheel/build.sh PYTHON...   for these interpreters
@@ -48,11 +49,11 @@ for python in "$@"; do
     rm -rf build/wheel/raw
     # What belongs to another interpreter is found anew; the preset and what is compiled stay.
     # scikit-build-core would forget the preset too, once it is run from another environment.
-    rm -f build/portable/.skbuild-info.json
-    cmake --fresh --preset portable -DNEUROSHARD_CUDA=OFF -DNEUROSHARD_PYTHON=OFF \
-      >build/wheel/configure.log
+    rm -f build/wheel-build/.skbuild-info.json
+    cmake --fresh --preset portable -B build/wheel-build -DNEUROSHARD_CUDA=OFF \
+      -DNEUROSHARD_PYTHON=OFF >build/wheel/configure.log
     "$env/bin/pip" wheel -q --no-build-isolation --no-deps \
-      --config-settings build-dir=build/portable -w build/wheel/raw .
+      --config-settings build-dir=build/wheel-build -w build/wheel/raw .
     PATH="$PWD/$env/bin:$PATH" "$env/bin/auditwheel" -v repair --plat auto -w build/wheel/raw/tagged \
       build/wheel/raw/neuroshard-*.whl >build/wheel/auditwheel.log 2>&1 ||
       fail "auditwheel: $(tail -n 3 build/wheel/auditwheel.log)"

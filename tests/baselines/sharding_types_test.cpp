@@ -260,6 +260,18 @@ TEST(ShardingTypes, AGridTakesHostsAgainIfTheyAreTooFew) {
   EXPECT_THAT(devices, ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
 }
 
+TEST(ShardingTypes, TheClockStopsAProposalOnItsWay) {
+  const Task task = task_on_hosts({make_table("a", 1000, 128), make_table("b", 1000, 128)}, 4, 2);
+  const SearchSpace space = enumerate(task, 32, {});
+  GreedyPartitioner partitioner(task, StopClock(StopClock::Clock::now()));
+  for (const ShardingType type :
+       {ShardingType::table_wise, ShardingType::column_wise, ShardingType::table_row_wise,
+        ShardingType::table_column_wise, ShardingType::grid_shard}) {
+    EXPECT_THROW((void)partitioner.place(proposal_of(space, {type, type})), TimeIsOver)
+        << to_string(type);
+  }
+}
+
 // --- Constants ---
 
 TEST(ShardingTypes, ConstantsMakeTheEstimateAgreeWithTheModels) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/safetensors.h"
 #include "tests/cli/run_cli.h"
@@ -123,6 +125,30 @@ TEST(CliCosts, ABatchThatMemoryHasNoRoomForIsRefusedWithTheFigure) {
                        kModels);
   expect_refusal(folder, {"evaluate", plan, "--arena", "1MiB", "-q"},
                  "TiB free for a batch of 1073741824 samples, got ", 3);
+}
+
+TEST(CliCosts, WhatIsMeasuredOfTablesWithSeveralFeaturesIsSaid) {
+  const CliFolder folder;
+  const std::string one = folder.write("one.json", kTask);
+  const std::string several = folder.write(
+      "several.json", replaced(std::string(kTask), "\"pooling_factor\": 1.5",
+                               "\"pooling_factor\": 1.5, \"num_features\": 3"));
+  const std::string said =
+      "tables with several features: measured with one pooled output, predicted with one for each "
+      "feature (\"item\")";
+  const Arguments measured{"--arena", "1MiB"};
+  for (const auto& [task, is_said] : {std::pair{one, false}, std::pair{several, true}}) {
+    const std::string plan = folder.file("plan.json");
+    (void)expect_success(Arguments{"plan", task, "--steps", "100", "--force", "-o", plan} +
+                         kModels);
+    const CommandResult alone = run_cli(Arguments{"evaluate", plan} + measured + kModels);
+    const CommandResult compared = run_cli(
+        Arguments{"compare", task, "--steps", "100", "--measure"} + measured + kModels);
+    for (const CommandResult& result : {alone, compared}) {
+      EXPECT_EQ(result.exit_code, 0) << result.err;
+      EXPECT_EQ(result.err.find(said) != std::string::npos, is_said) << result.err;
+    }
+  }
 }
 
 TEST(CliCosts, TablesThatAreHardlyEverLookedUpHaveACost) {

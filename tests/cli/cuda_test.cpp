@@ -27,15 +27,19 @@ TEST(Cuda, WithoutADeviceEverySubcommandSaysSo) {
   expect_refusal(folder, {"collect", "compute", "--backend", "cuda", "-o", folder.file("c.jsonl")},
                  message, 3);
   expect_refusal(folder, {"evaluate", folder.file("plan.json"), "--backend", "cuda"}, message, 3);
-  expect_refusal(
-      folder,
-      Arguments{"compare", task, "--measure", "--backend", "cuda", "--algorithms", "greedy-size"} +
-          kModels,
-      message, 3);
-  expect_refusal(folder,
-                 {"refine-model", "costs.jsonl", "--backend", "cuda", "--folder",
-                  folder.file("refinement"), "-o", folder.file("model.safetensors")},
-                 message, 3);
+  // Their threads plan and train too.
+  for (const Arguments& threads : {Arguments{}, Arguments{"--threads", "2"}}) {
+    expect_refusal(folder,
+                   Arguments{"compare", task, "--measure", "--backend", "cuda", "--algorithms",
+                             "greedy-size"} +
+                       kModels + threads,
+                   message, 3);
+    expect_refusal(folder,
+                   Arguments{"refine-model", "costs.jsonl", "--backend", "cuda", "--folder",
+                             folder.file("refinement"), "-o", folder.file("model.safetensors")} +
+                       threads,
+                   message, 3);
+  }
 }
 
 TEST(Cuda, OptionsOfTheOtherBackendAreRefused) {

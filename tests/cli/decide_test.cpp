@@ -107,6 +107,11 @@ TEST(CliExplain, Refusals) {
   refused({"--why-not", table + ":device=99"}, "--why-not: expected a device from 0 to ");
   refused({"--table", table, "--why-not", table + ":replicated"}, "--table excludes --why-not");
   refused({"--time-limit", "soon"}, "--time-limit");
+  refused({"--table", table, "--time-limit", "1s"},
+          "--table excludes --time-limit, as it plans nothing");
+  refused({"--table", table, "--threads", "2"}, "--table excludes --threads, as it plans nothing");
+  refused({"--why-not", table + ":device=0", "--threads", "2"},
+          "--why-not excludes --threads, as it plans on one thread");
   expect_refusal(file.folder, {"explain", file.folder.file("none.json")}, "none.json");
 }
 

@@ -2,16 +2,17 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "neuroshard/collect/communication/simgrid_simulation.h"
+#include "neuroshard/core/child_process.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/model_catalog.h"
@@ -26,61 +27,47 @@ constexpr std::int64_t kBatchSize = 16'384;
 /// own, as SimGrid exists once per process.
 std::vector<double> simulated_costs(const Topology& topology,
                                     const std::vector<IterationCase>& cases) {
-  int pipe_ends[2];
-  if (pipe(pipe_ends) != 0) return {};
-  const pid_t child = fork();
-  if (child < 0) {
-    ADD_FAILURE() << "cannot fork";
-    return {};
-  }
-  if (child == 0) {
+  const auto simulate = [&] {
     std::size_t begun = 0;
     std::vector<double> costs;
-    const auto simulate = [&] {
-      simulate_iterations(
-          {.platform = topology.interconnect,
-           .world_size = topology.world_size,
-           .local_world_size = topology.local_world_size,
-           .batch_size = kBatchSize,
-           .data_type = DataType::fp32},
-          [&]() -> std::optional<NumberedIteration> {
-            if (begun == cases.size()) return std::nullopt;
-            const auto number = static_cast<std::int64_t>(begun);
-            return NumberedIteration{number, cases[begun++]};
-          },
-          [&](std::int64_t number, const IterationTimes& times) {
-            double cost = 0.0;
-            for (std::size_t d = 0; d < times.forward_ms.size(); ++d) {
-              const double all_reduce_ms =
-                  times.all_reduce_ms.empty() ? 0.0 : times.all_reduce_ms[d];
-              cost = std::max(cost, times.backward_ms[d] + all_reduce_ms +
-                                        cases[number].compute_ms[d] + times.forward_ms[d]);
-            }
-            costs.push_back(cost);
-          });
-    };
+    simulate_iterations(
+        {.platform = topology.interconnect,
+         .world_size = topology.world_size,
+         .local_world_size = topology.local_world_size,
+         .batch_size = kBatchSize,
+         .data_type = DataType::fp32},
+        [&]() -> std::optional<NumberedIteration> {
+          if (begun == cases.size()) return std::nullopt;
+          const auto number = static_cast<std::int64_t>(begun);
+          return NumberedIteration{number, cases[begun++]};
+        },
+        [&](std::int64_t number, const IterationTimes& times) {
+          double cost = 0.0;
+          for (std::size_t d = 0; d < times.forward_ms.size(); ++d) {
+            const double all_reduce_ms = times.all_reduce_ms.empty() ? 0.0 : times.all_reduce_ms[d];
+            cost = std::max(cost, times.backward_ms[d] + all_reduce_ms +
+                                      cases[number].compute_ms[d] + times.forward_ms[d]);
+          }
+          costs.push_back(cost);
+        });
+    return costs;
+  };
+  const std::size_t num_bytes = cases.size() * sizeof(double);
+  const std::optional<EndedChild> ended = run_in_child([&](int descriptor) {
     try {
-      simulate();
+      const std::vector<double> costs = simulate();
+      if (costs.size() != cases.size()) return 1;
+      return write(descriptor, costs.data(), num_bytes) == static_cast<ssize_t>(num_bytes) ? 0 : 1;
     } catch (...) {
-      _exit(2);  // the parent says so
+      return 2;  // the parent says so
     }
-    const auto bytes = static_cast<ssize_t>(costs.size() * sizeof(double));
-    _exit(write(pipe_ends[1], costs.data(), costs.size() * sizeof(double)) == bytes ? 0 : 1);
-  }
-  close(pipe_ends[1]);
+  });
   std::vector<double> costs(cases.size());
-  std::size_t got = 0;
-  while (got < costs.size() * sizeof(double)) {
-    const ssize_t count = read(pipe_ends[0], reinterpret_cast<char*>(costs.data()) + got,
-                               costs.size() * sizeof(double) - got);
-    if (count <= 0) break;
-    got += static_cast<std::size_t>(count);
+  if (!ended || ended->exit_code != 0 || ended->written.size() != num_bytes) {
+    ADD_FAILURE() << "no simulation of " << topology.world_size << " devices";
+    return costs;
   }
-  close(pipe_ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << topology.world_size << " devices";
-  EXPECT_EQ(got, costs.size() * sizeof(double));
+  std::memcpy(costs.data(), ended->written.data(), num_bytes);
   return costs;
 }
 

@@ -61,6 +61,9 @@ TEST(DeviceBackend, MeasuresEverySetAndSkipsThoseWithoutRoom) {
 TEST(DeviceBackend, RefusesDevicesThatAreNotThere) {
   SKIP_WITHOUT_DEVICE();
   EXPECT_THROW((void)cuda_backend({.devices = {device_count()}}), InputError);
+  EXPECT_THROW((void)cuda_backend({.devices = {0, 0}}), InputError);
+  EXPECT_THROW((void)devices_of_process({0, 0}), InputError);
+  EXPECT_THAT(devices_of_process({0}), testing::ElementsAre(0));
 }
 
 TEST(DeviceBackend, SaysWhatIsMissing) {

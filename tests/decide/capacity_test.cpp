@@ -138,6 +138,9 @@ TEST(Capacity, RefusesWhatItCannotPlan) {
   EXPECT_THROW((void)plan_capacity(make_task(), make_request({}, {kMiB})), InputError);
   EXPECT_THROW((void)plan_capacity(make_task(), make_request({4}, {})), InputError);
   EXPECT_THROW((void)plan_capacity(make_task(), make_request({4}, {0})), InputError);
+  for (const int devices : {-1, 0, kMaxWorldSize + 4}) {
+    EXPECT_THROW((void)plan_capacity(make_task(), make_request({devices}, {kMiB})), InputError);
+  }
   Task pinned = make_task();
   pinned.tables[0].devices = {3};
   EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {kMiB})), InputError);

@@ -175,6 +175,56 @@ TEST(ExplainPlan, NamesCutsThatWereNotSearched) {
   EXPECT_TRUE(alternative(explained(document), "all cuts that the task allows").found);
 }
 
+TEST(ExplainPlan, OtherPlansMayMoveMoreThanThePlanPlaced) {
+  // Small tables and large batches over a slow network: with a copy of each table on each of the
+  // eight devices, seven times the bytes that the columns alone need.
+  Task task;
+  task.batch_size = 65'536;
+  for (int i = 0; i < 8; ++i) {
+    Table table;
+    table.name = "t" + std::to_string(i);
+    table.num_embeddings = 1'000;
+    table.embedding_dim = 64;
+    table.pooling_factor = 2.0;
+    task.tables.push_back(table);
+  }
+  task.topology.world_size = 8;
+  task.topology.local_world_size = 1;
+  task.topology.interconnect = "ethernet-10g";
+  task.topology.memory_bytes.assign(8, std::int64_t{1} << 30);
+  PlanRequest request;
+  request.models = {"analytic-a100-40gb", "analytic-ethernet-10g"};
+  request.options.steps = 1'000;
+  const PlanDocument all_cuts = plan_task(task, request).document;
+  ASSERT_EQ(all_cuts.plan.replicated_tables.size(), 8u);
+  request.options.cuts = kColumnsAlone;
+  const Alternative& other =
+      alternative(explained(plan_task(task, request).document), "all cuts that the task allows");
+  EXPECT_NEAR(other.cost_ms, all_cuts.predicted->cost_ms, 1e-9 * other.cost_ms);
+}
+
+TEST(ExplainPlan, AsksForMoreDevicesUpToTheMostThatThereMayBe) {
+  Task task = make_task();
+  task.tables.resize(2);
+  task.allow = {false, false, false};
+  PlanDocument document = make_plan(task);
+  ExplainRequest request;
+  request.seconds_per_planning = 1e-6;  // what is asked, whatever the answers
+  const auto asks_for_more = [&](int devices, int per_host) {
+    Topology& topology = document.task.topology;
+    topology.world_size = devices;
+    topology.local_world_size = per_host;
+    topology.memory_bytes.assign(devices, std::int64_t{1} << 30);
+    const Explanation explanation = explain_plan(document, request, "plan.json");
+    return std::any_of(explanation.alternatives.begin(), explanation.alternatives.end(),
+                       [](const Alternative& other) { return other.change.starts_with("one "); });
+  };
+  EXPECT_TRUE(asks_for_more(kMaxWorldSize - 1, kMaxWorldSize - 1));
+  EXPECT_FALSE(asks_for_more(kMaxWorldSize, kMaxWorldSize));
+  EXPECT_TRUE(asks_for_more(kMaxWorldSize - 4, 4));
+  EXPECT_FALSE(asks_for_more(kMaxWorldSize, 4));
+}
+
 TEST(ExplainPlan, RefusesPlansThatAreNotValid) {
   PlanDocument document = make_plan();
   document.plan = {};

@@ -87,9 +87,7 @@ COMMANDS = (
         ("out.json",),
     ),
     Command("explain", "explain plan.json --threads 2 --json", ("plan.json",)),
-    Command(
-        "why-not", "explain plan.json --why-not user:columns=2 --threads 2", ("plan.json",)
-    ),
+    Command("why-not", "explain plan.json --why-not user:columns=2", ("plan.json",)),
     Command(
         "capacity",
         f"capacity task.json {ANALYTIC} --devices 1:2 --memory 1MiB --steps 20 --threads 2"

@@ -2,15 +2,19 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <set>
 #include <stdexcept>
 #include <string>
 
+#include "fuzz/grammar/grammar.h"
 #include "fuzz/torture/readers.h"
 #include "fuzz/torture/workers.h"
 #include "neuroshard/io/file.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "tests/cli/run_mpi.h"
 #include "tests/io/io_test_util.h"
 
@@ -54,6 +58,36 @@ TEST(Torture, Platform) {
 TEST(Torture, Options) {
   SKIP_IN_UNKNOWN_CODE();
   expect_promise_kept("options", 60);
+}
+
+TEST(Grammar, AccessClassesAreOfAllRowsAndAllLookups) {
+  std::set<std::size_t> numbers_of_classes;
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    Random random = Random::for_stream(kSeed, i);
+    const Json json = parse_json(fuzz::to_string(fuzz::sketch_task(random).json), "task");
+    const JsonReader task(json, "task");
+    const JsonReader tables = task.field("tables");
+    for (std::size_t t = 0; t < tables.array_size(); ++t) {
+      const JsonReader table = tables.element(t);
+      const auto distribution = table.optional_field("index_distribution");
+      if (!distribution) continue;
+      const auto classes = distribution->optional_field("access_classes");
+      if (!classes) continue;
+      std::int64_t rows = 0;
+      double share = 0.0;
+      for (std::size_t c = 0; c < classes->array_size(); ++c) {
+        const JsonReader access_class = classes->element(c);
+        rows += access_class.element(0).integer();
+        share += access_class.element(1).number();
+      }
+      EXPECT_EQ(rows, table.field("num_embeddings").integer());
+      EXPECT_NEAR(share, 1.0, 1e-9);
+      numbers_of_classes.insert(classes->array_size());
+    }
+  }
+  ASSERT_FALSE(numbers_of_classes.empty());
+  EXPECT_EQ(*numbers_of_classes.begin(), 1U);
+  EXPECT_GT(*numbers_of_classes.rbegin(), 20U);
 }
 
 // What watches over the inputs must itself be seen to work.

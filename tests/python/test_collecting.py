@@ -146,12 +146,54 @@ def test_a_finished_file_needs_no_device(tmp_path):
     assert (measured, len(samples)) == (0, 2)
 
 
-def test_sets_without_memory_are_skipped_and_other_errors_raised(tmp_path):
-    failures = [MemoryError(), RuntimeError("no room\nfor it"), MachineError("arena: full")]
-    _, samples, _ = collect(tmp_path / "costs.jsonl", 5, lambda: FakeDevice(failures))
-    assert [samples[i].get("skipped") for i in range(5)] == [
-        *("no memory", "no room", "arena: full"),
+OUT_OF_MEMORY = RuntimeError("CUDA out of memory. Tried to allocate\n2 GiB")
+ON_CPU = RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8 bytes")
+
+
+def test_sets_without_memory_are_skipped(tmp_path):
+    failures = [MemoryError(), OUT_OF_MEMORY, ON_CPU, MachineError("memory: full")]
+    _, samples, _ = collect(tmp_path / "costs.jsonl", 6, lambda: FakeDevice(failures))
+    assert [samples[i].get("skipped") for i in range(6)] == [
+        *("no memory", "CUDA out of memory. Tried to allocate", str(ON_CPU), "memory: full"),
         *(None, None),
     ]
-    with pytest.raises(KeyError):
-        collect(tmp_path / "other.jsonl", 2, lambda: FakeDevice([KeyError("pieces")]))
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        KeyError("pieces"),
+        RuntimeError("CUDA error: an illegal memory access was encountered"),
+        MachineError("cuda: no device"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_other_errors_end_the_run_and_skip_no_set(tmp_path, failure):
+    path = tmp_path / "costs.jsonl"
+    collect(path, 2, FakeDevice)
+    with pytest.raises(type(failure)):
+        collect(path, 9, lambda: FakeDevice([None, failure, *([failure] * 99)]))
+    assert "skipped" not in path.read_text()
+    collect(path, 9, FakeDevice)
+    lines = path.read_text().splitlines()[1:]
+    assert sorted(json.loads(line)["index"] for line in lines) == list(range(9))
+
+
+@pytest.mark.parametrize("failing", ["forward", "backward"])
+def test_a_set_whose_pass_has_no_memory_is_skipped_alone(tmp_path, failing):
+    class Failing(FakeDevice):
+        def prepare(self, pieces, optimizer, seed):
+            prepared = super().prepare(pieces, optimizer, seed)
+            self.number = getattr(self, "number", 0) + 1
+            if self.number == 2:
+
+                def fail():
+                    raise OUT_OF_MEMORY
+
+                setattr(prepared, failing, fail)
+            return prepared
+
+    _, samples, _ = collect(tmp_path / "costs.jsonl", 5, Failing)
+    assert [index for index in range(5) if "skipped" in samples[index]] == [1]
+    assert all(samples[index]["forward_ms"] > 0.0 for index in (0, 2, 3, 4))
+

@@ -25,6 +25,9 @@ def test_explanations(task):
         {"why_not": "none"},
         {"why_not": f"{name}:device=99"},
         {"table": name, "why_not": f"{name}:replicated"},
+        {"table": name, "num_threads": 2},
+        {"table": name, "time_limit_seconds": 1},
+        {"why_not": f"{name}:device=0", "num_threads": 2},
     ):
         with pytest.raises(InputError):
             neuroshard.explain(plan, **arguments)

@@ -2,7 +2,9 @@
 pretend: its order, what it keeps when a step fails or the time is over, and how it goes on."""
 
 import os
+import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,12 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts" / "gpu" / "first_run.sh"
 
 NEUROSHARD = """#!/bin/bash
+if [[ "$*" == *"--gpus 1023"* ]]; then
+  echo "neuroshard: ${SAYS:---gpus: expected devices from 0 to 0, got 1023}" >&2
+  exit 2
+fi
 echo "$@" >>"$CALLS"
+if [ -n "$KEEP" ]; then cp "$KEEP" "$CALLS.tar.gz"; fi
 while [ $# -gt 1 ]; do
   if [ "$1" = -o ]; then output=$2; fi
   shift
@@ -20,8 +27,11 @@ case $output in
     sleep "${COLLECTING:-0}"
     echo '{"forward_ms": 1}' >"${output%-b\\{*}-b64-sgd.jsonl" ;;
   */tasks-*) mkdir -p "$output" ;;
-  ?*) echo model >"$output" ;;
+  ?*) echo "${MODEL:-model} ${output##*/}" >"$output" ;;
 esac
+"""
+TEST_CUDA = """#!/bin/sh
+echo "${TESTS:-[  PASSED  ] 3 tests.}"
 """
 STEPS = (
     "machine self_check sanitizer throughput embedding_bag short_collection short_training frontier "
@@ -31,15 +41,18 @@ STEPS = (
 SKIPPED = {"sanitizer", "throughput", "embedding_bag"}
 
 
+def add_program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
 @pytest.fixture
 def visit(tmp_path):
     """Runs the script with these options on a build of programs that pretend."""
     build = tmp_path / "build"
-    for name, text in {"cli/neuroshard": NEUROSHARD, "tests/test_cuda": "#!/bin/sh\n"}.items():
-        program = build / name
-        program.parent.mkdir(parents=True)
-        program.write_text(text)
-        program.chmod(0o755)
+    add_program(build / "cli" / "neuroshard", NEUROSHARD)
+    add_program(build / "tests" / "test_cuda", TEST_CUDA)
 
     def run(*options, state=tmp_path / "state", **environment):
         return subprocess.run(
@@ -57,6 +70,15 @@ def visit(tmp_path):
 
 def statuses(state):
     return {step: (state / f"{step}.status").read_text().split()[0].rstrip(",:") for step in STEPS}
+
+
+def all_but(*steps):
+    return ",".join(step for step in STEPS if step not in steps)
+
+
+def packed(path):
+    with tarfile.open(path) as archive:
+        return set(archive.getnames())
 
 
 def test_does_every_step_once(visit):
@@ -95,6 +117,46 @@ def test_trains_again_on_what_was_collected_later(visit):
     assert done.returncode == 0
     began = [line.split()[1].rstrip(",") for line in done.stdout.splitlines() if "s left" in line]
     assert began == ["collection", "training", "frontier_test"]
+
+
+def test_plans_are_compared_anew_by_another_model(visit):
+    assert visit("--fail", "collection").returncode == 1
+    os.utime(visit.state / "h200.safetensors", (1, 1))  # long before
+    done = visit(MODEL="another")
+    assert done.returncode == 0
+    began = [line.split()[1].rstrip(",") for line in done.stdout.splitlines() if "s left" in line]
+    compared = ["compare_4", "compare_8", "compare_published"]
+    assert began == ["collection", "training", "frontier_test", *compared]
+    calls = [line for line in visit.calls.read_text().splitlines() if line.startswith("compare ")]
+    journals = [line.split("--journal ")[1].split()[0] for line in calls]
+    results = [line.split(" -o ")[1] for line in calls]
+    assert len(calls) == len(set(journals)) == len(set(results)) == 6  # a model's own
+    assert statuses(visit.state)["compare_8"] == "done"
+
+
+def test_a_comparison_by_an_older_model_is_not_done_when_the_time_is_over(visit):
+    assert visit().returncode == 0
+    (visit.state / "h200.safetensors").write_text("of another machine")
+    done = visit("--minutes", 1, SECONDS="60")
+    assert done.returncode == 3
+    assert statuses(visit.state)["compare_4"] == "out"
+    assert visit().returncode == 0
+    assert statuses(visit.state)["compare_4"] == "done"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "[  PASSED  ] 0 tests.",
+        "[  SKIPPED ] DeviceOperator.X (0 ms)\n[  PASSED  ] 2 tests.\n[  SKIPPED ] 1 test.",
+        "no test's name",
+    ],
+)
+def test_a_check_that_has_checked_nothing_fails(visit, said):
+    done = visit("--skip", all_but("self_check"), TESTS=said)
+    assert done.returncode == 1
+    assert "expected tests that ran, got skipped ones or none" in done.stdout
+    assert statuses(visit.state)["self_check"] == "failed"
 
 
 def test_steps_that_are_left_out_are_done_by_a_later_call(visit):
@@ -147,6 +209,60 @@ def test_stops_in_time_and_goes_on(visit):
     assert visit().returncode == 0
 
 
+def test_a_sanitizer_ends_with_the_time(visit, tmp_path):
+    programs = tmp_path / "programs"
+    add_program(programs / "compute-sanitizer", "#!/bin/bash\nsleep 161.803\n")
+    done = visit(
+        *("--backend", "cuda", "--skip", all_but("sanitizer"), "--minutes", 1),
+        PATH=f"{programs}:{os.environ['PATH']}",
+        SECONDS="52",
+    )
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert statuses(visit.state)["sanitizer"] == "out"
+    assert subprocess.run(["pgrep", "-f", "^sleep 161.803$"]).returncode == 1
+
+
+def test_a_sanitizer_must_have_run_a_test_with_each_tool(visit, tmp_path):
+    programs = tmp_path / "programs"
+    only_memcheck = """#!/bin/sh
+case $* in
+  *memcheck*) echo "[  PASSED  ] 1 test." ;;
+  *) echo "[  PASSED  ] 0 tests." ;;
+esac
+"""
+    add_program(programs / "compute-sanitizer", only_memcheck)
+    options = ("--backend", "cuda", "--skip", all_but("sanitizer"))
+    path = f"{programs}:{os.environ['PATH']}"
+    assert visit(*options, PATH=path).returncode == 1
+    assert statuses(visit.state)["sanitizer"] == "failed"
+    passing = "#!/bin/sh\necho '[  PASSED  ] 1 test.'\n"
+    add_program(programs / "compute-sanitizer", passing)
+    assert visit(*options, PATH=path).returncode == 0
+
+
+def test_what_is_done_is_packed_after_each_step(visit, tmp_path):
+    (visit.state / "cases").mkdir(parents=True)  # of embedding_bag, ended in its middle
+    (visit.state / "cases" / "indices.bin").write_text("gigabytes")
+    results = tmp_path / "elsewhere.tar.gz"
+    done = visit("--results", results, KEEP=str(results))
+    assert done.returncode == 0, done.stdout + done.stderr
+    before_the_last_step = packed(f"{visit.calls}.tar.gz")
+    assert {"compare_8.status", "h200.safetensors", "summary.txt"} <= before_the_last_step
+    assert "compare_published.status" not in before_the_last_step
+    at_the_end = packed(results)
+    assert {f"{step}.status" for step in STEPS} <= at_the_end
+    assert not any(name.startswith("cases") for name in at_the_end)
+    assert not (visit.state / "results.tar.gz").exists()
+
+
+def test_a_file_that_changes_while_it_is_packed_does_not_spoil_the_results(visit, tmp_path):
+    programs = tmp_path / "programs"
+    add_program(programs / "tar", f'#!/bin/sh\n{shutil.which("tar")} "$@"\nexit 1\n')
+    done = visit("--skip", all_but("machine"), PATH=f"{programs}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "machine.status" in packed(visit.state / "results.tar.gz")
+
+
 def test_another_machine_goes_on_from_the_packed_results(visit, tmp_path):
     assert visit("--fail", "compare_8").returncode == 1
     (tmp_path / "elsewhere").mkdir()
@@ -171,6 +287,7 @@ def test_another_machine_goes_on_from_the_packed_results(visit, tmp_path):
         (["--state"], "--state: expected a value, got none"),
         (["--skip", "training,lunch"], 'compare_published, got "lunch"'),
         (["--seed", "07"], '--seed: expected a whole number from 0, got "07"'),
+        (["--results", "no/where.tar.gz"], "--results: expected a file in a folder that there is"),
         (["--often", "1"], "got \"--often\""),
     ],
 )
@@ -179,3 +296,12 @@ def test_refuses_wrong_options(visit, options, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert not (visit.state / "results.tar.gz").exists()
+
+
+def test_refuses_an_executable_without_cuda_before_the_first_step(visit):
+    says = "cuda: expected an executable built with CUDA, got one without: build where nvcc is"
+    done = visit("--backend", "cuda", SAYS=says)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert "--build: expected an executable built with CUDA (make portable CUDA=ON)" in done.stderr
+    assert not list(visit.state.glob("*.status"))

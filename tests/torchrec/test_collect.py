@@ -281,6 +281,26 @@ def test_passes_are_timed_on_the_device_of_their_tables(monkeypatch, name, made_
     assert current == made_current
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ([], 0.25),
+        (["--device", "cuda"], 0.5),
+        (["--device", "cuda:1"], 0.5),
+        (["--device", "cuda", "--quantile", "0.25"], 0.25),
+        (["--quantile", "0.5"], 0.5),
+    ],
+)
+def test_repetitions_on_a_gpu_have_their_median_taken(monkeypatch, words, expected):
+    calls = []
+    monkeypatch.setattr(collect, "hardware_of", lambda device: {})
+    monkeypatch.setattr(collect._core, "collect", lambda *arguments: calls.append(arguments) or 0)
+    collect.collect(collect.parser().parse_args([*words, "-o", "costs.jsonl"]))
+    [(_, _, _, operator, quantile, on_gpu, *_)] = calls
+    assert quantile == json.loads(operator)["quantile"] == expected
+    assert on_gpu == ("--device" in words)
+
+
 def test_columns_that_fbgemm_does_not_take():
     arena = Arena(1 << 20, "fp32", torch.device("cpu"))
     with pytest.raises(neuroshard.InputError, match="multiple of 4"):

@@ -317,5 +317,31 @@ TEST(AccessByRow, ADominantRowHasASliceOfItsOwn) {
   }
 }
 
+TEST(AccessByRow, ManyClassesAreAsFew) {
+  // A class for every ten rows, rates falling by a millionth: with measured accesses, whose segments
+  // have a share of each class, and with few classes of the same rows.
+  constexpr int kClasses = 20'000;
+  Table many = make_table(10 * kClasses, 4.0);
+  many.index_distribution = IndexDistribution{};
+  double weights = 0.0;
+  for (int i = 0; i < kClasses; ++i) weights += 2.0 - 1e-5 * i;
+  for (int i = 0; i < kClasses; ++i) {
+    many.index_distribution->access_classes.push_back({10, (2.0 - 1e-5 * i) / weights});
+  }
+  for (int i = 1; i <= 1'000; ++i) {
+    const double share = 0.001 * i;
+    many.row_access.push_back({share, std::min(1.0, 1.1 * share - 0.1 * share * share)});
+  }
+  const AccessByRow accesses(many, 4'096);
+  std::size_t most_classes = 0;
+  for (const AccessByRow::Segment& segment : accesses.segments()) {
+    most_classes = std::max(most_classes, segment.rows.size());
+  }
+  EXPECT_LE(most_classes, 10u);
+  const RangeAccess half = accesses.range(0, 5 * kClasses);
+  EXPECT_NEAR(half.share, 1.1 * 0.5 - 0.1 * 0.25, 1e-9);
+  EXPECT_NEAR(half.reuse.num_indices, half.share * 4.0 * 4'096, 1e-6 * half.reuse.num_indices);
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -74,6 +74,29 @@ TEST(HistogramReuse, DistinctRowsNeverExceedTheTable) {
   }
 }
 
+TEST(HistogramReuse, TheLastBinHasOnlyWhatNoOtherHasRoomFor) {
+  // 100 rows of 31,000 hits each, a few of which reach the last bin's 32,769 by chance, hardly ever.
+  const Table uniform = make_table(100, 3.1e6 / 65'536);
+  const ReuseHistogram histogram = reuse_histogram(uniform, 65'536);
+  ASSERT_GT(histogram[kReuseBins - 1], 0.0);
+  ASSERT_LT(histogram[kReuseBins - 1], 1e-6);
+  const ReuseStatistics all = reuse_statistics(with_histogram(uniform, histogram), 65'536);
+  EXPECT_NEAR(hottest_row_hits(all) / all.num_indices, 0.01, 0.001);
+  EXPECT_LT(all.indices[kReuseBins - 1], 1e-3 * all.num_indices);
+  // Nine rows of 16,385 to 32,768 hits, and one of more.
+  ReuseHistogram high{};
+  high[kReuseBins - 2] = 0.9;
+  high[kReuseBins - 1] = 0.1;
+  const Table ten = with_histogram(make_table(10, 5.0), high);
+  const ReuseStatistics of_ten = reuse_statistics(ten, 65'536);
+  EXPECT_LT(hottest_row_hits(of_ten) / of_ten.num_indices, 0.25);
+  EXPECT_NEAR(of_ten.distinct_rows, 10.0, 1e-9);
+  // What no other bin has room for is in the last.
+  const ReuseStatistics of_many = reuse_statistics(with_histogram(make_table(10, 50.0), high), 65'536);
+  EXPECT_NEAR(sum(of_many.indices) / of_many.num_indices, 1.0, 1e-12);
+  EXPECT_NEAR(of_many.indices[kReuseBins - 1], of_many.num_indices - 9.0 * 32'768.0, 1.0);
+}
+
 TEST(HistogramReuse, InversionReproducesUniformAndPowerLawHistograms) {
   for (const std::int64_t batch_size : {2'048, 65'536}) {
     for (const std::int64_t rows : {100, 39'060, 3'067'956, 40'000'000}) {

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <string>
+
 #include "neuroshard/core/error.h"
 #include "neuroshard/workload/workload.h"
 #include "tests/io/io_test_util.h"
@@ -43,6 +46,23 @@ TEST(TaskSettings, MoveATaskToOtherDevices) {
   EXPECT_EQ(hosts.topology.memory_bytes.size(), 6U);
   EXPECT_THAT(input_error([&] { (void)with_settings(make_task(4, 2), {.devices = 5}); }),
               HasSubstr("local_world_size"));
+}
+
+TEST(TaskSettings, RefuseNumbersOfDevicesThatCannotBe) {
+  const Workload workload = find_workload("mlperf-dlrm-dcnv2", 0);
+  for (const int devices : {std::numeric_limits<int>::min(), -1, 0, kMaxWorldSize + 1}) {
+    SCOPED_TRACE(devices);
+    const auto refused = HasSubstr("devices: expected an integer between 1 and 65536, got " +
+                                   std::to_string(devices));
+    EXPECT_THAT(
+        input_error([&] { (void)task_of(workload, {.devices = devices, .memory_bytes = kGiB}); }),
+        refused);
+    EXPECT_THAT(input_error([&] { (void)with_settings(make_task(4, 4), {.devices = devices}); }),
+                refused);
+    Task task = make_task(4, 4);
+    task.topology.world_size = devices;
+    EXPECT_THAT(input_error([&] { (void)with_settings(task, {.memory_bytes = kGiB}); }), refused);
+  }
 }
 
 TEST(TaskSettings, AskForTheMemoryOfDevicesThatDiffer) {

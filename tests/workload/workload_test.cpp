@@ -19,6 +19,7 @@ TEST(WorkloadCatalog, ListsElevenWorkloadsThatCanBeFound) {
     const Workload workload = find_workload(info.name, 0);
     EXPECT_EQ(workload.name, info.name);
     EXPECT_EQ(workload.source, info.source);
+    EXPECT_FALSE(workload.accesses.empty()) << info.name;
     EXPECT_EQ(workload.batch_size, info.batch_size);
     EXPECT_EQ(workload.optimizer, info.optimizer);
     EXPECT_EQ(workload.tables.size(), static_cast<std::size_t>(info.num_tables));

@@ -10,8 +10,13 @@
 
 namespace neuroshard::torchrec {
 
-GreedyPartitioner::GreedyPartitioner(const Task& task)
-    : task_(task), pins_(task), devices_(task.topology.world_size), ranks_(task.tables.size()) {}
+GreedyPartitioner::GreedyPartitioner(const Task& task, const StopClock& clock)
+    : task_(task),
+      pins_(task),
+      clock_(clock),
+      patient_(clock),
+      devices_(task.topology.world_size),
+      ranks_(task.tables.size()) {}
 
 std::optional<double> GreedyPartitioner::place(const Proposal& proposal) {
   reset();
@@ -62,6 +67,7 @@ void GreedyPartitioner::add(int device, const ShardingOption& option, int shard)
 }
 
 void GreedyPartitioner::add_cost(int device, const Perf& perf) {
+  patient_.check();
   auto node = by_cost_.extract(key(device));
   devices_[device].perf += perf;
   devices_[device].rating_ms += perf.total();
@@ -70,6 +76,7 @@ void GreedyPartitioner::add_cost(int device, const Perf& perf) {
 }
 
 int GreedyPartitioner::cheapest_device(int table, WideBytes bytes) const {
+  clock_.check();
   const auto found = std::find_if(by_cost_.begin(), by_cost_.end(), [&](const Key& candidate) {
     const int device = std::get<2>(candidate);
     return devices_[device].room >= bytes && pins_.permits(table, device);
@@ -191,6 +198,7 @@ std::vector<int> GreedyPartitioner::devices_in_host(const ShardingOption& option
   const auto first = devices_.begin() + static_cast<std::ptrdiff_t>(host) * local_world_size;
   std::vector<Device> devices(first, first + local_world_size);
   for (int shard = 0; shard < option.num_shards; ++shard) {
+    clock_.check();
     const std::int64_t bytes = option.bytes(task_, shard);
     auto best = devices.end();
     for (auto device = devices.begin(); device != devices.end(); ++device) {
@@ -248,6 +256,7 @@ bool GreedyPartitioner::place_on_hosts(const ShardingOption& option) {
   const int last_begin = std::max(num_hosts - blocks, 0);
   std::vector<int> devices(option.num_shards);
   for (int begin = 0; begin <= last_begin; ++begin) {
+    clock_.check();
     for (int shard = 0; shard < option.num_shards; ++shard) {
       const int host = hosts[(begin + shard / local_world_size) % num_hosts];
       devices[shard] = host * local_world_size + shard % local_world_size;
@@ -262,6 +271,7 @@ bool GreedyPartitioner::place_on_hosts(const ShardingOption& option) {
 }
 
 std::vector<int> GreedyPartitioner::hosts_by_cost() {
+  clock_.check();
   const int local_world_size = task_.topology.local_world_size;
   std::vector<std::pair<double, int>> hosts;
   for (std::size_t d = 0; d < devices_.size(); ++d) {

@@ -14,6 +14,7 @@
 #include "neuroshard/baselines/torchrec/sharding_option.h"
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/task.h"
 
@@ -42,9 +43,10 @@ struct NoRoom {
 class GreedyPartitioner {
  public:
   /// Keeps a reference to the task.
-  explicit GreedyPartitioner(const Task& task);
+  explicit GreedyPartitioner(const Task& task, const StopClock& clock = {});
 
-  /// The slowest device's estimated cost [ms]; nullopt if a table finds no room.
+  /// The slowest device's estimated cost [ms]; nullopt if a table finds no room. Throws TimeIsOver;
+  /// another proposal may be placed after that.
   [[nodiscard]] std::optional<double> place(const Proposal& proposal);
 
   /// The plan of the last proposal, which must have been placed.
@@ -52,7 +54,8 @@ class GreedyPartitioner {
 
   /// Why the last proposal that was not placed could not be.
   [[nodiscard]] const NoRoom& no_room() const { return no_room_; }
-  /// How many shards were placed and devices looked at, over all proposals.
+  /// Over all proposals: shards to be placed, and devices that were made empty or put in order by
+  /// host. Looks for a device that has room are not counted.
   [[nodiscard]] std::int64_t work() const { return work_; }
 
  private:
@@ -68,7 +71,8 @@ class GreedyPartitioner {
   [[nodiscard]] Key key(int device) const;
   void add(int device, const ShardingOption& option, int shard);
   void add_cost(int device, const Perf& perf);
-  /// The device of least cost on which the table may lie and that has room; -1: none has.
+  /// The device of least cost on which the table may lie and that has room; -1: none has. Looks at
+  /// the clock, as the loops over hosts do: there may be 65,536 devices.
   [[nodiscard]] int cheapest_device(int table, WideBytes bytes) const;
   /// Of a device on which the table may lie.
   [[nodiscard]] std::int64_t most_room(int table) const;
@@ -93,6 +97,8 @@ class GreedyPartitioner {
 
   const Task& task_;
   TablePins pins_;
+  StopClock clock_;
+  PatientClock patient_;  ///< of the shards, each of which takes less than a look
   std::vector<Device> devices_;
   std::set<Key> by_cost_;
   double uniform_rating_ms_ = 0.0;

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/baselines/placement.h"
 #include "neuroshard/baselines/torchrec/enumeration.h"
@@ -41,6 +43,12 @@ InfeasibleError no_plan(const Task& task, const NoRoom& refusal, std::int64_t nu
       format_bytes(refusal.most_room)));
 }
 
+std::vector<ShardingType> types_of(const Proposal& proposal) {
+  std::vector<ShardingType> types;
+  for (const ShardingOption* option : proposal) types.push_back(option->type);
+  return types;
+}
+
 }  // namespace
 
 ShardingTypesPlan plan_sharding_types(const Simulator& simulator,
@@ -49,31 +57,33 @@ ShardingTypesPlan plan_sharding_types(const Simulator& simulator,
   const SearchSpace space =
       enumerate(task, options.min_partition,
                 options.constants ? *options.constants : fitted_constants(simulator, clock));
-  GreedyPartitioner partitioner(task);
+  GreedyPartitioner partitioner(task, clock);
   std::optional<double> best_rating_ms;
-  Proposal best;
   ShardingTypesPlan result;
-  for (const std::unique_ptr<Proposer>& proposer : make_proposers(space)) {
+  const auto try_proposals = [&](Proposer& proposer) {
     const std::int64_t before = partitioner.work();
-    while (!result.stopped_by_clock && partitioner.work() - before <= options.max_work) {
-      const Proposal* proposal = proposer->next();
-      if (proposal == nullptr) break;
-      if (clock.is_over()) {
-        result.stopped_by_clock = true;
-        break;
-      }
-      ++result.num_proposals;
+    while (partitioner.work() - before <= options.max_work) {
+      const Proposal* proposal = proposer.next();
+      if (proposal == nullptr) return;
+      clock.check();
       const std::optional<double> rating_ms = partitioner.place(*proposal);
+      ++result.num_proposals;
       if (!rating_ms || (best_rating_ms && *rating_ms >= *best_rating_ms)) continue;
       best_rating_ms = rating_ms;
-      best = *proposal;
+      // At once: to place it again may take longer than there is time for.
+      result.plan = partitioner.plan(*proposal);
+      result.types = types_of(*proposal);
     }
+  };
+  try {
+    for (const std::unique_ptr<Proposer>& proposer : make_proposers(space)) {
+      try_proposals(*proposer);
+    }
+  } catch (const TimeIsOver&) {
+    if (!best_rating_ms) throw;
+    result.stopped_by_clock = true;
   }
-  if (!best_rating_ms && result.stopped_by_clock) throw TimeIsOver();
   if (!best_rating_ms) throw no_plan(task, partitioner.no_room(), result.num_proposals);
-  (void)partitioner.place(best);
-  result.plan = partitioner.plan(best);
-  for (const ShardingOption* option : best) result.types.push_back(option->type);
   result.rating_ms = *best_rating_ms;
   return result;
 }

@@ -17,7 +17,7 @@ namespace neuroshard::torchrec {
 struct ShardingTypesOptions {
   std::int64_t min_partition = 32;              ///< least columns of a block, see enumerate()
   std::optional<MachineConstants> constants{};  ///< none: fitted to the simulator's models
-  /// No proposer goes on after this many shards placed and devices looked at: the place of
+  /// No proposer goes on after this much work, as GreedyPartitioner counts it: the place of
   /// TorchRec's timeout. 60 tables on 4 devices take some 100,000.
   std::int64_t max_work = 10'000'000;
 };

@@ -2,12 +2,9 @@
 #include "neuroshard/collect/communication/simgrid_platform.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -19,6 +16,7 @@
 #include <string_view>
 
 #include "neuroshard/collect/communication/platform.h"
+#include "neuroshard/core/child_process.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/memory_limit.h"
 #include "neuroshard/core/task.h"
@@ -231,45 +229,27 @@ std::string last_words(std::string_view text) {
   return "one that ends it";
 }
 
-/// All that is written to a pipe until its other end is closed.
-std::string read_all(int descriptor) {
-  std::string text;
-  std::array<char, 4096> part{};
-  for (;;) {
-    const ssize_t count = ::read(descriptor, part.data(), part.size());
-    if (count > 0) text.append(part.data(), static_cast<std::size_t>(count));
-    if (count == 0 || (count < 0 && errno != EINTR)) return text;
-  }
-}
-
-/// In a process of its own, whose exit code is 0 if the trial went well.
-[[noreturn]] void try_out(int stderr_descriptor, const std::function<void()>& trial) {
-  (void)::dup2(stderr_descriptor, STDERR_FILENO);
-  int exit_code = 0;
+/// 0 if the trial went well. All that it writes to stderr goes to the descriptor.
+int exit_code_of(int descriptor, const std::function<void()>& trial) {
+  (void)::dup2(descriptor, STDERR_FILENO);
   try {
     trial();
   } catch (const std::exception& error) {
     const std::string message = kErrorMark + std::string(error.what());
     (void)!::write(STDERR_FILENO, message.data(), message.size());
-    exit_code = 1;
+    return 1;
   }
-  ::_exit(exit_code);
+  return 0;
 }
 
 }  // namespace
 
 void require_survival(const std::string& platform, const std::function<void()>& trial) {
-  std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) return;  // then what comes after the trial is the trial
-  const pid_t child = ::fork();
-  if (child == 0) try_out(ends[1], trial);
-  ::close(ends[1]);
-  const std::string text = child > 0 ? read_all(ends[0]) : "";
-  ::close(ends[0]);
-  if (child < 0) return;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+  const std::optional<EndedChild> ended =
+      run_in_child([&](int descriptor) { return exit_code_of(descriptor, trial); });
+  // Without a process, what comes after the trial is the trial.
+  if (!ended || ended->exit_code == 0) return;
+  const std::string& text = ended->written;
   if (const std::size_t mark = text.rfind(kErrorMark); mark != std::string::npos) {
     throw InputError(text.substr(mark + 1));
   }

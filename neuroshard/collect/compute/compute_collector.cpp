@@ -67,6 +67,7 @@ Json sampling_json(const ComputeSamplingOptions& options) {
                              {"held_out_share", options.held_out_share},
                              {"kind", options.given_kind},
                              {"made_by", options.given_by}};
+    if (options.given_has_copies) json.set("copies", true);
     if (options.given_max_dim != kUsualGivenMaxDim) json.set("max_dim", options.given_max_dim);
     return json;
   }

@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -81,6 +83,7 @@ struct Run {
   RepeatedTiming total;
   std::vector<double> forward_ms;
   std::vector<double> backward_ms;
+  std::string failure;  ///< not empty: why there will be no measurement
 
   /// Waits for the rounds that have been started.
   void collect_times() {
@@ -185,6 +188,7 @@ class DeviceLoop {
       round.seconds = seconds_since(start);
     }
     for (const std::unique_ptr<Run>& run : runs_) {
+      if (!run->failure.empty()) continue;
       const Clock::time_point start = Clock::now();
       Round& round = run->rounds.back();
       round.backward_ms = start_pass(*run, &PreparedSet::backward);
@@ -196,7 +200,14 @@ class DeviceLoop {
   std::future<double> start_pass(Run& run, std::future<double> (PreparedSet::*pass)()) {
     const std::int64_t missing = run.last_pass + device_.bytes_between_passes() - bytes_touched_;
     if (missing > 0) bytes_touched_ += device_.disturb_caches(missing);
-    std::future<double> time = (run.set.get()->*pass)();
+    std::future<double> time;
+    try {
+      time = (run.set.get()->*pass)();
+    } catch (const std::bad_alloc&) {
+      run.failure = "out of memory";
+    } catch (const OutOfMemory& error) {  // of what only a pass needs
+      run.failure = error.what();
+    }
     bytes_touched_ += run.set->bytes_touched();
     run.last_pass = bytes_touched_;
     return time;
@@ -205,6 +216,10 @@ class DeviceLoop {
   /// Times are only fetched where they may suffice, so that a device with a queue need not wait for
   /// the host before.
   bool finish_if_done(Run& run) {
+    if (!run.failure.empty()) {
+      sequence_.done({run.id, std::nullopt, run.failure});
+      return true;
+    }
     const bool is_late = deadline_ && Clock::now() > *deadline_;
     if (!is_late && static_cast<int>(run.rounds.size()) < run.total.runs_until_next_look()) {
       return false;

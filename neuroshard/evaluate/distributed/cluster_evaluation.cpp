@@ -1,20 +1,19 @@
 // Iterations of plans on a simulated cluster.
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "neuroshard/collect/communication/simgrid_simulation.h"
+#include "neuroshard/core/child_process.h"
 #include "neuroshard/core/error.h"
 
 namespace neuroshard {
@@ -59,20 +58,8 @@ std::vector<std::vector<DeviceIteration>> simulate(const Task& task, const std::
   return simulated;
 }
 
-/// All that is written to a pipe until its other end is closed.
-std::string text_of_pipe(int descriptor) {
-  std::string text;
-  std::array<char, 4096> part{};
-  for (;;) {
-    const ssize_t count = ::read(descriptor, part.data(), part.size());
-    if (count > 0) text.append(part.data(), static_cast<std::size_t>(count));
-    if (count == 0 || (count < 0 && errno != EINTR)) return text;
-  }
-}
-
-/// In a process of its own: the message of what the trial throws goes to a pipe, and its exit code
-/// is the process's.
-[[noreturn]] void run_trial(int descriptor, const std::function<void()>& trial) {
+/// The message of what the trial throws goes to the descriptor; its exit code is the result.
+int exit_code_of(int descriptor, const std::function<void()>& trial) {
   int exit_code = 0;
   std::string message;
   try {
@@ -85,7 +72,7 @@ std::string text_of_pipe(int descriptor) {
     message = error.what();
   }
   (void)!::write(descriptor, message.data(), message.size());
-  ::_exit(exit_code);
+  return exit_code;
 }
 
 }  // namespace
@@ -126,22 +113,16 @@ void require_platform(const std::vector<NamedTask>& tasks, const std::string& pl
   IterationCase idle;
   idle.columns.assign(num_devices, 0);
   idle.compute_ms.assign(num_devices, 0.0);
-  std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) return;  // then it shows when there is something to simulate
-  const pid_t child = ::fork();
-  if (child == 0) run_trial(ends[1], [&] { (void)simulate(task, platform, {&idle, 1}); });
-  ::close(ends[1]);
-  const std::string message = child > 0 ? text_of_pipe(ends[0]) : "";
-  ::close(ends[0]);
-  if (child < 0) return;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-  if (message.empty()) {
+  const std::optional<EndedChild> ended = run_in_child([&](int descriptor) {
+    return exit_code_of(descriptor, [&] { (void)simulate(task, platform, {&idle, 1}); });
+  });
+  // Without a process it shows when there is something to simulate.
+  if (!ended || ended->exit_code == 0) return;
+  if (ended->written.empty()) {
     throw InputError(platform, "a platform that SimGrid can simulate", "one that ends it");
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kMachineFailed) throw MachineError(message);
-  throw InputError(message);
+  if (ended->exit_code == kMachineFailed) throw MachineError(ended->written);
+  throw InputError(ended->written);
 }
 
 void simulate_communication(const std::vector<NamedTask>& tasks, const std::string& platform,

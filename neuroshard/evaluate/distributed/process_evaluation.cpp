@@ -28,7 +28,7 @@ class MeasuringProcess {
       backend_ = cpu_backend(options.benchmark, 1).make();
       return;
     }
-    options.cuda->devices = {devices_of_process().front()};
+    options.cuda->devices = {devices_of_process(options.cuda->devices).front()};
     const ComputeBackendFactory factory = cuda_backend(*options.cuda);
     description_ = factory.description;
     backend_ = factory.make();

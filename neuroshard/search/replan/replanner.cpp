@@ -186,8 +186,9 @@ class LimitedSearch {
   ReplicaMoveLimit replica_limit_;
 };
 
-/// What a share of the bytes, from 0 to 1, allows to move.
+/// What a share of the bytes, from 0 to 1 or infinite, allows to move.
 std::int64_t limit_of(double share, std::int64_t total_bytes) {
+  if (share == kAnyMove) return std::numeric_limits<std::int64_t>::max();
   // All of them as they are: a double has no room for the largest sum, the next one is 2^63.
   if (share >= 1.0) return total_bytes;
   return static_cast<std::int64_t>(std::floor(share * static_cast<double>(total_bytes)));

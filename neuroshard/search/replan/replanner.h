@@ -1,6 +1,7 @@
 // Planning again with little moved.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <string_view>
 
@@ -9,13 +10,16 @@
 
 namespace neuroshard {
 
+/// More than all: copies of tables can move more than the older plan placed.
+inline constexpr double kAnyMove = std::numeric_limits<double>::infinity();
+
 /// Improves an older plan, made valid for the task, within a limit on the bytes that move. The
 /// result moves at most that share of the bytes that the older plan placed (placed_before.h), and
 /// is never predicted to cost more than the repaired plan where that keeps to the limit. Does not
 /// depend on the number of threads, nor on the machine unless the clock may stop the search.
 class Replanner final : public Planner {
  public:
-  /// `before` is of the simulator's task; `max_move` is from 0 to 1.
+  /// `before` is of the simulator's task; `max_move` is from 0 to 1, or kAnyMove.
   Replanner(std::shared_ptr<const PlacedBefore> before, double max_move)
       : before_(std::move(before)), max_move_(max_move) {}
 

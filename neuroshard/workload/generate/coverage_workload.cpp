@@ -72,6 +72,9 @@ Workload coverage_workload(std::uint64_t seed) {
   const LowDiscrepancySequence<5> sequence(mix64(seed));
   Workload workload{.name = kCoverage,
                     .source = "generated: tables spread evenly over the whole space",
+                    .accesses =
+                        "differs by table: uniform, a power law of exponent 0.3 to 1.6, a few "
+                        "classes of rows, one hot row, or one bin of the reuse histogram",
                     .batch_size = kBatchSize,
                     .optimizer = Optimizer::rowwise_adagrad};
   for (int t = 0; t < kNumTables; ++t) {

@@ -24,6 +24,10 @@ constexpr double kFallOfMixed = 1.1;
 constexpr double kLeastRankRatio = 1.02;
 constexpr double kMostRankRatio = 2.0;
 
+/// Access classes of a table may be as many as its rows; every segment of a measured curve has a
+/// share of each.
+constexpr std::size_t kMostClassesOfMixed = 256;
+
 /// Fewer lookups than this in a batch are taken as this many, so that shares of them are numbers.
 constexpr double kFewestLookups = 0x1p-20;
 
@@ -144,6 +148,25 @@ ReuseStatistics reuse_of(const std::vector<RateClass>& classes) {
   return result;
 }
 
+/// Neighbours whose rates differ by up to a factor of `fall` as one class; `classes` by falling
+/// rate.
+std::vector<RateClass> joined_neighbours(const std::vector<RateClass>& classes, double fall) {
+  std::vector<RateClass> joined;
+  double first_rate = 0.0;
+  for (const RateClass& rate_class : classes) {
+    if (joined.empty() || rate_class.rate * fall < first_rate) {
+      joined.push_back(rate_class);
+      first_rate = rate_class.rate;
+      continue;
+    }
+    RateClass& last = joined.back();
+    const double rows = last.rows + rate_class.rows;
+    last.rate = (last.rate * last.rows + rate_class.rate * rate_class.rows) / rows;
+    last.rows = rows;
+  }
+  return joined;
+}
+
 std::vector<Segment> segments_of(const Table& table, std::int64_t batch_size) {
   assert(has_row_order(table));
   std::vector<Segment> segments;
@@ -155,6 +178,7 @@ std::vector<Segment> segments_of(const Table& table, std::int64_t batch_size) {
     }
   } else {
     std::vector<RateClass> pool = rows_by_popularity(table, batch_size, kFallOfMixed);
+    if (pool.size() > kMostClassesOfMixed) pool = joined_neighbours(pool, kFallOfMixed);
     segments = measured_segments(table, hits_of(pool));
     if (table.index_distribution || table.reuse_histogram) {
       distribute(std::move(pool), segments);

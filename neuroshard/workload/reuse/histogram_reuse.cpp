@@ -19,20 +19,22 @@ std::array<double, kReuseBins> mean_counts(const ReuseHistogram& histogram, doub
                                            double num_indices) {
   std::array<double, kReuseBins> counts{};
   double mean = 0.0;
-  double at_edges = 0.0;
+  double mean_at_edges = 0.0;
   for (int bin = 0; bin < kReuseBins; ++bin) {
     counts[bin] = mean_count_of_bin(bin);
     mean += histogram[bin] * counts[bin];
-    at_edges += histogram[bin] * std::exp2(bin);
+    mean_at_edges += histogram[bin] * (bin == kLastBin ? counts[bin] : std::exp2(bin));
   }
   const double missing = num_indices / num_embeddings - mean;  // hits per distinct row
   if (missing <= 0.0) return counts;
-  if (histogram[kLastBin] > 0.0) {
-    counts[kLastBin] += missing / histogram[kLastBin];
-    return counts;
-  }
-  const double raise = at_edges > mean ? std::min(1.0, missing / (at_edges - mean)) : 0.0;
+  // The last bin has what no other has room for. Not where it holds less than a row: the tail of a
+  // distribution would have most lookups.
+  const double room = mean_at_edges - mean;
+  const double raise = room > 0.0 ? std::min(1.0, missing / room) : 0.0;
   for (int bin = 0; bin < kLastBin; ++bin) counts[bin] += raise * (std::exp2(bin) - counts[bin]);
+  if (missing > room && histogram[kLastBin] * num_embeddings >= 1.0) {
+    counts[kLastBin] += (missing - room) / histogram[kLastBin];
+  }
   return counts;
 }
 

@@ -16,8 +16,8 @@ namespace neuroshard {
 
 /// Statistics of `num_indices` lookups with this histogram. The number of distinct rows is the one
 /// at which the bins' mean counts add up to `num_indices`; where that would exceed the table, the
-/// mean counts are raised: the last bin's, if it has rows, or else all of them towards their bins'
-/// upper edges.
+/// mean counts are raised: towards their bins' upper edges, and what is missing then in the last
+/// bin, if it has a row or more.
 [[nodiscard]] ReuseStatistics histogram_statistics(const ReuseHistogram& histogram,
                                                    std::int64_t num_embeddings, double num_indices);
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <numeric>
+#include <span>
 #include <thread>
 
 #include "neuroshard/collect/compute/cuda/cuda_operator.h"
@@ -69,28 +70,43 @@ std::unique_ptr<ComputeBackend> make_workers(const std::vector<int>& devices,
   return backend;
 }
 
+void require_devices(std::span<const int> devices, int count) {
+  for (auto device = devices.begin(); device != devices.end(); ++device) {
+    if (*device < 0 || *device >= count) {
+      throw InputError("--gpus", fmt::format("devices from 0 to {}", count - 1),
+                       fmt::format("{}", *device));
+    }
+    if (std::find(devices.begin(), device, *device) != device) {
+      throw InputError("--gpus", "each device once", fmt::format("{} twice", *device));
+    }
+  }
+}
+
 }  // namespace
 
-std::vector<int> devices_of_process() {
+std::vector<int> devices_of_process(std::vector<int> listed) {
   const ProcessGroup group = process_group();
-  std::vector<int> devices = share_of_devices(group, cuda::device_count());
+  const int count = cuda::device_count();
+  if (listed.empty()) {
+    listed.resize(static_cast<std::size_t>(count));
+    std::iota(listed.begin(), listed.end(), 0);
+  }
+  require_devices(listed, count);
+  std::vector<int> devices;
+  for (const int place : share_of_devices(group, static_cast<int>(listed.size()))) {
+    devices.push_back(listed[static_cast<std::size_t>(place)]);
+  }
   if (devices.empty()) {
-    throw InputError(
-        "mpi", fmt::format("at most one process per device, {} on this host", cuda::device_count()),
-        fmt::format("{}", group.local_size));
+    throw InputError("mpi",
+                     fmt::format("at most one process per device, {} on this host", listed.size()),
+                     fmt::format("{}", group.local_size));
   }
   return devices;
 }
 
 ComputeBackendFactory cuda_backend(const CudaBackendOptions& options) {
-  const int count = cuda::device_count();
   std::vector<int> devices = options.devices.empty() ? devices_of_process() : options.devices;
-  for (const int device : devices) {
-    if (device < 0 || device >= count) {
-      throw InputError("--gpus", fmt::format("devices from 0 to {}", count - 1),
-                       fmt::format("{}", device));
-    }
-  }
+  require_devices(devices, cuda::device_count());
   if (options.arena_bytes < (std::int64_t{1} << 20)) {
     throw InputError("arena", "at least 1 MiB", fmt::format("{} bytes", options.arena_bytes));
   }

@@ -11,8 +11,8 @@
 namespace neuroshard {
 
 struct CudaBackendOptions {
-  std::vector<int>
-      devices{};  ///< that measure at the same time; empty: all that the process may use
+  /// That measure at the same time, whatever other processes do; empty: devices_of_process().
+  std::vector<int> devices{};
   std::int64_t arena_bytes = std::int64_t{4} << 30;  ///< on each device, for the tables
   DataType data_type = DataType::fp32;               ///< what the arena is filled with
   /// No other program uses a GPU's multiprocessors, so times scatter by a percent, to both sides.
@@ -30,9 +30,9 @@ struct CudaBackendOptions {
 /// driver, or no device; InputError for an id without a device, or for devices of several kinds.
 [[nodiscard]] ComputeBackendFactory cuda_backend(const CudaBackendOptions& options);
 
-/// Devices of this process among those of its host: under mpirun, its share of them, by its number
-/// among the host's processes; otherwise all. Throws as cuda_backend, and InputError where there
-/// are fewer devices than processes.
-[[nodiscard]] std::vector<int> devices_of_process();
+/// Devices of this process among `listed`, or all of its host's where none is: under mpirun, its
+/// share of them, by its number among the host's processes; otherwise all. Throws as cuda_backend,
+/// and InputError where one is listed twice or there are fewer devices than processes.
+[[nodiscard]] std::vector<int> devices_of_process(std::vector<int> listed = {});
 
 }  // namespace neuroshard
