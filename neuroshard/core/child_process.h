@@ -16,8 +16,8 @@ struct EndedChild {
 };
 
 /// Calls `work` in a copy of this process, with a descriptor to write to, and waits for its end.
-/// The copy's exit code is what `work` returns; it must not throw. Only the calling thread is copied.
-/// Nothing where the system gives no pipe or no process.
+/// The copy's exit code is what `work` returns; it must not throw. Only the calling thread is
+/// copied. Nothing where the system gives no pipe or no process.
 std::optional<EndedChild> run_in_child(const std::function<int(int descriptor)>& work);
 
 }  // namespace neuroshard

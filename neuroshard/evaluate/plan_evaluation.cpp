@@ -58,7 +58,8 @@ std::string features_not_measured(std::span<const Table> tables) {
   if (found == 0) return "";
   if (found > kMostNames) names += fmt::format(" and {} more", found - kMostNames);
   return "tables with several features: measured with one pooled output, predicted with one for "
-         "each feature (" + names + ")";
+         "each feature (" +
+         names + ")";
 }
 
 std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {

@@ -53,8 +53,8 @@ struct SimulatedPlan {
     const std::function<void(int sets_done)>& on_set = {},
     std::span<const SpeedControl> controls = {});
 
-/// That tables of several features are measured with one pooled output, where costs are predicted of
-/// one for each feature; names the first such tables. Empty if there is none.
+/// That tables of several features are measured with one pooled output, where costs are predicted
+/// of one for each feature; names the first such tables. Empty if there is none.
 [[nodiscard]] std::string features_not_measured(std::span<const Table> tables);
 
 /// Why a measurement here says little about the model: the model was measured on another processor

@@ -137,12 +137,12 @@ void PlannedSets::plan_next() {
     return;
   }
   const std::uint64_t number = task - round;
-  const auto found = planned({.number = number,
-                              .kind = number / kDevices.size() % kKinds.size(),
-                              .devices = kDevices[number % kDevices.size()],
-                              .batch_size = options_.batch_size,
-                              .cuts_columns_alone =
-                                  number / (kDevices.size() * kKinds.size()) % 3 == 2});
+  const auto found =
+      planned({.number = number,
+               .kind = number / kDevices.size() % kKinds.size(),
+               .devices = kDevices[number % kDevices.size()],
+               .batch_size = options_.batch_size,
+               .cuts_columns_alone = number / (kDevices.size() * kKinds.size()) % 3 == 2});
   if (found) add_devices(*found, number);
 }
 

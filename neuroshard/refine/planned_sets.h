@@ -53,10 +53,10 @@ struct PlannedSetsOptions {
 
 /// An endless sequence of such sets. Tasks have 1, 2, 4, 8 or 16 devices; ample memory or such that
 /// the tables fill nine tenths of it; a fast bus or a slow network; and every third plan cuts
-/// columns alone. Of devices with equal pieces the sequence has one. Every fourth task is of devices
-/// that look up `batch_size` samples *each*, over a slow network: of its plan the sequence has the
-/// copies that each device keeps, if there are any. Plans are made when their sets are asked for.
-/// Not for several threads at once.
+/// columns alone. Of devices with equal pieces the sequence has one. Every fourth task is of
+/// devices that look up `batch_size` samples *each*, over a slow network: of its plan the sequence
+/// has the copies that each device keeps, if there are any. Plans are made when their sets are
+/// asked for. Not for several threads at once.
 class PlannedSets {
  public:
   PlannedSets(PlannedSetsOptions options, std::shared_ptr<const ComputeCostModel> model);

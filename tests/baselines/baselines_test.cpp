@@ -167,18 +167,18 @@ TEST(Baselines, RandomFollowsItsSeed) {
 
 TEST(Baselines, RandomTriesAgainWhenMemoryIsTight) {
   // Halves and thirds of a device: with the halves apart, the last third finds no room.
-  const Task task = make_task({make_table("a", 75, 4), make_table("b", 75, 4),
-                               make_table("c", 50, 4), make_table("d", 50, 4),
-                               make_table("e", 50, 4)},
-                              2, 2400);
+  const Task task =
+      make_task({make_table("a", 75, 4), make_table("b", 75, 4), make_table("c", 50, 4),
+                 make_table("d", 50, 4), make_table("e", 50, 4)},
+                2, 2400);
   constexpr int kSeeds = 64;
   int stuck = 0;
   PlannerOptions options;
   for (int seed = 0; seed < kSeeds; ++seed) {
     options.seed = static_cast<std::uint64_t>(seed);
-    EXPECT_THAT(devices_of("random", task, options.seed),
-                testing::AnyOf(testing::ElementsAre(0, 0, 1, 1, 1),
-                               testing::ElementsAre(1, 1, 0, 0, 0)));
+    EXPECT_THAT(
+        devices_of("random", task, options.seed),
+        testing::AnyOf(testing::ElementsAre(0, 0, 1, 1, 1), testing::ElementsAre(1, 1, 0, 0, 0)));
     try {
       (void)RandomBaseline(1).plan(analytic(task), options);
     } catch (const InfeasibleError&) {

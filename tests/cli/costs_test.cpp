@@ -130,9 +130,9 @@ TEST(CliCosts, ABatchThatMemoryHasNoRoomForIsRefusedWithTheFigure) {
 TEST(CliCosts, WhatIsMeasuredOfTablesWithSeveralFeaturesIsSaid) {
   const CliFolder folder;
   const std::string one = folder.write("one.json", kTask);
-  const std::string several = folder.write(
-      "several.json", replaced(std::string(kTask), "\"pooling_factor\": 1.5",
-                               "\"pooling_factor\": 1.5, \"num_features\": 3"));
+  const std::string several =
+      folder.write("several.json", replaced(std::string(kTask), "\"pooling_factor\": 1.5",
+                                            "\"pooling_factor\": 1.5, \"num_features\": 3"));
   const std::string said =
       "tables with several features: measured with one pooled output, predicted with one for each "
       "feature (\"item\")";
@@ -142,8 +142,8 @@ TEST(CliCosts, WhatIsMeasuredOfTablesWithSeveralFeaturesIsSaid) {
     (void)expect_success(Arguments{"plan", task, "--steps", "100", "--force", "-o", plan} +
                          kModels);
     const CommandResult alone = run_cli(Arguments{"evaluate", plan} + measured + kModels);
-    const CommandResult compared = run_cli(
-        Arguments{"compare", task, "--steps", "100", "--measure"} + measured + kModels);
+    const CommandResult compared =
+        run_cli(Arguments{"compare", task, "--steps", "100", "--measure"} + measured + kModels);
     for (const CommandResult& result : {alone, compared}) {
       EXPECT_EQ(result.exit_code, 0) << result.err;
       EXPECT_EQ(result.err.find(said) != std::string::npos, is_said) << result.err;

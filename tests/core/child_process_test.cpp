@@ -21,7 +21,8 @@ int write_all(int descriptor, const std::string& text) {
 }
 
 TEST(ChildProcess, WhatItWroteAndItsExitCode) {
-  const auto ended = run_in_child([](int descriptor) { return write_all(descriptor, "seven") + 7; });
+  const auto ended =
+      run_in_child([](int descriptor) { return write_all(descriptor, "seven") + 7; });
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->written, "seven");
   EXPECT_EQ(ended->exit_code, 7);

@@ -318,8 +318,8 @@ TEST(AccessByRow, ADominantRowHasASliceOfItsOwn) {
 }
 
 TEST(AccessByRow, ManyClassesAreAsFew) {
-  // A class for every ten rows, rates falling by a millionth: with measured accesses, whose segments
-  // have a share of each class, and with few classes of the same rows.
+  // A class for every ten rows, rates falling by a millionth: with measured accesses, whose
+  // segments have a share of each class, and with few classes of the same rows.
   constexpr int kClasses = 20'000;
   Table many = make_table(10 * kClasses, 4.0);
   many.index_distribution = IndexDistribution{};

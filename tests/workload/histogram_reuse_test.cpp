@@ -75,7 +75,8 @@ TEST(HistogramReuse, DistinctRowsNeverExceedTheTable) {
 }
 
 TEST(HistogramReuse, TheLastBinHasOnlyWhatNoOtherHasRoomFor) {
-  // 100 rows of 31,000 hits each, a few of which reach the last bin's 32,769 by chance, hardly ever.
+  // 100 rows of 31,000 hits each, a few of which reach the last bin's 32,769 by chance, hardly
+  // ever.
   const Table uniform = make_table(100, 3.1e6 / 65'536);
   const ReuseHistogram histogram = reuse_histogram(uniform, 65'536);
   ASSERT_GT(histogram[kReuseBins - 1], 0.0);
@@ -92,7 +93,8 @@ TEST(HistogramReuse, TheLastBinHasOnlyWhatNoOtherHasRoomFor) {
   EXPECT_LT(hottest_row_hits(of_ten) / of_ten.num_indices, 0.25);
   EXPECT_NEAR(of_ten.distinct_rows, 10.0, 1e-9);
   // What no other bin has room for is in the last.
-  const ReuseStatistics of_many = reuse_statistics(with_histogram(make_table(10, 50.0), high), 65'536);
+  const ReuseStatistics of_many =
+      reuse_statistics(with_histogram(make_table(10, 50.0), high), 65'536);
   EXPECT_NEAR(sum(of_many.indices) / of_many.num_indices, 1.0, 1e-12);
   EXPECT_NEAR(of_many.indices[kReuseBins - 1], of_many.num_indices - 9.0 * 32'768.0, 1.0);
 }

@@ -79,8 +79,8 @@ struct ComputeSamplingOptions {
 
   // With given sampling only, which uses none of the options from `dims` to `memory_bytes`:
   std::function<std::vector<Piece>(std::int64_t id)> given{};  ///< set `id`, always the same
-  std::string given_kind{};  ///< what sets these are, recorded with the data
-  std::string given_by{};    ///< who made them, likewise
+  std::string given_kind{};       ///< what sets these are, recorded with the data
+  std::string given_by{};         ///< who made them, likewise
   bool given_has_copies = false;  ///< some sets are of replicated tables, likewise
   /// Of their tables, recorded where it is another: the sets depend on it.
   std::int64_t given_max_dim = kUsualGivenMaxDim;
