@@ -23,8 +23,9 @@ namespace {
 
 constexpr std::uint64_t kSeed = 1;
 
-/// As `torture` does, in this process: what breaks a promise is named with its number.
-void expect_promise_kept(const std::string& name, std::uint64_t runs) {
+/// As `torture` does, in this process: what breaks a promise is named with its number. Of valid
+/// inputs all may be read.
+void expect_promise_kept(const std::string& name, std::uint64_t runs, bool are_damaged = true) {
   const fuzz::Reader* reader = fuzz::find_reader(name);
   ASSERT_NE(reader, nullptr);
   const TemporaryFolder folder;
@@ -40,7 +41,9 @@ void expect_promise_kept(const std::string& name, std::uint64_t runs) {
   }
   // Else the inputs would say little.
   EXPECT_GT(num_read, runs / 10);
-  EXPECT_LT(num_read, runs);
+  if (are_damaged) {
+    EXPECT_LT(num_read, runs);
+  }
 }
 
 TEST(Torture, Task) { expect_promise_kept("task", 3'000); }
@@ -50,7 +53,7 @@ TEST(Torture, ComputeCosts) { expect_promise_kept("compute-costs", 3'000); }
 TEST(Torture, CommunicationCosts) { expect_promise_kept("communication-costs", 3'000); }
 TEST(Torture, Model) { expect_promise_kept("model", 3'000); }
 TEST(Torture, Journal) { expect_promise_kept("journal", 3'000); }
-TEST(Torture, Pipeline) { expect_promise_kept("pipeline", 60); }
+TEST(Torture, Pipeline) { expect_promise_kept("pipeline", 60, false); }
 TEST(Torture, Platform) {
   SKIP_IN_UNKNOWN_CODE();
   expect_promise_kept("platform", 60);
