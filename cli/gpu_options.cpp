@@ -1,8 +1,6 @@
 // Backends on CPUs or GPUs from the command line's options.
 #include "cli/gpu_options.h"
 
-#include <utility>
-
 #include "neuroshard/core/error.h"
 
 namespace neuroshard::cli {
@@ -45,7 +43,7 @@ CudaBackendOptions cuda_options(const BackendOptions& options) {
 ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight) {
   if (options.on_gpus()) {
     CudaBackendOptions cuda = cuda_options(options);
-    cuda.devices = devices_of_process(std::move(cuda.devices));
+    cuda.devices = devices_of_process(cuda.devices);
     return cuda_backend(cuda);
   }
   if (!options.gpus.empty()) throw InputError("--gpus needs --backend cuda, got cpu");

@@ -17,6 +17,6 @@ namespace {
 
 ComputeBackendFactory cuda_backend(const CudaBackendOptions&) { fail(); }
 
-std::vector<int> devices_of_process(std::vector<int>) { fail(); }
+std::vector<int> devices_of_process(const std::vector<int>&) { fail(); }
 
 }  // namespace neuroshard

@@ -84,21 +84,22 @@ void require_devices(std::span<const int> devices, int count) {
 
 }  // namespace
 
-std::vector<int> devices_of_process(std::vector<int> listed) {
+std::vector<int> devices_of_process(const std::vector<int>& listed) {
   const ProcessGroup group = process_group();
   const int count = cuda::device_count();
-  if (listed.empty()) {
-    listed.resize(static_cast<std::size_t>(count));
-    std::iota(listed.begin(), listed.end(), 0);
+  std::vector<int> all = listed;
+  if (all.empty()) {
+    all.resize(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
   }
-  require_devices(listed, count);
+  require_devices(all, count);
   std::vector<int> devices;
-  for (const int place : share_of_devices(group, static_cast<int>(listed.size()))) {
-    devices.push_back(listed[static_cast<std::size_t>(place)]);
+  for (const int place : share_of_devices(group, static_cast<int>(all.size()))) {
+    devices.push_back(all[static_cast<std::size_t>(place)]);
   }
   if (devices.empty()) {
     throw InputError("mpi",
-                     fmt::format("at most one process per device, {} on this host", listed.size()),
+                     fmt::format("at most one process per device, {} on this host", all.size()),
                      fmt::format("{}", group.local_size));
   }
   return devices;

@@ -33,6 +33,6 @@ struct CudaBackendOptions {
 /// Devices of this process among `listed`, or all of its host's where none is: under mpirun, its
 /// share of them, by its number among the host's processes; otherwise all. Throws as cuda_backend,
 /// and InputError where one is listed twice or there are fewer devices than processes.
-[[nodiscard]] std::vector<int> devices_of_process(std::vector<int> listed = {});
+[[nodiscard]] std::vector<int> devices_of_process(const std::vector<int>& listed = {});
 
 }  // namespace neuroshard
