@@ -198,7 +198,7 @@ TEST(ExplainPlan, OtherPlansMayMoveMoreThanThePlanPlaced) {
   const PlanDocument all_cuts = plan_task(task, request).document;
   ASSERT_EQ(all_cuts.plan.replicated_tables.size(), 8u);
   request.options.cuts = kColumnsAlone;
-  const Alternative& other =
+  const Alternative other =
       alternative(explained(plan_task(task, request).document), "all cuts that the task allows");
   EXPECT_NEAR(other.cost_ms, all_cuts.predicted->cost_ms, 1e-9 * other.cost_ms);
 }
