@@ -3,9 +3,9 @@
 # Stop it whenever you like: started again, it goes on.
 # Usage: collect_fbgemm.sh PYTHON OUTPUT_FOLDER usual|coverage|more|frontier|gpu [SAMPLES], PYTHON as
 # of `make test-torchrec`: build/torchrec/bin/python
-# usual: sets of tables of one model, as the shipped model was trained on; coverage: the whole space
-# of tables and sets, SAMPLES (default 200) a file; more: others of it (100 a file); frontier: test
-# data of that space (60 a file).
+# usual: sets of tables of one model at one batch size; coverage: the whole space of tables and sets,
+# as the shipped models of CPUs were trained on, SAMPLES (default 200) a file; more: others of it (100
+# a file); frontier: test data of that space (60 a file).
 # gpu: the same on a GPU, and sets of plans and of many tables, SAMPLES (default 150) a file.
 set -euo pipefail
 python=$1
