@@ -213,6 +213,7 @@ void add_compute(CLI::App& collect) {
                    "File to write or to continue (.jsonl); {batch_size} and {optimizer} in it "
                    "stand for these")
       ->check(refused_dash)
+      ->check(refused_empty)
       ->required();
   add_examples(*command, {"collect compute --workload dlrm-2021 --samples 10000 -o costs.jsonl",
                           "collect compute --workload coverage --sets coverage "
@@ -315,6 +316,7 @@ void add_communication(CLI::App& collect) {
       ->capture_default_str();
   command->add_option("-o,--output", collection.path, "File to write or to continue (.jsonl)")
       ->check(refused_dash)
+      ->check(refused_empty)
       ->required();
   add_examples(*command, {"collect communication --backend simgrid --platform pcie4 --devices 4 "
                           "--samples 1000 -o communication.jsonl"});

@@ -73,14 +73,14 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
   const ComputeBackendFactory factory = chosen_backend(options.measuring, 1);
   const std::string difference = measurement_difference(simulator.compute(), factory.description);
   const std::unique_ptr<ComputeBackend> backend = factory.make();
+  const SimulatedPlan simulated{&simulator, &document.plan};
+  const std::string sets = format_count(num_measured_sets({&simulated, 1}), "set");
   PlanEvaluation evaluation;
   {
     ProgressLine line;
-    const auto show = [&](int devices_done) {
-      line.show(fmt::format("{} of {} devices measured", devices_done,
-                            simulator.task().topology.world_size));
+    const auto show = [&](int sets_done) {
+      line.show(fmt::format("{} of {} measured", sets_done, sets));
     };
-    const SimulatedPlan simulated{&simulator, &document.plan};
     evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show).front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
@@ -91,8 +91,7 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
 /// Real iterations among the processes that mpirun has started, of which process 0 prints.
 void evaluate_under_mpirun(const Simulator& simulator, const PlanDocument& document,
                            const EvaluateOptions& options) {
-  std::optional<CudaBackendOptions> cuda;
-  if (options.measuring.on_gpus()) cuda = cuda_options(options.measuring);
+  std::optional<CudaBackendOptions> cuda = chosen_gpus(options.measuring);
   std::optional<ProcessEvaluation> evaluation;
   {
     ProgressLine line;
@@ -117,7 +116,7 @@ void check_under_mpirun(const Simulator& simulator, const ShardingPlan& plan,
   if (!started_by_mpirun()) {
     throw InputError("--check needs processes, started by mpirun, one per device");
   }
-  if (options.measuring.on_gpus()) throw InputError("--check needs --backend cpu, got cuda");
+  if (chosen_gpus(options.measuring)) throw InputError("--check needs --backend cpu, got cuda");
   const std::optional<ValueCheck> check = check_among_processes(
       simulator.task(), plan,
       {options.measuring.cpu, std::nullopt, options.seed, sha256_file(options.plan)});

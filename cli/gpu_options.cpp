@@ -40,13 +40,17 @@ CudaBackendOptions cuda_options(const BackendOptions& options) {
   return cuda;
 }
 
-ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight) {
-  if (options.on_gpus()) {
-    CudaBackendOptions cuda = cuda_options(options);
-    cuda.devices = devices_of_process(cuda.devices);
-    return cuda_backend(cuda);
-  }
+std::optional<CudaBackendOptions> chosen_gpus(const BackendOptions& options) {
+  if (options.on_gpus()) return cuda_options(options);
   if (!options.gpus.empty()) throw InputError("--gpus needs --backend cuda, got cpu");
+  return std::nullopt;
+}
+
+ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight) {
+  if (std::optional<CudaBackendOptions> cuda = chosen_gpus(options)) {
+    cuda->devices = devices_of_process(cuda->devices);
+    return cuda_backend(*cuda);
+  }
   ComputeBenchmarkOptions cpu = options.cpu;
   if (options.quantile) cpu.repetitions.quantile = *options.quantile;
   return cpu_backend(cpu, in_flight);

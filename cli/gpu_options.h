@@ -29,6 +29,9 @@ CLI::Option* add_thread_option(CLI::App& command, BackendOptions& options);
 /// options of the other backend.
 [[nodiscard]] CudaBackendOptions cuda_options(const BackendOptions& options);
 
+/// Those options if GPUs are the chosen backend. Throws InputError for options of the other.
+[[nodiscard]] std::optional<CudaBackendOptions> chosen_gpus(const BackendOptions& options);
+
 /// The chosen backend; throws as cuda_backend.
 [[nodiscard]] ComputeBackendFactory chosen_backend(const BackendOptions& options, int in_flight);
 

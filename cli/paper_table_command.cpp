@@ -83,6 +83,7 @@ void add_paper_table_command(CLI::App& app) {
   command
       ->add_option("--folder", options->table.folder,
                    "Folder of results task by task: a run that was stopped goes on")
+      ->check(refused_empty)
       ->required();
   command
       ->add_option("--count", options->table.count,

@@ -64,9 +64,9 @@ std::function<void(const EpochStats&)> progress_on(ProgressLine& line) {
   return [&line](const EpochStats& epoch) { line.show(epoch_text(epoch)); };
 }
 
-/// The options that the training of every kind of model takes.
+/// The options that the training of every kind of model takes; `default_name` is in words.
 template <typename Options>
-void add_training_options(CLI::App& command, Options& options) {
+void add_training_options(CLI::App& command, Options& options, const std::string& default_name) {
   command
       .add_option("--epochs", options.epochs,
                   "Largest number of epochs; 0: the architecture's default")
@@ -80,7 +80,7 @@ void add_training_options(CLI::App& command, Options& options) {
   command.add_option("--threads", options.threads, "Number of threads; 0: one per core")
       ->check(integer_between(0, kMaxThreads))
       ->capture_default_str();
-  command.add_option("--name", options.name, "Name that the file records; default the file's own");
+  command.add_option("--name", options.name, "Name that the file records; default " + default_name);
   command.add_flag("--json", options.json, "Print the result as JSON");
   add_output_file_option(command, options.output, options.force, "Model to write (.safetensors)")
       ->required();
@@ -244,7 +244,7 @@ void add_compute(CLI::App& train) {
   command->add_flag("--speed-per-folder", options->speed_per_folder,
                     "The files of each folder are of a host with a speed of its own: costs are "
                     "brought to the speed of the first folder");
-  add_training_options(*command, *options);
+  add_training_options(*command, *options, "the file's own");
   add_examples(*command, {"train compute costs.jsonl -o compute.safetensors",
                           "train compute mine.jsonl --from cpu-epyc-2core -o mine.safetensors"});
   command->callback([options] { run(*options); });
@@ -310,6 +310,7 @@ void run(const TrainCommunicationOptions& options) {
   if (!options.from.empty()) {
     if (!options.report.empty()) throw InputError("--report needs all-to-alls, got --from");
     if (options.epochs > 0) throw InputError("--epochs needs all-to-alls, got --from");
+    if (options.threads > 0) throw InputError("--threads needs all-to-alls, got --from");
     extend(options);
     return;
   }
@@ -362,7 +363,7 @@ void add_communication(CLI::App& train) {
   command->add_flag("--baselines", options->baselines,
                     "Also test the analytic model and the paper's networks, one per cluster and "
                     "number of devices, on the same data");
-  add_training_options(*command, *options);
+  add_training_options(*command, *options, "the file's own, with --from that model's");
   add_examples(*command, {"train communication communication.jsonl -o communication.safetensors"});
   command->callback([options] { run(*options); });
 }

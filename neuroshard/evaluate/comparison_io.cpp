@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "neuroshard/core/table.h"
 #include "neuroshard/io/sample_io.h"
 #include "neuroshard/io/task_io.h"
 
@@ -37,6 +39,9 @@ std::optional<double> optional_number(const JsonReader& reader, std::string_view
   return field ? std::optional(non_negative(*field)) : std::nullopt;
 }
 
+/// On one device: their bytes of the largest batch are at most 2^60.
+constexpr std::int64_t kMostColumns = (std::int64_t{1} << 60) / (4 * kMaxBatchSize);
+
 /// Columns and computation of each device: both or neither.
 void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
   const std::optional<JsonReader> columns = reader.optional_field("device_columns");
@@ -47,7 +52,7 @@ void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
     compute->fail(fmt::format("{} numbers, one per device", count));
   }
   for (std::size_t d = 0; d < count; ++d) {
-    entry.device_columns.push_back(columns->element(d).integer(0));
+    entry.device_columns.push_back(columns->element(d).integer(0, kMostColumns));
     entry.device_compute_ms.push_back(time_from_json(compute->element(d), /*zero_allowed=*/true));
   }
 }
@@ -131,6 +136,7 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   entry.measured_compute_ms = optional_ms(reader, "measured_compute_ms", /*zero_allowed=*/true);
   entry.compute_mape = optional_number(reader, "compute_mape");
   entry.drift = optional_number(reader, "drift");
+  if (entry.drift && *entry.drift <= 0.0) reader.field("drift").fail("a number above 0");
   entry.less_drift_ms = optional_ms(reader, "less_drift_ms");
   read_devices(reader, entry);
   if (const auto bytes = reader.optional_field("all_reduce_bytes")) {

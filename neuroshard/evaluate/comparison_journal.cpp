@@ -45,7 +45,7 @@ bool has_measured(const ComparisonEntry& entry) {
 }
 
 /// The entry of one algorithm for one task. Throws InputError for that of another.
-ComparisonEntry read_entry(const JsonReader& json, const std::string& task,
+ComparisonEntry read_entry(const JsonReader& json, const std::string& task, int world_size,
                            const std::string& algorithm, bool measured) {
   ComparisonEntry entry = comparison_entry_from_json(json);
   const auto require = [&](std::string_view field, const std::string& expected,
@@ -57,6 +57,10 @@ ComparisonEntry read_entry(const JsonReader& json, const std::string& task,
   entry.task = task;
   if (measured && entry.found && !entry.measured_ms) {
     json.fail("measured_ms, as plans of this comparison are measured", "none");
+  }
+  if (measured && entry.found &&
+      entry.device_columns.size() != static_cast<std::size_t>(world_size)) {
+    json.field("device_columns").fail(fmt::format("{} numbers, one per device", world_size));
   }
   if (!measured && has_measured(entry)) {
     json.fail("nothing measured, as this comparison measures no plan", "a measured cost");
@@ -85,8 +89,10 @@ ComparisonJournal::ComparisonJournal(const std::string& path, const Json& compar
     }
     std::vector<ComparisonEntry> read;
     for (std::size_t i = 0; i < entries.array_size(); ++i) {
-      read.push_back(read_entry(entries.element(i), results.tasks[static_cast<std::size_t>(task)],
-                                results.algorithms[i], results.measured));
+      const auto number = static_cast<std::size_t>(task);
+      read.push_back(read_entry(entries.element(i), results.tasks[number],
+                                results.world_sizes[number], results.algorithms[i],
+                                results.measured));
     }
     done_.emplace(task, std::move(read));
   };

@@ -16,6 +16,7 @@ namespace neuroshard {
 /// What the entries of a comparison must be of.
 struct ComparedResults {
   std::vector<std::string> tasks;       ///< names, by number
+  std::vector<int> world_sizes;         ///< devices of each task
   std::vector<std::string> algorithms;  ///< names, in the order of a task's entries
   bool measured = false;                ///< whether every plan has a measured cost
 };

@@ -168,7 +168,10 @@ Json ComparisonRun::comparison_json(std::span<const CostModels> models,
 
 ComparedResults ComparisonRun::results_of(const std::vector<NamedTask>& tasks) const {
   ComparedResults results;
-  for (const NamedTask& task : tasks) results.tasks.push_back(task.name);
+  for (const NamedTask& task : tasks) {
+    results.tasks.push_back(task.name);
+    results.world_sizes.push_back(task.task.topology.world_size);
+  }
   for (const std::unique_ptr<Planner>& planner : planners_) {
     results.algorithms.emplace_back(planner->name());
   }

@@ -1,6 +1,7 @@
 // Evaluations as JSON.
 #include "neuroshard/evaluate/evaluation_io.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -35,6 +36,11 @@ Json iteration_json(const char* format, const std::string& how, const PlanCost& 
                       {"entered_ms", path.entered_ms},
                       {"last_to_end", path.last_to_end},
                       {"devices", std::move(devices)}};
+}
+
+/// Null where a value is no number, which no number says.
+Json difference_json(double difference) {
+  return std::isfinite(difference) ? Json(difference) : Json();
 }
 
 }  // namespace
@@ -105,8 +111,8 @@ Json to_json(const ValueCheck& check) {
                       {"iterations", check.iterations},
                       {"outputs", check.outputs},
                       {"weights", check.weights},
-                      {"output_difference", check.output_difference},
-                      {"weight_difference", check.weight_difference},
+                      {"output_difference", difference_json(check.output_difference)},
+                      {"weight_difference", difference_json(check.weight_difference)},
                       {"tolerance", check.tolerance}};
 }
 

@@ -16,6 +16,7 @@
 #include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/name_list.h"
 #include "neuroshard/core/printable.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
@@ -48,18 +49,16 @@ std::string field_difference(const Json& theirs, const Json& ours,
 }  // namespace
 
 std::string features_not_measured(std::span<const Table> tables) {
-  constexpr int kMostNames = 3;
-  std::string names;
-  int found = 0;
+  constexpr std::size_t kMostNames = 3;
+  std::vector<std::string> names;
   for (const Table& table : tables) {
-    if (table.num_features == 1 || ++found > kMostNames) continue;
-    names += fmt::format("{}\"{}\"", names.empty() ? "" : ", ", printable(table.name));
+    if (table.num_features > 1) names.push_back(fmt::format("\"{}\"", printable(table.name)));
   }
-  if (found == 0) return "";
-  if (found > kMostNames) names += fmt::format(" and {} more", found - kMostNames);
-  return "tables with several features: measured with one pooled output, predicted with one for "
-         "each feature (" +
-         names + ")";
+  if (names.empty()) return "";
+  return fmt::format(
+      "tables with several features: measured with one pooled output, predicted with one for each "
+      "feature ({})",
+      name_list(names, kMostNames));
 }
 
 std::string measurement_difference(const ComputeCostModel& model, const BackendDescription& here) {
@@ -226,6 +225,10 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
 PlanAdditions additions_of(const SimulatedPlan& plan) {
   const double bytes = all_reduce_bytes(plan.simulator->task(), plan.plan->replicated_tables);
   return {static_cast<std::int64_t>(bytes), plan.simulator->partial_sums_ms(*plan.plan)};
+}
+
+std::int64_t num_measured_sets(std::span<const SimulatedPlan> plans) {
+  return static_cast<std::int64_t>(distinct_holdings(plans).size());
 }
 
 std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,

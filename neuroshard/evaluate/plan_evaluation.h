@@ -40,6 +40,10 @@ struct SimulatedPlan {
 
 [[nodiscard]] PlanAdditions additions_of(const SimulatedPlan& plan);
 
+/// How many sets of pieces `evaluate_plans` measures of these plans, controls left out: one for
+/// each device that has pieces, one more for each if there are copies on all of them.
+[[nodiscard]] std::int64_t num_measured_sets(std::span<const SimulatedPlan> plans);
+
 /// Measures computation on this machine, one device's pieces after another's, each with the whole
 /// batch. The devices of all plans are measured together, alternating, so that compared plans meet
 /// the same conditions; what a device of each of several plans holds is measured once. A slice has

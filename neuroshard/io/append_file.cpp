@@ -21,9 +21,8 @@ void read_all(int descriptor, off_t start, char* bytes, std::size_t size, const 
   while (size > 0) {
     const ssize_t count = ::pread(descriptor, bytes, size, start);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      throw InputError(path, "a readable file", count < 0 ? system_reason(errno) : "a shorter one");
-    }
+    if (count < 0) fail_read(path, errno);
+    if (count == 0) throw InputError(path, "a readable file", "a shorter one");
     bytes += count;
     start += count;
     size -= static_cast<std::size_t>(count);

@@ -30,14 +30,6 @@ struct Closer {
   ~Closer() { ::close(descriptor); }
 };
 
-[[noreturn]] void fail_read(const std::string& path, int error) {
-  if (error == EIO || error == EMFILE || error == ENFILE || error == ENOMEM) {
-    throw MachineError(
-        fmt::format("{}: expected a readable file, got {}", path, system_reason(error)));
-  }
-  throw InputError(path, "a readable file", system_reason(error));
-}
-
 constexpr std::size_t kReadChunk = std::size_t{1} << 18;
 
 /// Whether a byte is left to read, which is gone then.
@@ -142,12 +134,12 @@ std::string read_maybe_compressed_file(const std::string& path) {
   std::string chunk(std::size_t{1} << 18, '\0');
   for (;;) {
     const int count = gzread(file.get(), chunk.data(), static_cast<unsigned>(chunk.size()));
+    const int system_error = errno;
     int error = Z_OK;
     const char* reason = gzerror(file.get(), &error);
-    if (count < 0 || error == Z_BUF_ERROR) {
-      throw InputError(path, "a whole gzip file",
-                       error == Z_ERRNO ? system_reason(errno) : std::string(reason));
-    }
+    if (error == Z_ERRNO) fail_read(path, system_error);
+    if (error == Z_MEM_ERROR) fail_read(path, ENOMEM);
+    if (count < 0 || error == Z_BUF_ERROR) throw InputError(path, "a whole gzip file", reason);
     if (count == 0) return bytes;
     const std::size_t size = bytes.size() + static_cast<std::size_t>(count);
     if (std::cmp_greater(size, most)) fail_too_large(path, "more when decompressed");
@@ -219,7 +211,11 @@ void AtomicFile::commit() {
   if (closed != 0) fail_write(path_, size_, errno);
   if (direct) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
-    fail_to("to give the new file its name", path_, errno);
+    const int error = errno;
+    // There may be hours of work in it, and the folder may let nobody rename.
+    const std::string kept = fmt::format("; what was written is kept in {}", temporary_);
+    temporary_.clear();
+    fail_to("to give the new file its name", path_, error, kept);
   }
   temporary_.clear();
   sync_folder(folder_of(target_));

@@ -11,7 +11,8 @@ namespace neuroshard {
 /// more than `max_input_bytes()`, and MachineError if that is the machine's (EIO, no descriptors).
 [[nodiscard]] std::string read_file(const std::string& path);
 
-/// As `read_file`; a file whose name ends in ".gz" is decompressed.
+/// As `read_file`; a file whose name ends in ".gz" is decompressed. Throws InputError also if it is
+/// not a whole gzip file.
 [[nodiscard]] std::string read_maybe_compressed_file(const std::string& path);
 
 /// Where bytes that are written to `path` come to lie: symbolic links are followed, also one that
@@ -33,7 +34,8 @@ class AtomicFile {
 
   void write(std::string_view bytes);
 
-  /// Makes the file and its name permanent (fsync, rename).
+  /// Makes the file and its name permanent (fsync, rename). If the system does not give it the
+  /// name, the temporary file stays, and the error says where.
   void commit();
 
  private:

@@ -27,16 +27,28 @@ inline int write_all(int descriptor, std::string_view bytes) {
   return 0;
 }
 
+/// Throws for a file, or what `expected` says, that the system would not let be read.
+[[noreturn]] inline void fail_read(const std::string& path, int error,
+                                   std::string_view expected = "a readable file") {
+  if (error == EIO || error == EMFILE || error == ENFILE || error == ENOMEM) {
+    throw MachineError(
+        fmt::format("{}: expected {}, got {}", path, expected, system_reason(error)));
+  }
+  throw InputError(path, std::string(expected), system_reason(error));
+}
+
 /// Throws for a file to be written of which the system would not do what `action` says: "to open
-/// it".
-[[noreturn]] inline void fail_to(std::string_view action, const std::string& path, int error) {
+/// it". `more` comes after the system's reason.
+[[noreturn]] inline void fail_to(std::string_view action, const std::string& path, int error,
+                                 std::string_view more = "") {
+  const std::string reason = fmt::format("{}{}", system_reason(error), more);
   if (error == EIO) {
-    throw MachineError(fmt::format("{}: expected {}, got {}", path, action, system_reason(error)));
+    throw MachineError(fmt::format("{}: expected {}, got {}", path, action, reason));
   }
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    throw InputError(path, fmt::format("room {}", action), system_reason(error));
+    throw InputError(path, fmt::format("room {}", action), reason);
   }
-  throw InputError(path, "a writable file", system_reason(error));
+  throw InputError(path, "a writable file", reason);
 }
 
 /// Throws for a failed write of `size` bytes.

@@ -19,7 +19,8 @@ namespace neuroshard {
 /// length, into the folder, which is made if it is missing. `task` makes each of them twice: all
 /// are made before the first is written, so that one that cannot be leaves no folder, and none is
 /// kept, so that memory does not bound their number. Throws what `task` throws, and InputError if a
-/// file cannot be written, or is measured data or a model and not a task.
+/// file cannot be written, or is measured data or a model and not a task, or if the folder has
+/// other tasks (task-*.json) than these.
 void write_task_files(std::int64_t count, const std::function<Task(std::int64_t)>& task,
                       const std::string& folder);
 

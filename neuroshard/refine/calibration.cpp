@@ -269,17 +269,42 @@ std::int64_t measure(const CalibrationOptions& options, const std::vector<Group>
   return samples_before;
 }
 
-/// Leaves no empty folder behind, if there was none, where nothing can be measured.
+/// The folder and those that it lies in, as far as they are not there, innermost first.
+std::vector<std::filesystem::path> missing_folders(const std::string& folder) {
+  std::vector<std::filesystem::path> missing;
+  std::error_code ignored;
+  std::filesystem::path path = folder;
+  while (path.has_relative_path() && !std::filesystem::exists(path, ignored)) {
+    missing.push_back(path);
+    path = path.parent_path();
+  }
+  return missing;
+}
+
+/// Those of them that are there and empty.
+void remove_empty_folders(const std::vector<std::filesystem::path>& folders) {
+  std::error_code ignored;
+  for (const std::filesystem::path& path : folders) {
+    if (!std::filesystem::is_directory(std::filesystem::symlink_status(path, ignored))) continue;
+    (void)std::filesystem::remove(path, ignored);  // fails where it is not empty
+  }
+}
+
+/// Leaves no empty folder behind, where there was none, if nothing can be measured.
 std::int64_t make_folder_and_measure(
     const CalibrationOptions& options,
     const std::function<void(const CollectionProgress&)>& on_sample) {
+  const std::vector<std::filesystem::path> missing = missing_folders(options.folder);
   std::error_code error;
   const bool is_new = std::filesystem::create_directories(options.folder, error);
-  if (error) throw InputError(options.folder, "a folder to write to", error.message());
+  if (error) {
+    remove_empty_folders(missing);
+    throw InputError(options.folder, "a folder to write to", error.message());
+  }
   try {
     return measure(options, groups_of(options.model->info().range), on_sample);
   } catch (...) {
-    if (is_new) (void)std::filesystem::remove(options.folder, error);  // only where it is empty
+    if (is_new) remove_empty_folders(missing);
     throw;
   }
 }

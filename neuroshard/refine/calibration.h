@@ -59,11 +59,11 @@ struct CalibrationResult {
 
 /// Measures sets of tables that cover the whole space (coverage_workload), and sets of the devices
 /// of the model's plans (PlannedSets), at batch sizes across the model's trained range, then trains
-/// the model on with small steps, beginning with its costs multiplied by the change of speed, on
-/// these and on sets that are not measured (ComputeTrainingOptions::unmeasured). A
-/// folder that another model's plans were measured in is refused. Throws InputError if fewer than
-/// kFewestTrainingSamples could be measured, and as the collector and the trainer. `on_epoch` is as
-/// train_compute_model's.
+/// the model on with small steps, on these and on sets that are not measured
+/// (ComputeTrainingOptions::unmeasured), beginning with its costs multiplied by the median of what
+/// both kinds cost, or are expected to, over the predicted cost. A folder that another model's
+/// plans were measured in is refused. Throws InputError if fewer than kFewestTrainingSamples could
+/// be measured, and as the collector and the trainer. `on_epoch` is as train_compute_model's.
 [[nodiscard]] CalibrationResult calibrate(
     const CalibrationOptions& options,
     const std::function<void(const CollectionProgress&)>& on_sample,

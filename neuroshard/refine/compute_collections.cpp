@@ -19,16 +19,18 @@ namespace neuroshard {
 
 namespace {
 
-/// The request's path with the batch size and the optimizer where it asks for them.
+/// The request's path with the batch size and the optimizer wherever it asks for them.
 std::string path_of_file(const CollectionRequest& request, const ComputeSamplingOptions& file) {
   std::string path = request.path;
   const auto put = [&](std::string_view field, bool is_needed, const std::string& value) {
-    const std::size_t place = path.find(field);
-    if (place != std::string::npos) {
-      path.replace(place, field.size(), value);
-    } else if (is_needed) {
+    std::size_t place = path.find(field);
+    if (place == std::string::npos && is_needed) {
       throw InputError("--output", fmt::format("{} in the name, as there are several", field),
                        request.path);
+    }
+    while (place != std::string::npos) {
+      path.replace(place, field.size(), value);
+      place = path.find(field, place + value.size());
     }
   };
   put("{batch_size}", request.batch_sizes.size() > 1, fmt::format("{}", file.batch_size));

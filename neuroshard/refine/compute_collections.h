@@ -20,7 +20,8 @@ struct CollectionRequest {
   std::vector<Optimizer> optimizers{Optimizer::sgd};
   std::optional<DataType> data_type{};  ///< of all tables; nothing: each table's own
   std::int64_t num_samples = 0;         ///< of each file
-  /// Of the file, or of each: "{batch_size}" and "{optimizer}" in it stand for the file's own.
+  /// Of the file, or of each: every "{batch_size}" and "{optimizer}" in it stands for the file's
+  /// own.
   std::string path{};
   /// A computation model of several networks, by name or file: of `sampling.candidates` sets, that
   /// one is measured about which they disagree most. Empty: none; then there is one candidate.

@@ -45,6 +45,7 @@ std::set<std::int64_t> copies_batch_sizes(const RefinementOptions& options) {
   for (const int devices : options.devices) {
     Task task;
     task.batch_size = options.tasks.batch_size;
+    if (task.batch_size == 0) task.batch_size = options.workload.batch_size;  // as generate_task
     task.topology.world_size = devices;
     if (devices > 1) sizes.insert(replica_batch_size(task));
   }
@@ -119,8 +120,9 @@ class Refinement {
       pool_.tables.push_back(table);
     }
     pool_.name = options.workload.name;
+    pool_.batch_size = options.workload.batch_size;
     if (options.planner.steps == 0) throw InputError("steps", "at least 1", "0");
-    require_this_machines(0);
+    require_measurable(0);
     std::error_code error;
     std::filesystem::create_directories(options.folder, error);
     if (error) throw InputError(options.folder, "a folder to write to", error.message());
@@ -130,7 +132,7 @@ class Refinement {
     RefinementResult result;
     std::vector<double> drifts;
     for (int round = 0; round < options_.num_rounds && !result.agreed; ++round) {
-      require_this_machines(round);
+      require_measurable(round);
       const auto model = model_of(round, drifts, result);
       result.rounds.push_back(measure_round(round, *model, drifts));
       const RefinementRound& last = result.rounds.back();
@@ -151,15 +153,19 @@ class Refinement {
     return file_of_round(options_, round, ending);
   }
 
-  /// Throws InputError if a round that is still to be measured would give costs that cannot be
-  /// trained on with the given ones: now, not after minutes of training and measuring.
-  void require_this_machines(int round) const {
-    std::error_code error;
-    if (options_.costs.empty() || std::filesystem::exists(file(round, kCostsEnding), error)) return;
+  /// Throws InputError if what is measured here could not be trained on with the given costs.
+  void require_this_machines() const {
+    if (options_.costs.empty()) return;
     const BackendDescription here =
         (options_.backend ? *options_.backend : cpu_backend(options_.benchmark, 1)).description;
     require_same_origin(read_compute_costs(options_.costs.front()).header, here.hardware,
                         here.operator_info, "this machine");
+  }
+
+  /// The same for a round of which nothing is measured yet: now, not after minutes of training.
+  void require_measurable(int round) const {
+    std::error_code error;
+    if (!std::filesystem::exists(file(round, kCostsEnding), error)) require_this_machines();
   }
 
   /// The given costs and those measured in the first `rounds` rounds.
@@ -273,6 +279,7 @@ class Refinement {
     const ComputeBackendFactory backend =
         options_.backend ? *options_.backend : cpu_backend(options_.benchmark, given.in_flight);
     if (!is_complete(path, given)) {
+      require_this_machines();  // other files of the round may have been measured elsewhere
       collect_compute_costs(given, backend, path, callbacks_.on_sample);
     }
     sets.cost_ms.resize(given.sets.size());

@@ -101,11 +101,12 @@ PlannedSets::PlannedSets(PlannedSetsOptions options, std::shared_ptr<const Compu
 
 std::vector<Piece> PlannedSets::set(std::int64_t id) {
   const auto place = static_cast<std::size_t>(id);
-  for (int draws = 0; place >= sets_.size(); ++draws) {
+  int without_plan = 0;  // tasks in a row
+  while (place >= sets_.size()) {
     const std::size_t before = sets_.size();
     plan_next();
-    if (sets_.size() > before) draws = 0;
-    if (draws == kMostWithoutPlan) {
+    without_plan = sets_.size() > before ? 0 : without_plan + 1;
+    if (without_plan == kMostWithoutPlan) {
       throw InfeasibleError(
           fmt::format("none of {} tasks drawn in a row has a plan with a set that is small enough",
                       kMostWithoutPlan));

@@ -388,6 +388,7 @@ Json table_explanation_json(const TableExplanation& explanation) {
                            {"less_plan_ms", explanation.less_plan_ms},
                            {"all_reduce_ms", explanation.all_reduce_ms},
                            {"slowest_device", explanation.slowest_device},
+                           {"equally_slow", explanation.equally_slow},
                            {"parts", parts_json(explanation.parts)}};
   add_models_and_warnings(explanation, json);
   return json;
@@ -406,7 +407,9 @@ Json why_not_json(const WhyNot& why_not, const Task& task) {
   json.set("shards", shards_json(why_not.shards, table));
   json.set("choice_shards", shards_json(why_not.choice_shards, table));
   json.set("slowest", device_json(why_not.slowest_device, why_not.slowest));
+  json.set("equally_slow", why_not.equally_slow);
   json.set("choice_slowest", device_json(why_not.choice_slowest_device, why_not.choice_slowest));
+  json.set("choice_equally_slow", why_not.choice_equally_slow);
   add_models_and_warnings(why_not, json);
   return json;
 }

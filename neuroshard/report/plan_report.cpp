@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "neuroshard/core/name_list.h"
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/units.h"
@@ -60,10 +61,7 @@ std::string copies_text(const Task& task, const ShardingPlan& plan, std::size_t 
   std::vector<std::string> names;
   for (const int table : plan.replicated_tables)
     names.push_back(printable(task.tables[table].name));
-  const std::size_t more = names.size() - std::min(names.size(), max_tables);
-  names.resize(names.size() - more);
-  return fmt::format("on every device: {}{}\n", fmt::join(names, ", "),
-                     more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("on every device: {}\n", name_list(names, max_tables));
 }
 
 }  // namespace

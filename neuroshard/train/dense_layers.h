@@ -17,11 +17,11 @@ struct DenseActivations {
   Eigen::MatrixXf output;               ///< of the last
 };
 
-/// Layers number first .. first + sizes - 1 of a list of parameters.
+/// One layer after the other in a list of parameters, in which others may stand before and after.
 class DenseLayers {
  public:
-  /// Appends one layer per element of `sizes`, its number of outputs, initialised after He et al.
-  /// 2015, to `parameters`.
+  /// Appends one layer per element of `outputs`, which is its number of outputs, initialised after
+  /// He et al. 2015, to `parameters`.
   DenseLayers(int num_inputs, const std::vector<int>& outputs, bool relu_at_end, Random& random,
               Parameters& parameters);
 

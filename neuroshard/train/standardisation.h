@@ -13,7 +13,8 @@ struct Standardisation {
 };
 
 /// Mean 0 and variance 1 over the columns of `samples`, sample i having columns [first_column[i],
-/// first_column[i + 1]) of `features`; constant features become 0.
+/// first_column[i + 1]) of `features`; constant features become 0: their mean is their value, their
+/// scale 0.
 [[nodiscard]] Standardisation standardise(const Eigen::MatrixXf& features,
                                           const std::vector<int>& first_column,
                                           const std::vector<int>& samples);

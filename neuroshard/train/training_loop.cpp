@@ -104,7 +104,7 @@ TrainingLoopResult run_training_loop(const TrainingSubject& subject,
   }
   if (result.best_epoch == 0) {
     throw InputError("costs", "costs that the network can be trained on",
-                     "a validation error of NaN in every epoch");
+                     "a validation error that is no finite number in every epoch");
   }
   *subject.parameters = std::move(best);
   result.seconds = seconds();

@@ -48,8 +48,8 @@ struct TrainingLoopResult {
 };
 
 /// Trains, and leaves the parameters of the epoch with the best validation MAPE. Bit-reproducible
-/// on one machine, on any number of threads. Throws InputError if the validation error is NaN in
-/// every epoch.
+/// on one machine, on any number of threads. Throws InputError if the validation error is NaN or
+/// infinite in every epoch.
 TrainingLoopResult run_training_loop(const TrainingSubject& subject,
                                      const TrainingLoopOptions& options, Random& random,
                                      ThreadPool& pool,

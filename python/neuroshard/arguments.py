@@ -58,10 +58,16 @@ def paths_among(*values: Any) -> tuple[str, ...]:
     """Those arguments that are paths of files, absolute: what is made from them does not replace
     them, wherever the process is by then."""
     return tuple(
-        os.path.abspath(path_of(value, "path"))
+        _absolute(path_of(value, "path"))
         for value in values
         if isinstance(value, (str, os.PathLike))
     )
+
+
+def _absolute(path: str) -> str:
+    """As it is, where the working folder has a name that the library cannot take."""
+    absolute = os.path.abspath(path)
+    return absolute if _is_unicode(absolute) else path
 
 
 def names_of(value: str | os.PathLike[str] | Iterable[str], place: str) -> list[str]:

@@ -18,14 +18,13 @@ from .arguments import (
     integer_of,
     names_of,
     path_of,
-    paths_among,
     text_of,
     to_text,
 )
 from .errors import InputError
 from .executable_answer import Answer, answer_of, of_models, of_platform
 from .messages import tell
-from .plans import PlanCost, PlanLike, plan_text
+from .plans import PlanCost, PlanLike, files_behind, plan_text
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,13 @@ class Evaluation:
     compute_tau: float | None
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    #: The file of the plan, where it was read from one; `write` does not replace it.
+    #: The files that the plan was read or made from; `write` does not replace them.
     read_from: Sequence[str] = field(default=(), repr=False, compare=False)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
-        measured data, a journal or a model only by `force`, and never over the plan."""
+        measured data, a journal or a model only by `force`, and never over the plan or what it was
+        made from."""
         _write(self.document, path, self.read_from, force)
 
 
@@ -124,7 +124,7 @@ def evaluate(
         where = path_of(platform, "platform")
         found, reasons, notes = _run_evaluate(plan, models, [of_platform(where)])
         tell(reasons, notes)
-        return _simulated_iteration(found, paths_among(plan, platform))
+        return _simulated_iteration(found, files_behind(plan, platform))
     if backend != "cpu":
         arguments = [f"--backend={backend}", "--arena", str(arena), "--seed", str(seed)]
         arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
@@ -142,7 +142,7 @@ def evaluate(
         compute_mape=found["compute_mape"],
         compute_tau=found["compute_tau"],
         document=found,
-        read_from=paths_among(plan),
+        read_from=files_behind(plan),
     )
 
 
@@ -188,12 +188,13 @@ class SimulatedIteration:
     last_to_end: int
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    #: The file of the plan, where it was read from one; `write` does not replace it.
+    #: The files that the plan was read or made from; `write` does not replace them.
     read_from: Sequence[str] = field(default=(), repr=False, compare=False)
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
-        measured data, a journal or a model only by `force`, and never over the plan."""
+        measured data, a journal or a model only by `force`, and never over the plan or what it was
+        made from."""
         _write(self.document, path, self.read_from, force)
 
 

@@ -22,6 +22,17 @@ def use_shipped_models() -> None:
         os.environ[_MODELS] = ":".join([*folders, str(MODEL_FOLDER)])
 
 
+def environment_elsewhere() -> dict[str, str]:
+    """This process's environment for a command in another folder: with the folders of models by
+    their absolute paths."""
+    environment = dict(os.environ)
+    if folders := environment.get(_MODELS):
+        environment[_MODELS] = ":".join(
+            os.path.abspath(folder) for folder in folders.split(":") if folder
+        )
+    return environment
+
+
 def main() -> None:
     """Becomes the executable, with this process's arguments."""
     use_shipped_models()

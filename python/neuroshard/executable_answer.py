@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from . import _core
 from .errors import InfeasibleError, InputError, MachineError
-from .executable import EXECUTABLE
+from .executable import EXECUTABLE, environment_elsewhere
 
 
 class Answer(NamedTuple):
@@ -28,6 +28,7 @@ def answer_of(arguments: Sequence[str], folder: str, names: Mapping[str, str]) -
     run = subprocess.run(
         command,
         cwd=folder,
+        env=environment_elsewhere(),
         capture_output=True,
         encoding="utf-8",
         errors="replace",

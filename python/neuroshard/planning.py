@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from . import _core
-from .arguments import flag_of, names_of, paths_among, share_of, to_text
+from .arguments import flag_of, names_of, share_of, to_text
 from .messages import tell
 from .search_options import SearchOptions, options_json
-from .plans import Plan, PlanLike, plan_text
+from .plans import Plan, PlanLike, files_behind, plan_text
 from .types import TaskLike, task_text
 
 
@@ -47,7 +47,7 @@ def plan(
     }
     text, reasons, notes = _core.plan(task_text(task), to_text(request, "plan"))
     tell(reasons, notes)
-    return Plan.from_text(text, paths_among(task))
+    return Plan.from_text(text, files_behind(task))
 
 
 def replan(
@@ -84,7 +84,7 @@ def replan(
         task_text(task), plan_text(plan), share_of(max_move, "max_move"), to_text(request, "replan")
     )
     tell(reasons, notes)
-    return Plan.from_text(text, paths_among(task, plan))
+    return Plan.from_text(text, files_behind(task, plan))
 
 
 def plan_like(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
@@ -101,7 +101,7 @@ def plan_like(plan: PlanLike, *, models: str | Sequence[str] = ()) -> Plan:
     """
     text, reasons, notes = _core.plan_like(plan_text(plan), names_of(models, "models"))
     tell(reasons, notes)
-    return Plan.from_text(text, paths_among(plan))
+    return Plan.from_text(text, files_behind(plan))
 
 
 def price(
@@ -120,4 +120,4 @@ def price(
         plan_text(plan), names_of(models, "models"), flag_of(lower_bound, "lower_bound")
     )
     tell(reasons, notes)
-    return Plan.from_text(text, paths_among(plan))
+    return Plan.from_text(text, files_behind(plan))

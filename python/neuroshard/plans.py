@@ -9,7 +9,17 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 from . import _core
-from .arguments import flag_of, items_of, list_of, one_of, path_of, to_text, type_of
+from .arguments import (
+    flag_of,
+    items_of,
+    list_of,
+    names_of,
+    one_of,
+    path_of,
+    paths_among,
+    to_text,
+    type_of,
+)
 from .errors import InputError, NeuroShardError
 from .moves import PlanMoves
 from .reporting import EvaluationLike, write_report
@@ -124,6 +134,9 @@ class Plan:
     moves: PlanMoves | None = None
     #: The files that the plan was made from, which `write` and `report` do not replace.
     read_from: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
+    #: The file that the plan itself was read from, if any. `write` may replace it; neither `report`
+    #: nor what is made from the plan does.
+    file: str = field(default="", init=False, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as in a plan file."""
@@ -184,13 +197,19 @@ class Plan:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Plan:
         """Reads a plan file; InputError names the place of a fault."""
-        return Plan.from_text(_core.read_plan(path_of(path, "path")))
+        name = path_of(path, "path")
+        plan = Plan.from_text(_core.read_plan(name))
+        [plan.file] = paths_among(name)
+        return plan
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes a plan file, whole or not at all; never over a task, a plan or a model that the
         plan was made from, and over measured data, a journal or another model only by `force`."""
         _core.write_plan(
-            plan_text(self), path_of(path, "path"), list(self.read_from), flag_of(force, "force")
+            plan_text(self),
+            path_of(path, "path"),
+            names_of(self.read_from, "read_from"),
+            flag_of(force, "force"),
         )
 
     def violations(self) -> list[str]:
@@ -210,8 +229,9 @@ class Plan:
 
         Next to it are `others`, plans of the same task, one or several or by name, and
         `evaluations`, what `evaluate` returned or wrote. InputError for a plan that does not fit
-        its task, plans of different tasks, and an evaluation of another plan. Measured data, a
-        journal or a model at `path` is replaced only by `force`.
+        its task, plans of different tasks, an evaluation of another plan, and the path of a file
+        that any of them was read or made from. Measured data, a journal or a model at `path` is
+        replaced only by `force`.
 
         >>> import os, tempfile
         >>> from neuroshard import Table, Task, Topology
@@ -250,3 +270,16 @@ def plan_text(plan: PlanLike) -> str:
             f"plan: expected a Plan, a dict or the path of a plan file, got {type_of(plan)}"
         )
     return to_text(plan, "plan")
+
+
+def files_behind(*arguments: Any) -> tuple[str, ...]:
+    """The files that arguments were read or made from: of a path itself, of a plan what it knows.
+    What is made from the arguments does not replace them."""
+    files: list[str] = []
+    for argument in arguments:
+        if isinstance(argument, Plan):
+            files += names_of(argument.read_from, "read_from")
+            files += names_of(argument.file, "file")
+        else:
+            files += paths_among(argument)
+    return tuple(dict.fromkeys(filter(None, files)))

@@ -9,13 +9,13 @@ From batches of NumPy arrays, or as TorchRec has them (`KeyedJaggedTensor`):
 or from files of the layout in which Meta's embedding lookup data set is public (`indices`,
 `offsets`, `lengths` of all tables):
 
-    tables = tables_of_lookups("fbgemm_t856_bs65536.pt.gz", embedding_dim=64)
+    tables = tables_of_lookups("fbgemm_t856_bs65536.pt", embedding_dim=64)  # after gunzip
 
 Needs NumPy; PyTorch only for its own objects and files. Of a table, counts of at most 150 KiB are
 kept, however many rows and lookups it has (`neuroshard.row_access`). One batch is in memory at a
 time; of a file, one table of a batch (but all of a file in the format before PyTorch 1.6, which
-cannot be mapped). What a .gz file holds, and a file in that format, may have at most 1 GiB, or what
-the environment variable NEUROSHARD_MAX_INPUT says.
+cannot be mapped). What a .gz file holds, and a file in that format, may have at most 1 GiB, less
+than the file above has, or what the environment variable NEUROSHARD_MAX_INPUT says ("8GiB").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from . import _core
 from .arguments import MOST_COUNT, integer_of, items_of, names_of, shown, type_of
@@ -288,41 +288,60 @@ def features_of(collection: Any) -> dict[str, list[str]]:
 
 @contextmanager
 def _decompressed(path: str) -> Iterator[str]:
-    """The path of the file's content: a temporary file for a .gz one."""
+    """The path of the file's content: of a temporary file for a .gz one, which is in no folder and
+    so ends with the process, whatever ends that."""
     if not path.endswith(".gz"):
         yield path
         return
     most = _core.max_input_bytes()
-    with tempfile.NamedTemporaryFile(suffix=".pt") as plain:
+    with tempfile.TemporaryFile(buffering=0) as plain:  # whose end has nothing left to write
         size = 0
         for part in _unpacked(path):
             size += len(part)
             if size > most:
                 _core.fail_too_large(path, "more when decompressed")
-            try:
-                plain.write(part)
-            except OSError as error:
-                raise MachineError(
-                    f"{plain.name}: expected room for {path}, decompressed, got {error.strerror}"
-                ) from error
-        plain.flush()
-        yield plain.name
+            _write_unpacked(plain, part, path)
+        # By a path, as PyTorch maps no open files.
+        yield f"/proc/self/fd/{plain.fileno()}"
+
+
+def _write_unpacked(plain: IO[bytes], part: bytes, path: str) -> None:
+    left = memoryview(part)
+    try:
+        while left:
+            left = left[plain.write(left) :]
+    except OSError as error:
+        raise MachineError(
+            f"{tempfile.gettempdir()}: expected room for {path}, decompressed, got {error.strerror}"
+        ) from error
 
 
 def _unpacked(path: str) -> Iterator[bytes]:
     """The content of a gzip file, part by part."""
+    with _readable(path, path) as file:
+        try:
+            with gzip.open(file, "rb") as packed:
+                while part := packed.read(1 << 20):
+                    yield part
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{path}: expected a gzip file, got {error}") from error
+
+
+@contextmanager
+def _readable(path: str, shown: str) -> Iterator[IO[bytes]]:
+    """The file, open. InputError where it cannot be opened, or read while it is open here."""
     try:
-        with gzip.open(path, "rb") as packed:
-            while part := packed.read(1 << 20):
-                yield part
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: expected a gzip file, got {error}") from error
+        with open(path, "rb") as file:
+            yield file
+    except OSError as error:
+        reason = error.strerror or type_of(error)
+        raise InputError(f"{shown}: expected a readable file, got {reason}") from error
 
 
 def _check_size(path: str, shown: str) -> bool:
     """Whether the file can be mapped. InputError for one that would take more memory than a file may
     when it is loaded: a small one that holds much, packed, or a large one that cannot be mapped."""
-    with open(path, "rb") as file:
+    with _readable(path, shown) as file:
         is_zip = file.read(len(_ZIP)) == _ZIP  # what PyTorch goes by, too
     if not is_zip:
         if os.path.getsize(path) > _core.max_input_bytes():
@@ -400,7 +419,10 @@ class _Lookups:
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[_Lookups]:
-    shown = os.fspath(path)
+    try:
+        shown = os.fsdecode(path)
+    except TypeError:
+        raise InputError(f"paths: expected paths of files, got {type_of(path)}") from None
     if not os.path.isfile(shown):
         raise InputError(f"{shown}: expected a file, got none")
     with _decompressed(shown) as plain:

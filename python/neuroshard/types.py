@@ -313,7 +313,7 @@ def task_text(task: TaskLike, place: str = "task") -> str:
 
 def tasks_of(tasks: Mapping[str, TaskLike] | Iterable[TaskLike] | TaskLike) -> dict[str, str]:
     """Several tasks, or one, as texts of task files, each under its name: the key in a dict, the
-    path of a file, or else the number of the task."""
+    path of a file, or else the number of the task. InputError for two of one name."""
     is_one = isinstance(tasks, (Task, str, os.PathLike)) or _is_task(tasks)
     given: Any = [tasks] if is_one else tasks
     named: list[tuple[Any, Any]]
@@ -329,6 +329,8 @@ def tasks_of(tasks: Mapping[str, TaskLike] | Iterable[TaskLike] | TaskLike) -> d
         if not isinstance(key, (str, int)):
             raise InputError(f"tasks: expected names, got {type_of(key)}")
         name = text_of(key, "tasks") if isinstance(key, str) else shown(key)
+        if name in texts:
+            raise InputError(f"tasks: expected each task once, got {name} again")
         texts[name] = task_text(task, name)
     return texts
 

@@ -342,7 +342,20 @@ TEST(CliCommunication, MoreProcessesThanCoresAreSaidToBe) {
   const CommandResult result =
       run_program(under_mpirun(cores + 1, {"evaluate", plan, "--arena", "1MiB"}));
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("more processes than cores"));
+  EXPECT_THAT(result.err, HasSubstr("processes share cores"));
+}
+
+TEST(CliCommunication, GpusNeedTheirBackendUnderMpirunToo) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  const std::string plan = folder.file("plan.json");
+  (void)expect_success(Arguments{"plan", folder.write("task.json", kTask), "-o", plan} + kModels);
+  for (const Arguments& check : {Arguments{}, Arguments{"--check"}}) {
+    const CommandResult result =
+        run_program(under_mpirun(2, Arguments{"evaluate", plan, "--gpus", "0,1"} + check));
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("--gpus needs --backend cuda, got cpu"));
+  }
 }
 
 TEST(CliCommunication, AClusterOfTheUsersOwn) {

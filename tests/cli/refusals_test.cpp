@@ -145,6 +145,8 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
             "--members needs a training from nothing, got --from"},
            {{"train", "communication", task, "--from", "m", "--epochs", "2", "-o", output},
             "--epochs needs all-to-alls, got --from"},
+           {{"train", "communication", task, "--from", "m", "--threads", "2", "-o", output},
+            "--threads needs all-to-alls, got --from"},
            {{"train", "compute", task, "--widest-piece", "--architecture", "published", "-o",
              output},
             "--widest-piece needs --architecture bounded-loads, got published"},
@@ -463,13 +465,29 @@ TEST(CliRefusals, APaperTableByAModelThatIsNoneLeavesNoFolder) {
 TEST(CliRefusals, EmptyPathsOfOutputs) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kTask);
-  for (const Arguments& command : {Arguments{"plan", task, "-o", ""},
-                                   Arguments{"workload", "export", "criteo-kaggle", "-o", ""},
-                                   Arguments{"train", "compute", task, "-o", ""},
-                                   Arguments{"calibrate", "--model", "cpu-xeon-2core", "-o", ""},
-                                   Arguments{"compare", task, "--journal", ""}}) {
+  for (const Arguments& command :
+       {Arguments{"plan", task, "-o", ""},
+        Arguments{"workload", "export", "criteo-kaggle", "-o", ""},
+        Arguments{"train", "compute", task, "-o", ""},
+        Arguments{"calibrate", "--model", "cpu-xeon-2core", "-o", ""},
+        Arguments{"collect", "compute", "-o", ""},
+        Arguments{"collect", "communication", "--backend", "simgrid", "--platform", "pcie4",
+                  "--devices", "2", "-o", ""},
+        Arguments{"workload", "tasks", "dlrm-2021", "-o", ""},
+        Arguments{"paper-table", "--folder", ""}, Arguments{"compare", task, "--journal", ""}}) {
     expect_refusal(folder, command, "expected a path, got \"\"");
   }
+}
+
+TEST(CliRefusals, TasksAmongThoseOfAnotherRun) {
+  const CliFolder folder;
+  const Arguments tasks{"workload", "tasks", "dlrm-2021",          "--tables",
+                        "2:4",      "-o",    folder.file("tasks"), "--count"};
+  (void)expect_success(tasks + Arguments{"11"});
+  expect_refusal(folder, tasks + Arguments{"10"},
+                 "tasks: expected a folder without other tasks than task-0.json to task-9.json, "
+                 "got task-00.json and 10 more");
+  (void)expect_success(tasks + Arguments{"11"});
 }
 
 TEST(CliRefusals, OptionsThatWouldDoNothing) {

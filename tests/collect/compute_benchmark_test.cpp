@@ -3,10 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <map>
 
 #include "neuroshard/collect/compute/measure_sets.h"
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/memory_limit.h"
 #include "tests/collect/tiny_collection.h"
 
 namespace neuroshard {
@@ -110,6 +113,62 @@ TEST(ComputeBenchmark, ASetWithoutRoomForItsOutputLeavesTheOthersTheirs) {
   EXPECT_TRUE(results.at(0).measurement.has_value());
   EXPECT_THAT(results.at(1).failure, testing::StartsWith("memory: expected "));
   EXPECT_TRUE(results.at(2).measurement.has_value());
+}
+
+/// While it lives, this process may take as many more addresses, and no more.
+class RoomForAddresses {
+ public:
+  explicit RoomForAddresses(std::int64_t bytes) {
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = static_cast<rlim_t>(address_space_bytes() + bytes);
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~RoomForAddresses() { setrlimit(RLIMIT_AS, &before_); }
+  RoomForAddresses(const RoomForAddresses&) = delete;
+  RoomForAddresses& operator=(const RoomForAddresses&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+/// A set of 32 samples with as many pieces, each of which has an output of 32 MiB.
+std::unique_ptr<PreparedSet> prepare_wide(ComputeBenchmark& device,
+                                          const std::vector<Table>& tables, std::size_t pieces) {
+  return device.prepare(
+      {0, tables, std::vector<Piece>(pieces, {0, std::int64_t{1} << 18}), Random(1), 32});
+}
+
+TEST(ComputeBenchmark, OutputsGetNoMoreThanTheyNeedWhereThereIsNoRoom) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need all the addresses there are";
+#endif
+  const std::vector<Table> tables = tiny_sampling(1).tables;
+  ComputeBenchmark device(tiny_benchmark());
+  const auto small = device.prepare({0, tables, {{0, 4}}, Random(1), 32});
+  // Of two wide pieces: a quarter more than 64 MiB for the outputs, after which there is room for
+  // little more than 64 MiB for their gradients.
+  const RoomForAddresses room(std::int64_t{152} << 20);
+  const auto wide = prepare_wide(device, tables, 2);
+  EXPECT_GT(wide->forward().get(), 0.0);
+  EXPECT_GT(wide->backward().get(), 0.0);
+  // A third piece has no room, and takes none from the others.
+  EXPECT_THROW((void)prepare_wide(device, tables, 3), OutOfMemory);
+  EXPECT_GT(wide->forward().get(), 0.0);
+  EXPECT_GT(small->forward().get(), 0.0);
+  EXPECT_GT(small->backward().get(), 0.0);
+}
+
+TEST(ComputeBenchmark, MemoryKeptForOutputsIsNoneForIndices) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need all the addresses there are";
+#endif
+  std::vector<Table> tables = tiny_sampling(1).tables;
+  ComputeBenchmark device(tiny_benchmark());
+  prepare_wide(device, tables, 2).reset();  // 160 MiB are kept
+  tables.front().pooling_factor = 400'000.0;
+  const RoomForAddresses room(std::int64_t{32} << 20);
+  EXPECT_THROW((void)device.prepare({0, tables, {{0, 4}}, Random(1), 32}), OutOfMemory);
 }
 
 }  // namespace

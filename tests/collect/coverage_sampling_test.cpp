@@ -172,6 +172,27 @@ TEST(CoverageSampling, ASetIsOfHeldOutTablesOrOfOthers) {
   EXPECT_NEAR(held_out, 50, 35);
 }
 
+TEST(CoverageSampling, FindsTheOneTableThatFitsAmongMany) {
+  ComputeSamplingOptions options = coverage_sampling();
+  options.tables.clear();
+  for (int i = 0; i < 200; ++i) {
+    Table table;
+    table.name = fmt::format("t{}", i);
+    table.num_embeddings = 1000;
+    table.pooling_factor = i == 77 ? 1.0 : 500.0;
+    options.tables.push_back(table);
+  }
+  options.dims = {4};
+  options.max_tables = 1;
+  options.held_out_share = 0.0;
+  options.slice_share = 0.0;
+  options.max_pass_bytes = options.usual_max_pass_bytes = 1e6;
+  validate(options);
+  for (std::int64_t id = 0; id < 20; ++id) {
+    EXPECT_EQ(sample_pieces(options, id), (std::vector<Piece>{{77, 4}})) << id;
+  }
+}
+
 TEST(CoverageSampling, SaysWhatItCannotDo) {
   const auto refusal = [](const std::function<void(ComputeSamplingOptions&)>& change) {
     ComputeSamplingOptions options = coverage_sampling();
@@ -192,6 +213,14 @@ TEST(CoverageSampling, SaysWhatItCannotDo) {
               o.max_pass_bytes = o.usual_max_pass_bytes = 131'072.0;
             }),
             "max_pass: expected room for 1 piece of the pool, got 128.00 KiB");
+  EXPECT_EQ(refusal([](auto& o) {
+              o.batch_size = kMaxBatchSize;
+              o.usual_max_pass_bytes = 131'072.0;  // which holds, where no set is large
+              o.large_share = 0.0;
+            }),
+            "max_pass: expected room for 1 piece of the pool, got 128.00 KiB");
+  EXPECT_EQ(refusal([](auto& o) { o.usual_max_pass_bytes = 1000.0; }),
+            "max_pass: expected at least 64 KiB for sets that are not large, got 1000 B");
 }
 
 }  // namespace

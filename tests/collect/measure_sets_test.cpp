@@ -123,6 +123,22 @@ TEST(MeasureSets, NoMoreSetsBeginThanCanBeDoneByTheDeadline) {
   }
 }
 
+/// Passes of a device with a queue start at once; their times are what takes half a millisecond.
+TEST(MeasureSets, WaitingForTimesCountsBeforeTheDeadline) {
+  Measurement measurement(Script{.repetitions = {.target_interval = 0.0,
+                                                 .warm_ups = 1,
+                                                 .min_repetitions = 9,
+                                                 .max_repetitions = 9},
+                                 .time = [](std::int64_t, Action, int) {
+                                   std::this_thread::sleep_for(std::chrono::microseconds(500));
+                                   return 0.5;
+                                 }});
+  const auto now = std::chrono::steady_clock::now();
+  measurement.run(1'000, {.in_flight = 1'000, .deadline = now + std::chrono::milliseconds(500)});
+  EXPECT_GE(measurement.results.size(), 32u) << "those that begin before times are known";
+  EXPECT_LE(measurement.results.size(), 50u) << "of 10 ms or more";
+}
+
 /// The first sets take longer than all others: how many can be done is not judged by them for good.
 TEST(MeasureSets, MoreSetsBeginOnceTheyTurnOutToBeQuick) {
   Measurement measurement({.repetitions = {.target_interval = 0.0,

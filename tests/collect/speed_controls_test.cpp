@@ -113,6 +113,8 @@ TEST(MedianDrift, IsTheMiddleOrNone) {
   EXPECT_EQ(median_drift({}), 1.0);
   EXPECT_EQ(median_drift({1.5}), 1.5);
   EXPECT_EQ(median_drift({9.0, 0.5, 1.25}), 1.25);
+  EXPECT_EQ(median_drift({1.5, 1.0}), 1.25);
+  EXPECT_EQ(median_drift({9.0, 1.0, 0.5, 1.5}), 1.25);
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <vector>
+
+#include "neuroshard/collect/communication/communication_case.h"
 
 namespace neuroshard {
 namespace {
@@ -37,6 +40,19 @@ TEST(PartialSums, AreAddedUpSampleBySampleAndColumnByColumn) {
       }
       ASSERT_EQ(out[s * 5 + 4], blocks[0][s * kStride]);
     }
+  }
+}
+
+/// Of a batch that large, one table alone would be 9 GB.
+TEST(PartialSums, AreDrawnOfSoMuchMemoryAtMost) {
+  CommunicationSamplingOptions options;
+  options.world_size = 2;
+  options.batch_size = std::int64_t{1} << 24;
+  for (std::int64_t index = 0; index < 200; ++index) {
+    const PartialSumsCase drawn = sample_partial_sums(options, index);
+    EXPECT_GE(drawn.num_samples, 1);
+    EXPECT_GT(drawn.bytes(), std::int64_t{1} << 26);
+    EXPECT_LE(drawn.bytes(), std::int64_t{1} << 28);
   }
 }
 

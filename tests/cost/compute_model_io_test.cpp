@@ -262,6 +262,41 @@ TEST(ComputeModelIo, RefusesMalformedMetadata) {
        metadata("metrics", R"({"mape":"low"})", ": mape: expected a number, got \"low\"")});
 }
 
+/// `calibrate` measures within the range: one with nothing in it has no sets to measure.
+TEST(ComputeModelIo, RefusesARangeThatNothingIsIn) {
+  const std::string range =
+      R"({"min_batch_size":8,"max_batch_size":8,"min_columns":4,"max_columns":4,)"
+      R"("min_embeddings":20,"max_embeddings":20,"min_pooling_factor":2.5,)"
+      R"("max_pooling_factor":2.5,"max_hits_per_row":100.0,"max_pieces":15,)"
+      R"("optimizers":["sgd"],"data_types":["fp32"]})";
+  const auto damaged = [&](const std::string& from, const std::string& to,
+                           const std::string& message) {
+    return metadata("range", replaced(range, from, to), message);
+  };
+  expect_refusals(
+      kLoads,
+      {damaged("\"max_batch_size\":8", "\"max_batch_size\":7",
+               ": max_batch_size: expected an integer between 8 and 9223372036854775807, got 7"),
+       damaged("\"max_columns\":4", "\"max_columns\":3",
+               ": max_columns: expected an integer between 4 and 9223372036854775807, got 3"),
+       damaged("\"max_embeddings\":20", "\"max_embeddings\":19",
+               ": max_embeddings: expected an integer between 20 and 9223372036854775807, got 19"),
+       damaged("\"max_pooling_factor\":2.5", "\"max_pooling_factor\":2.25",
+               ": max_pooling_factor: expected a number of at least 2.5, got 2.25"),
+       damaged("[\"sgd\"]", "[]",
+               ": optimizers: expected at least one optimizer, got an empty array"),
+       damaged("[\"fp32\"]", "[]",
+               ": data_types: expected at least one data type, got an empty array")});
+  // A single value is a range.
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  write_compute_model(*random_model(kLoads, 3), path);
+  TensorFile file = read_tensors(path);
+  file.metadata["range"] = range;
+  write_tensors(file, path);
+  EXPECT_EQ(read_compute_model(path)->info().range.max_columns, 4);
+}
+
 TEST(ComputeModelIo, NamesTheEntryThatIsNoJson) {
   const TemporaryFolder folder;
   const std::string path = folder.file("m.safetensors");

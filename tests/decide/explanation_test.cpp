@@ -160,9 +160,9 @@ TEST(ExplainPlan, NamesNoSlowestOfEqualDevicesAndNoWaitingOfOne) {
     for (const char* word : {"slowest", "waits", "-0.000"}) {
       EXPECT_THAT(text, testing::Not(HasSubstr(word))) << devices;
     }
-    const std::string of_table =
-        table_explanation_text(explain_table(document, "twin", {}, "plan.json"));
-    EXPECT_THAT(of_table, testing::Not(HasSubstr("slowest"))) << devices;
+    const TableExplanation twin = explain_table(document, "twin", {}, "plan.json");
+    EXPECT_THAT(table_explanation_text(twin), testing::Not(HasSubstr("slowest"))) << devices;
+    EXPECT_EQ(*table_explanation_json(twin).find("equally_slow"), Json(devices == 2));
   }
 }
 

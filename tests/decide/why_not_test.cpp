@@ -84,6 +84,18 @@ TEST(WhyNot, CopiesATable) {
   EXPECT_GT(answer.choice_slowest.all_reduce_ms, 0.0);
 }
 
+TEST(WhyNot, SaysWhetherAllDevicesAreEquallySlow) {
+  const PlanDocument document = make_plan();
+  WhyNot answer = answered(document, "t5:device=0");
+  for (const bool equally_slow : {false, true}) {
+    answer.equally_slow = equally_slow;
+    answer.choice_equally_slow = !equally_slow;
+    const Json json = why_not_json(answer, document.task);
+    EXPECT_EQ(*json.find("equally_slow"), Json(equally_slow));
+    EXPECT_EQ(*json.find("choice_equally_slow"), Json(!equally_slow));
+  }
+}
+
 template <typename Error>
 std::string message_of(const PlanDocument& document, const std::string& choice) {
   try {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -47,9 +48,10 @@ ComparisonEntry failed_entry() {
 
 Json comparison(int seed) { return Json::Object{{"seed", seed}, {"measured", true}}; }
 
-/// Eight tasks, all of the same name, and these algorithms.
+/// Eight tasks of two devices, all of the same name, and these algorithms.
 ComparedResults results_of(std::vector<std::string> algorithms, bool measured = true) {
-  return {std::vector<std::string>(8, "a.json"), std::move(algorithms), measured};
+  return {std::vector<std::string>(8, "a.json"), std::vector<int>(8, 2), std::move(algorithms),
+          measured};
 }
 const ComparedResults kBoth = results_of({"neuroshard", "random"});
 const ComparedResults kFound = results_of({"neuroshard"});
@@ -208,6 +210,32 @@ TEST(ComparisonJournal, RefusesResultsOfOtherTasksAndAlgorithms) {
   EXPECT_EQ(refusal(results_of({"neuroshard"}, true), 0, {predicted}),
             located("entries[0]: expected measured_ms, as plans of this comparison are measured, "
                     "got none"));
+}
+
+/// What `compare --platform` simulates of a journal's plans is of the task's devices.
+TEST(ComparisonJournal, RefusesDevicesThatATaskDoesNotHave) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("journal.jsonl");
+  const auto refusal = [&](const ComparisonEntry& entry) {
+    std::remove(path.c_str());
+    ComparisonJournal(path, comparison(1), kFound).append(0, {entry});
+    return input_error([&] { ComparisonJournal(path, comparison(1), kFound); });
+  };
+  ComparisonEntry none = found_entry();
+  none.device_columns.clear();
+  none.device_compute_ms.clear();
+  EXPECT_THAT(refusal(none), HasSubstr("line 2: entries[0].device_columns: expected"));
+  ComparisonEntry three = found_entry();
+  three.device_columns.push_back(4);
+  three.device_compute_ms.push_back(1.0);
+  EXPECT_THAT(refusal(three),
+              HasSubstr("line 2: entries[0].device_columns: expected 2 numbers, one per device"));
+  ComparisonEntry wide = found_entry();
+  wide.device_columns[1] = std::int64_t{1} << 61;
+  EXPECT_THAT(refusal(wide), HasSubstr("line 2: entries[0].device_columns[1]: expected"));
+  ComparisonEntry stopped = found_entry();
+  stopped.drift = 0.0;
+  EXPECT_THAT(refusal(stopped), HasSubstr("line 2: entries[0].drift: expected a number above 0"));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "neuroshard/evaluate/evaluation_io.h"
 
 namespace neuroshard {
@@ -79,6 +81,11 @@ TEST(ValueCheckJson, SaysWhetherTheValuesAgree) {
             R"("tolerance": 0.25})");
   check.tolerance = 0.5;
   EXPECT_TRUE(check.agrees());
+  check.weight_difference = HUGE_VAL;  // of a value that is no number
+  EXPECT_EQ(to_line(to_json(check)),
+            R"({"format": "neuroshard/value-check/1", "agrees": false, "iterations": 2, )"
+            R"("outputs": 64, "weights": 8, "output_difference": 0.5, "weight_difference": null, )"
+            R"("tolerance": 0.5})");
 }
 
 TEST(EvaluationJson, ATauThatIsNotDefinedIsNull) {

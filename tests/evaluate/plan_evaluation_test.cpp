@@ -36,6 +36,7 @@ TEST(EvaluatePlan, MeasuresTheDevicesThatHavePieces) {
                                       progress.push_back(done);
                                     }).front();
   EXPECT_THAT(progress, testing::ElementsAre(1, 2));
+  EXPECT_EQ(num_measured_sets({&simulated, 1}), 2);
   EXPECT_EQ(evaluation.predicted.cost_ms, simulator.cost(plan).cost_ms);
 
   const std::vector<DeviceCost>& measured = evaluation.measured.devices;
@@ -69,6 +70,7 @@ TEST(EvaluatePlan, EqualSetsOfPiecesAreMeasuredOnce) {
   int sets = 0;
   const auto evaluations = evaluate_plans(plans, *backend, 1, [&](int done) { sets = done; });
   EXPECT_EQ(sets, 4);
+  EXPECT_EQ(num_measured_sets(plans), 4);
   ASSERT_EQ(evaluations.size(), 3u);
   for (const int d : {0, 1}) {
     EXPECT_EQ(evaluations[0].measured.devices[d].compute_ms,
@@ -105,7 +107,7 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
 
   device.failing = 16.0;  // a control that cannot be measured is none
   EXPECT_DOUBLE_EQ(evaluate_plans({&simulated, 1}, *backend, 1, {}, controls).front().drift.value(),
-                   1.6);
+                   0.5 * (1.6 + 0.5));
   const auto without = evaluate_plans({&simulated, 1}, *backend, 1).front();
   EXPECT_FALSE(without.drift || without.less_drift);
   device.failing = 4.0;

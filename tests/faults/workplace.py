@@ -298,8 +298,12 @@ def what_is_wrong_with_files(
         if name in reference.inputs or content == reference.old.get(name):
             continue
         if TEMPORARY.search(name):
-            if not is_killed:
+            if is_killed:
+                continue
+            if name not in run.err:  # the error says where it is, if it could not take its name
                 wrong.append(f"{name}: a temporary file was left behind")
+            elif not any(is_whole(output, content, reference) for output in reference.files):
+                wrong.append(f"{name}: what was kept is not whole")
         elif not any(
             name == output or (output.endswith("/") and name.startswith(output))
             for output in command.outputs

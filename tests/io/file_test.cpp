@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -55,6 +56,27 @@ TEST(WriteFile, ReplacesAndLeavesNoOtherFile) {
   struct stat status {};
   ASSERT_EQ(stat(path.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777u, 0640u);
+}
+
+TEST(WriteFile, WhatCannotTakeItsNameIsKept) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("a");
+  std::string kept;
+  {
+    AtomicFile file(path);
+    file.write("hours of work");
+    for (const auto& entry : std::filesystem::directory_iterator(folder.file(""))) {
+      kept = entry.path().filename().string();
+    }
+    std::filesystem::create_directory(path);  // a name that no file can take
+    EXPECT_EQ(input_error([&] { file.commit(); }),
+              path +
+                  ": expected a writable file, got Is a directory; what was written is kept in " +
+                  folder.file(kept));
+  }
+  EXPECT_THAT(kept, testing::StartsWith(".neuroshard-"));
+  EXPECT_EQ(read_file(folder.file(kept)), "hours of work");
+  EXPECT_EQ(folder.num_files(), 2u);
 }
 
 TEST(WriteFile, FollowsSymbolicLinks) {
@@ -255,6 +277,38 @@ TEST(ReadMaybeCompressedFile, Decompresses) {
               testing::HasSubstr("expected a whole gzip file, got "));
   EXPECT_THAT(input_error([&] { (void)read_maybe_compressed_file(folder.file("none.gz")); }),
               testing::HasSubstr("expected a readable file, got No such file or directory"));
+  std::filesystem::create_directory(folder.file("folder.gz"));
+  EXPECT_THAT(input_error([&] { (void)read_maybe_compressed_file(folder.file("folder.gz")); }),
+              testing::HasSubstr("expected a readable file, got Is a directory"));
+}
+
+/// Of a file that is read whole; "" if reading it is no error of the machine.
+std::string machine_error(const std::string& path) {
+  try {
+    (void)read_maybe_compressed_file(path);
+  } catch (const MachineError& error) {
+    EXPECT_EQ(error.exit_code(), 3);
+    return error.what();
+  } catch (const InputError& error) {
+    ADD_FAILURE() << error.what();
+  }
+  return "";
+}
+
+TEST(ReadMaybeCompressedFile, AFailingDeviceIsNoBadInput) {
+  // Nothing is mapped at the first address, so that reading there is an error of input and output.
+  constexpr const char* kFailing = "/proc/self/mem";
+  const int descriptor = ::open(kFailing, O_RDONLY | O_CLOEXEC);
+  char byte = 0;
+  const bool fails = descriptor >= 0 && ::read(descriptor, &byte, 1) < 0 && errno == EIO;
+  if (descriptor >= 0) ::close(descriptor);
+  if (!fails) GTEST_SKIP() << "no file that cannot be read";
+  const TemporaryFolder folder;
+  for (const char* name : {"a.jsonl", "a.jsonl.gz"}) {
+    std::filesystem::create_symlink(kFailing, folder.file(name));
+    EXPECT_EQ(machine_error(folder.file(name)),
+              folder.file(name) + ": expected a readable file, got Input/output error");
+  }
 }
 
 TEST(AppendFile, CutsOffWhatComesAfterSomeBytes) {

@@ -60,6 +60,20 @@ TEST(ParseJson, NamesLineAndColumnOfSyntaxErrors) {
   for (const auto& [text, message] : cases) EXPECT_EQ(parse_error(text), message) << text;
 }
 
+TEST(ParseJson, RefusesNulCharacters) {
+  const std::string nul(1, '\0');
+  EXPECT_EQ(parse_error(nul), "f.json: line 1, column 1: expected JSON, got a NUL character");
+  EXPECT_EQ(parse_error("{\"a\": 1}" + nul + "anything"),
+            "f.json: line 1, column 9: expected JSON, got a NUL character");
+  EXPECT_EQ(parse_error("[1,\n" + nul + "2]"),
+            "f.json: line 2, column 1: expected JSON, got a NUL character");
+  EXPECT_EQ(parse_error("[\"" + nul + "\"]"),
+            "f.json: line 1, column 3: expected JSON, got a NUL character");
+  EXPECT_EQ(input_error([&] { (void)parse_json("[1]" + nul, "f.jsonl: line 17", true); }),
+            "f.jsonl: line 17, column 4: expected JSON, got a NUL character");
+  EXPECT_EQ(to_line(parse_json(R"("\u0000")", "f.json")), R"("\u0000")");
+}
+
 TEST(ParseJson, RefusesFieldsGivenTwice) {
   EXPECT_EQ(parse_error(R"({"a": 1, "b": 2, "a": 3})"),
             "f.json: a: expected this field once, got it more than once");

@@ -54,6 +54,30 @@ TEST(WriteTaskFiles, OneThatCannotBeMadeLeavesNoFolder) {
   EXPECT_FALSE(std::filesystem::exists(folder.file("tasks")));
 }
 
+TEST(WriteTaskFiles, AFolderWithOtherTasksIsRefused) {
+  const TemporaryFolder folder;
+  Task task;
+  task.batch_size = 8;
+  task.tables = {{.name = "t", .num_embeddings = 10, .embedding_dim = 4, .pooling_factor = 1.0}};
+  task.topology.memory_bytes = {1 << 20};
+  const auto same = [&](std::int64_t) { return task; };
+  const std::string tasks = folder.file("tasks");
+  const auto refusal = [&](std::int64_t count) {
+    return input_error([&] { write_task_files(count, same, tasks); });
+  };
+  EXPECT_EQ(refusal(11), "no error");
+  EXPECT_EQ(refusal(11), "no error") << "the same again";
+  EXPECT_EQ(refusal(12), "no error") << "more, with names of one length";
+  write_file(tasks + "/notes.json", "of somebody");
+  EXPECT_EQ(refusal(11), tasks +
+                             ": expected a folder without other tasks than task-00.json to "
+                             "task-10.json, got task-11.json");
+  EXPECT_EQ(refusal(1), tasks +
+                            ": expected a folder without other tasks than task-0.json, got "
+                            "task-00.json and 11 more");
+  EXPECT_EQ(find_task_files({tasks}).size(), 13u) << "nothing was written";
+}
+
 TEST(WriteTaskFiles, MeasuredDataUnderATasksNameIsKept) {
   const TemporaryFolder folder;
   const std::string kept = folder.file("task-0.json");

@@ -103,6 +103,9 @@ def test_compare(task):
     assert greedy.mean_predicted_ms >= best.mean_predicted_ms
     with pytest.raises(InputError):
         neuroshard.compare([task], algorithms=["no-such"])
+    for tasks, name in (([task, "0"], "0"), ({1: task, "1": tighter}, "1")):
+        with pytest.raises(InputError, match=f"^tasks: expected each task once, got {name} again$"):
+            neuroshard.compare(tasks)
     assert {e.algorithm for e in neuroshard.compare([task]).entries} == set(
         neuroshard.list_algorithms()
     )

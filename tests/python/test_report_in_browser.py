@@ -152,6 +152,33 @@ def test_the_other_plan_is_shown(page, small):
     assert page.run("document.getElementById('measured')") is None
 
 
+def ratios(page):
+    """The third column of the comparison: costs to that of the plan."""
+    return page.run(
+        "[...document.querySelectorAll('#comparison tbody tr')].map(e => e.children[2].textContent)"
+    )
+
+
+def test_costs_by_the_models_of_the_search_are_not_compared_with_a_new_price(page, tmp_path):
+    tables = [Table(f"table {number}", 10_000, 16, 1.0 + number) for number in range(6)]
+    task = neuroshard.Task(tables, neuroshard.Topology(2, 64 << 20), 4096)
+    plan = neuroshard.plan(task, models=MODELS, baselines=True, steps=500)
+    plan.report(tmp_path / "plan.html")
+    page.open(tmp_path / "plan.html")
+    assert all(ratio.endswith("×") for ratio in ratios(page)[:2])
+    shown = "document.getElementById('report').textContent"
+    assert "by the models of the search" not in page.run(shown)
+    priced = neuroshard.price(plan, models=["analytic-a100-80gb", *MODELS[1:]])
+    priced.report(tmp_path / "priced.html")
+    page.open(tmp_path / "priced.html")
+    assert ratios(page)[0] == "1.00×"
+    assert len(ratios(page)) > 1 and not any(ratios(page)[1:])
+    for part in ("search", "comparison"):
+        assert "by the models of the search" in page.run(
+            f"document.querySelector('#{part} .warning').textContent"
+        )
+
+
 def background(page):
     return page.run("getComputedStyle(document.body).backgroundColor")
 

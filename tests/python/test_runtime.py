@@ -127,10 +127,13 @@ def test_outputs_of_several_operators_are_joined():
     assert "joined" not in work("sequence", table("table_wise", ranks=[0]), table("row_wise"))
 
 
-def test_drawn_plans_are_whole():
+@pytest.mark.parametrize(
+    "layout", [(2, 2), (3, 3), (4, 2), (6, 2), (6, 3), (8, 2), (8, 4), (8, 8)], ids=str
+)
+def test_drawn_plans_are_whole(layout):
     types = set()
     for number in range(40):
-        task = draw_task(number, 1, (4, 2), [512], 5000)
+        task = draw_task(number, 1, layout, [512], 5000)
         assert len(task.plans) == PLANS_OF_A_TASK
         for plan in task.plans:
             for module in plan:
@@ -139,9 +142,25 @@ def test_drawn_plans_are_whole():
                     elements = sum(s.num_rows * s.num_columns for s in drawn.shards)
                     whole = drawn.num_embeddings * drawn.embedding_dim
                     assert elements == (0 if drawn.sharding_type == "data_parallel" else whole)
-    assert types == {(kind, each) for kind in KINDS for each in types_of(kind, FOUR)}
-    again = draw_task(7, 1, (4, 2), [512], 5000)
-    assert again == draw_task(7, 1, (4, 2), [512], 5000)
+                    # As FBGEMM takes them.
+                    assert all(shard.num_columns % 4 == 0 for shard in drawn.shards)
+    setup = Setup(*layout, batch_size=1)
+    assert types == {(kind, each) for kind in KINDS for each in types_of(kind, setup)}
+    assert draw_task(7, 1, layout, [512], 5000) == draw_task(7, 1, layout, [512], 5000)
+
+
+@pytest.mark.parametrize("name", ["2", "2-large", "2x2"])
+def test_shipped_samples_go_on_as_they_were_drawn(name):
+    found = read_samples(ROOT / "data" / "runtime" / "gloo-cpu-epyc" / f"{name}.jsonl.gz")
+    sampling = found.header["sampling"]
+    for number in range(8):
+        task = draw_task(
+            number, sampling["seed"], found.layout, sampling["batch_sizes"], sampling["max_rows"]
+        )
+        samples = found.samples[number * PLANS_OF_A_TASK : (number + 1) * PLANS_OF_A_TASK]
+        assert {sample.task for sample in samples} == {number}
+        assert [sample.modules for sample in samples] == list(task.plans)
+        assert {sample.setup for sample in samples} == {task.setup}
 
 
 def test_least_squares_without_negative_costs():

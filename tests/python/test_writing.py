@@ -221,6 +221,39 @@ def test_what_a_plan_was_made_from_is_not_written(task, tmp_path, monkeypatch):
     assert (folder / "plan.json").read_bytes() == text
 
 
+def test_what_plans_in_between_were_made_from_is_not_written(task, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    task.write("task.json")
+    made = neuroshard.plan("task.json", models=ANALYTIC, steps=10)
+    made.write("plan.json")
+    read = Plan.read("plan.json")
+    before = {name: (tmp_path / name).read_bytes() for name in ("task.json", "plan.json")}
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name, plan in (("task.json", made), ("plan.json", read)):
+        evaluated = neuroshard.evaluate(plan, arena_bytes="1MiB")
+        for write in (
+            plan.report,
+            neuroshard.price(plan).write,
+            neuroshard.price(neuroshard.price(plan)).write,
+            neuroshard.plan_like(plan).write,
+            neuroshard.replan(task, plan, steps=10).write,
+            evaluated.write,
+            lambda path, **options: read.report(path, made, **options),
+            lambda path, **options: made.report(path, {"other": read}, **options),
+            lambda path, **options: made.report(path, {"other": "../plan.json"}, **options),
+            lambda path, **options: made.report(path, evaluations=evaluated, **options),
+        ):
+            with pytest.raises(InputError, match="^path: expected another file than those"):
+                write(f"../{name}", force=True)
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+    # What was read to be written again is, and what was made may be written over what was written.
+    read.write("../plan.json")
+    neuroshard.price(made).write("../plan.json")
+    made.report("report.html", {"read": read})
+
+
 def test_a_models_file_is_not_written(task, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     [model] = [each for each in neuroshard.list_models() if each.name == "cpu-xeon-2core"]
@@ -296,6 +329,21 @@ def test_the_executable_finds_files_that_are_here(task, model_file, tmp_path, mo
     )
 
 
+@pytest.mark.usefixtures("simgrid")
+@pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")  # another machine
+def test_the_executable_finds_models_in_folders_named_from_here(
+    task, model_file, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "mine.safetensors").write_bytes(model_file)
+    monkeypatch.setenv("NEUROSHARD_MODELS", "folder::" + os.environ["NEUROSHARD_MODELS"])
+    plan = neuroshard.plan(task, models=["mine", "analytic-pcie4"], steps=10)
+    found = neuroshard.evaluate(plan, models=["mine", "analytic-pcie4"], platform="pcie4")
+    assert found.simulated_ms > 0
+
+
 def test_folders_whose_names_are_no_utf_8(task, model_file, tmp_path, monkeypatch):
     odd = tmp_path / os.fsdecode(b"odd\xff")
     odd.mkdir()
@@ -312,7 +360,12 @@ def test_folders_whose_names_are_no_utf_8(task, model_file, tmp_path, monkeypatc
     assert found.model["compute"]["file"] == "./mine.safetensors"
     assert found.shards == by_name.shards
     found.write("plan.json")
-    assert neuroshard.plan_like("plan.json").shards == found.shards
+    again = neuroshard.plan_like("plan.json")
+    assert again.shards == found.shards
+    again.write("again.json")
+    with pytest.raises(InputError, match="^path: expected another file than those that are read"):
+        again.write("plan.json")
+    Plan.read("plan.json").report("report.html")
     task.write("task.json")
     command = [neuroshard.EXECUTABLE, "plan", "task.json", "--model", "./mine.safetensors"]
     subprocess.run([*command, "--steps", "10", "-o", "again.json"], check=True, capture_output=True)

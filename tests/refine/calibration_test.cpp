@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
@@ -331,6 +332,21 @@ TEST_F(CalibrationTest, LosesNothingWhereItCannotBeginAnew) {
   };
   EXPECT_THROW((void)calibrate(options_, {}), MachineError);
   EXPECT_EQ(bytes_of_costs(), before);
+}
+
+TEST_F(CalibrationTest, LeavesNoFolderBehindWhereNothingCanBeMeasured) {
+  options_.backend.make = []() -> std::unique_ptr<ComputeBackend> {
+    throw MachineError("no memory");
+  };
+  options_.folder = folder_.file("one/in/another");
+  EXPECT_THROW((void)calibrate(options_, {}), MachineError);
+  EXPECT_EQ(folder_.num_files(), 0u);
+  // One that was there stays.
+  const std::string one = folder_.file("one");
+  std::filesystem::create_directory(one);
+  EXPECT_THROW((void)calibrate(options_, {}), MachineError);
+  ASSERT_TRUE(std::filesystem::is_directory(one));
+  EXPECT_TRUE(std::filesystem::is_empty(one));
 }
 
 TEST_F(CalibrationTest, RefusesAFolderOfAnotherModelsPlans) {

@@ -61,6 +61,15 @@ TEST(ComputeCollections, OneFileNeedsNothingInItsName) {
   for (const Table& table : files[0].sampling.tables) EXPECT_EQ(table.data_type, DataType::fp16);
 }
 
+TEST(ComputeCollections, EveryFieldOfThePathIsFilled) {
+  CollectionRequest request = make_request();
+  request.path = "{optimizer}/b{batch_size}/{batch_size}-{optimizer}.jsonl";
+  const std::vector<ComputeCollection> files = compute_collections(request);
+  ASSERT_EQ(files.size(), 4u);
+  EXPECT_EQ(files[0].path, "sgd/b512/512-sgd.jsonl");
+  EXPECT_EQ(files[3].path, "rowwise_adagrad/b4096/4096-rowwise_adagrad.jsonl");
+}
+
 TEST(ComputeCollections, SetsOfPlansSayWhoMadeThem) {
   CollectionRequest request = make_request();
   request.planned_by = "analytic-cpu";

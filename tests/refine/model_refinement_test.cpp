@@ -47,6 +47,33 @@ class ModelRefinementTest : public testing::Test {
     options_.training.num_threads = 1;
   }
 
+  /// Small tables and slow links: their gradients are fewer bytes than a batch's outputs.
+  void make_copies_pay() {
+    ComputeSamplingOptions sampling = testing_collection::tiny_sampling(40);
+    sampling.batch_size = kBatchSizeOfCopies;
+    options_.costs = {folder_.file("large.jsonl")};
+    collect_compute_costs(sampling, testing_collection::tiny_benchmark(), 60, options_.costs[0],
+                          {});
+    options_.tasks.batch_size = kBatchSizeOfCopies;
+    options_.tasks.interconnect = "ethernet-10g";
+    options_.tasks.local_devices = 1;
+    options_.tasks.min_fill = options_.tasks.max_fill = 0.0;
+    options_.tasks.memory_bytes = 1 << 24;  // ample
+    options_.planner.cuts = Cuts{};
+    options_.num_rounds = 1;
+  }
+
+  /// The files of copies that were measured.
+  [[nodiscard]] std::vector<std::string> files_of_copies() const {
+    std::vector<std::string> files = refinement_files(options_);
+    std::erase_if(files, [](const std::string& path) {
+      return path.find("copies-") == std::string::npos || !std::filesystem::exists(path);
+    });
+    return files;
+  }
+
+  static constexpr std::int64_t kBatchSizeOfCopies = 4096;
+
   RefinementResult refine(const char* interconnect = "pcie4") {
     const auto links =
         std::make_shared<AnalyticCommunicationModel>(find_interconnect(interconnect));
@@ -138,33 +165,53 @@ TEST_F(ModelRefinementTest, SlicesAreMeasuredAndTrainedOn) {
   EXPECT_EQ(second.rounds[0].mean_gap, first.rounds[0].mean_gap);
 }
 
-/// Small tables and slow links: their gradients are fewer bytes than a batch's outputs.
 TEST_F(ModelRefinementTest, CopiesAreMeasuredAtTheirShareOfTheBatch) {
-  constexpr std::int64_t kBatchSize = 4096;
-  ComputeSamplingOptions sampling = testing_collection::tiny_sampling(40);
-  sampling.batch_size = kBatchSize;
-  options_.costs = {folder_.file("large.jsonl")};
-  collect_compute_costs(sampling, testing_collection::tiny_benchmark(), 60, options_.costs[0], {});
-  options_.tasks.batch_size = kBatchSize;
-  options_.tasks.interconnect = "ethernet-10g";
-  options_.tasks.local_devices = 1;
-  options_.tasks.min_fill = options_.tasks.max_fill = 0.0;
-  options_.tasks.memory_bytes = 1 << 24;  // ample
-  options_.planner.cuts = Cuts{};
-  options_.num_rounds = 1;
+  make_copies_pay();
   (void)refine("ethernet-10g");
   std::size_t sets = 0;
-  for (const std::string& path : refinement_files(options_)) {
-    if (path.find("copies-") == std::string::npos || !std::filesystem::exists(path)) continue;
+  for (const std::string& path : files_of_copies()) {
     const ComputeCosts costs = read_compute_costs(path);
-    EXPECT_TRUE(costs.header.batch_size == kBatchSize / 2 ||
-                costs.header.batch_size == (kBatchSize + 2) / 3);
+    EXPECT_TRUE(costs.header.batch_size == kBatchSizeOfCopies / 2 ||
+                costs.header.batch_size == (kBatchSizeOfCopies + 2) / 3);
     for (const ComputeCostSample& sample : costs.samples) {
       ++sets;
       for (const Piece& piece : sample.pieces) EXPECT_EQ(piece.row_share, 1.0);
     }
   }
   EXPECT_GT(sets, 0u);
+}
+
+TEST_F(ModelRefinementTest, CopiesAreNotMeasuredOnAnotherMachineThanTheRoundsPieces) {
+  make_copies_pay();
+  (void)refine("ethernet-10g");
+  const std::vector<std::string> files = files_of_copies();
+  ASSERT_FALSE(files.empty());
+  std::filesystem::remove(files.front());
+  ComputeBackendFactory elsewhere = cpu_backend(options_.benchmark, 1);
+  elsewhere.description.hardware.set("name", "another");
+  options_.backend = elsewhere;
+  EXPECT_THAT(input_error([&] { (void)refine("ethernet-10g"); }),
+              testing::AllOf(testing::StartsWith("this machine: hardware: name: expected "),
+                             testing::HasSubstr("got \"another\"")));
+  EXPECT_FALSE(std::filesystem::exists(files.front()));
+  options_.backend.reset();
+  (void)refine("ethernet-10g");
+  EXPECT_TRUE(std::filesystem::exists(files.front()));
+}
+
+/// Files that are not known would neither be trained on nor be found by a run that goes on.
+TEST_F(ModelRefinementTest, FilesOfCopiesHaveTheWorkloadsBatchSizeWhereTheTasksDo) {
+  options_.planner.cuts = Cuts{};
+  const std::vector<std::string> files = refinement_files(options_);
+  EXPECT_THAT(files, testing::Contains(testing::EndsWith(
+                         fmt::format("round-0.copies-{}.jsonl", options_.tasks.batch_size / 2))));
+  options_.workload.batch_size = options_.tasks.batch_size;
+  options_.tasks.batch_size = 0;
+  EXPECT_EQ(refinement_files(options_), files);
+  options_.num_rounds = 1;
+  (void)refine();
+  EXPECT_EQ(read_compute_costs(options_.folder + "/round-0.jsonl").header.batch_size,
+            options_.workload.batch_size);
 }
 
 TEST_F(ModelRefinementTest, ARunThatWasStoppedGoesOn) {

@@ -101,7 +101,8 @@ TEST(ReportData, SaysWhichDeviceIsSlowestAndWhy) {
           "computation: 6.00 ms, on the other devices 1.00 ms on average.",
           "The others wait for it: it is the last to enter the forward all-to-all, 7.00 ms after "
           "the start.",
-          "Most of the bytes that it looks up are of user (98%)."));
+          "Of its tables that are not on every device, it looks up the most bytes of user "
+          "(98%)."));
 }
 
 TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
@@ -153,6 +154,28 @@ TEST(ReportData, OfDevicesThatEndTogetherTheLastToEnterIsTheSlowest) {
   EXPECT_EQ(*to_json(data).find("plans")->array()->front().find("slowest"), Json(1));
 }
 
+TEST(ReportData, NoDeviceWaitsForOneThatEntersLaterByRoundingAlone) {
+  NamedPlan plan = slices_and_copies();
+  // It ends earlier, and enters after 7 ms as the slowest does.
+  plan.document.predicted->devices[0] = {6.25 + 1e-12, 0.5, 0.5, 0, 24, 0.25};
+  const std::vector<std::string> words = only(report_data({plan})).words;
+  EXPECT_THAT(words[0], testing::StartsWith("Device 1 of 2 is the slowest: it takes 8"));
+  EXPECT_THAT(words[3], testing::StartsWith("The others wait for it: "));
+}
+
+TEST(ReportData, OfManySmallTablesNoneHasMostOfTheBytes) {
+  PlanDocument document;
+  document.task.batch_size = 1;
+  document.task.topology = make_topology(1, 1, 1 << 20);
+  for (int t = 0; t < 20; ++t) {
+    document.task.tables.push_back(make_table("t" + std::to_string(t), 10, 4, t == 7 ? 2.0 : 1.0));
+    document.plan.shards.push_back({t, 0, 4, 0});
+  }
+  document.predicted = PlanCost{2.0, {{2.0, 0.0, 0.0, 3200, 80}}};
+  EXPECT_EQ(only(report_data({{"p", document}})).words.back(),
+            "Of its tables, it looks up the most bytes of t7 (10%).");
+}
+
 TEST(ReportData, OfOneDeviceAndOfPlansWithoutPrediction) {
   NamedPlan plan = slices_and_copies();
   plan.document.predicted.reset();
@@ -168,7 +191,7 @@ TEST(ReportData, OfOneDeviceAndOfPlansWithoutPrediction) {
       only(report_data({{"p", document}})).words,
       ElementsAre("The only device takes 2.00 ms for an iteration, 100% of it computation.",
                   "The plan costs what its slowest device takes: 100% is computation (2.00 ms).",
-                  "Most of the bytes that it looks up are of a (100%)."));
+                  "Of its tables, it looks up the most bytes of a (100%)."));
   document.predicted = PlanCost{0.0, {{0.0, 0.0, 0.0, 16, 4}}};
   EXPECT_THAT(only(report_data({{"p", document}})).words,
               ElementsAre("The only device takes 0.000 ms for an iteration."));

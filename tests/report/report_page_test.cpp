@@ -98,5 +98,14 @@ TEST(PlanSummary, ShowsTheSlowestOfManyDevices) {
   EXPECT_LT(html.size(), 6'000u);
 }
 
+TEST(PlanSummary, CallsNoDeviceFasterWhereAllAreEquallySlow) {
+  NamedPlan plan = named("user", "plan.json", 40).plans.front().plan;
+  for (DeviceCost& device : plan.document.predicted->devices) device.compute_ms = 1.0;
+  plan.document.predicted->cost_ms = 1.75;
+  EXPECT_THAT(plan_summary_html(report_data({plan}), 3), HasSubstr("37 other devices not shown"));
+  plan.document.predicted.reset();
+  EXPECT_THAT(plan_summary_html(report_data({plan}), 3), HasSubstr("<p>37 devices not shown"));
+}
+
 }  // namespace
 }  // namespace neuroshard

@@ -63,6 +63,34 @@ TEST(TrainingReportData, HasEverySampleOfEveryFileInItsPart) {
   EXPECT_THAT(page, HasSubstr("\"unseen combinations\""));
 }
 
+TEST(TrainingReportData, IsOfTheSamplesThatWereTrainedOn) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> paths{folder.file("a.jsonl"), folder.file("b.jsonl")};
+  const auto write = [&](const std::string& path, int count, std::uint64_t seed) {
+    std::filesystem::remove(path);
+    testing_costs::write_costs(path, testing_costs::make_header(), count, seed);
+  };
+  write(paths[0], 60, 1);
+  write(paths[1], 40, 2);
+  ComputeTrainingOptions options;
+  options.members = 1;
+  options.loop.epochs = 1;
+  const ComputeDataset dataset = load_compute_dataset(paths, FeatureSchema::work);
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  const auto data = [&] {
+    return training_report_data(result, dataset, paths, options.seed, "model.safetensors");
+  };
+  const double mape = mape_of(data(), 0);
+  // Both are still measured into.
+  write(paths[0], 70, 1);
+  write(paths[1], 50, 2);
+  EXPECT_EQ(data().num_samples, 100u);
+  EXPECT_EQ(mape_of(data(), 0), mape);
+  write(paths[1], 39, 2);
+  EXPECT_EQ(input_error([&] { (void)data(); }),
+            paths[1] + ": expected the 40 samples that were trained on, got 39");
+}
+
 TEST(TrainingReportData, ShowsNotTooManySamples) {
   const TemporaryFolder folder;
   const std::string path = folder.file("a.jsonl");

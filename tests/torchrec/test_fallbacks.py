@@ -53,8 +53,16 @@ def test_tables_that_are_left_keep_kernels_of_the_hosts_memory(sharders):
     assert planner.estimates.neuroshard_ms is not None, "no fallback"
 
 
-@pytest.mark.parametrize("pins", [{}, {"devices": {"t1": [0]}}], ids=["free", "pinned"])
-def test_torchrecs_plan_of_all_is_taken_where_it_has_none_of_what_is_left(monkeypatch, pins):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"runtime": None},
+        {"runtime": None, "devices": {"t1": [0]}},
+        {"runtime": "gloo-cpu-epyc"},  # which knows no columns that are no multiple of 4
+    ],
+    ids=["free", "pinned", "by the runtime's costs"],
+)
+def test_torchrecs_plan_of_all_is_taken_where_it_has_none_of_what_is_left(monkeypatch, options):
     asked = []
     real = planning_call.plan_of_torchrec
 
@@ -67,9 +75,9 @@ def test_torchrecs_plan_of_all_is_taken_where_it_has_none_of_what_is_left(monkey
         return real(module, options, *rest)
 
     monkeypatch.setattr(planning_call, "plan_of_torchrec", plan_of_torchrec)
-    planner = make_planner(make_topology(2, 8 << 30), runtime=None, **pins)
-    module = make_collection([(10_000, 64), (1_000, 64)])
-    if pins:
+    planner = make_planner(make_topology(2, 8 << 30), **options)
+    module = make_collection([(10_000, 6 if options["runtime"] else 64), (1_000, 64)])
+    if "devices" in options:
         with pytest.raises(PlannerError, match="nothing was found"):
             planner.plan(module, [RowsToo()])
         return
@@ -78,6 +86,12 @@ def test_torchrecs_plan_of_all_is_taken_where_it_has_none_of_what_is_left(monkey
     assert plan["t0"].sharding_type == "row_wise"
     assert planner.left_to_torchrec.keys() == {".t0", ".t1"}
     assert set(planner.left_to_torchrec.values()) == {"our search found no plan"}
+
+
+def test_where_torchrec_has_no_plan_at_all_the_runtimes_costs_say_what_would_do():
+    planner = make_planner(make_topology(2, 1 << 20), runtime="gloo-cpu-epyc")
+    with pytest.raises(PlannerError, match=r"what would do: .*at least \d+ devices of this memory"):
+        planner.plan(make_collection([(1_000_000, 6), (1_000, 64)]), [RowsToo()])
 
 
 @pytest.mark.parametrize("objective", ["measured", "torchrec"])

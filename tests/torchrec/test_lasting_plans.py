@@ -186,6 +186,89 @@ def test_plans_that_do_not_belong_to_the_module(tmp_path):
     assert caught.value.error_type == PlannerErrorType.PLANNER_INPUT_CONTEXT_MISMATCH
 
 
+def rows_planner(kind, layout, **options):
+    """For one table, of rows that devices cannot have equally many of."""
+    topology = make_topology(layout[0], 8 << 30, "cuda", local=layout[1])
+    given = {"t0": ParameterConstraints(sharding_types=[kind], min_partition=32)}
+    return make_planner(topology, given, **options)
+
+
+ROWS = [(1003, 64)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "other", "text"),
+    [
+        ("row_wise", (2, 2), (4, 2), "shards: expected 4, as row_wise has on these ranks, got 2"),
+        (
+            "table_row_wise",
+            (4, 4),
+            (4, 2),
+            "shards: expected 2, as table_row_wise has on these ranks, got 4",
+        ),
+        (
+            "table_row_wise",
+            (4, 2),
+            (4, 4),
+            "shards: expected 4, as table_row_wise has on these ranks, got 2",
+        ),
+        (
+            "grid_shard",
+            (4, 2),
+            (4, 1),
+            r"shards\[0\]: expected 1003 rows from 0 on, as grid_shard has on these ranks, got 502",
+        ),
+        (
+            "grid_shard",
+            (6, 2),
+            (6, 3),
+            r"shards: expected a multiple of 3, as grid_shard has on these ranks, got 4",
+        ),
+    ],
+)
+def test_slices_of_rows_are_those_of_the_ranks_and_hosts(tmp_path, kind, layout, other, text):
+    module = make_collection(ROWS)
+    plan, path = saved(tmp_path, rows_planner(kind, layout), module)
+    again = rows_planner(kind, layout, plan_loader=SavedPlan(path))
+    assert placements(again.plan(module, SHARDERS)) == placements(plan)
+    with pytest.raises(PlannerError, match=rf"\.t0: {text}") as caught:
+        rows_planner(kind, other, plan_loader=SavedPlan(path)).plan(module, SHARDERS)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "text"),
+    [
+        (
+            "row_wise",
+            lambda shards: shards.reverse(),
+            r"shards\[0\]: expected 251 rows from 0 on, .* got 250 from 753 on",
+        ),
+        (
+            "row_wise",
+            lambda shards: [shard.update(device=3 - i) for i, shard in enumerate(shards)],
+            r"shards\[0\]\.device: expected 0, as the slices of rows are .* in order, got 3",
+        ),
+        (
+            "table_row_wise",
+            lambda shards: [shard.update(device=1 + i) for i, shard in enumerate(shards)],
+            r"shards\[0\]\.device: expected 0, as the slices of rows are .* in order, got 1",
+        ),
+        (
+            "grid_shard",
+            lambda shards: [shards[i].update(column_offset=32 * (i in (1, 2))) for i in range(4)],
+            r"shards\[1\]: expected 32 columns from 0 on, as those before it have, got 32 from 32",
+        ),
+    ],
+)
+def test_slices_of_rows_in_another_order(tmp_path, kind, change, text):
+    module = make_collection(ROWS)
+    _, path = saved(tmp_path, rows_planner(kind, (4, 2)), module)
+    changed(path, lambda content: change(content["tables"][0]["shards"]))
+    with pytest.raises(PlannerError, match=rf"\.t0: {text}"):
+        rows_planner(kind, (4, 2), plan_loader=SavedPlan(path)).plan(module, SHARDERS)
+
+
 def changed(path, change):
     content = json.loads(path.read_text())
     change(content)
@@ -418,6 +501,26 @@ def test_pins_that_cannot_be(pins, text):
         make_planner(make_topology(2, 8 << 30), constraints, **pins).plan(
             make_collection(SIZES), SHARDERS
         )
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize(
+    "pins",
+    [
+        {"devices": {"no-such": [0]}},
+        {"same_device_as": {"t1": "t0"}},
+        {"previous_plan": "plan.json"},
+    ],
+    ids=lambda pins: next(iter(pins)),
+)
+def test_pins_next_to_a_loader_are_refused(tmp_path, monkeypatch, device, pins):
+    """Whose plan may break them."""
+    monkeypatch.chdir(tmp_path)
+    topology = make_topology(2, 8 << 30, device)
+    _, path = saved(tmp_path, make_planner(topology), make_collection(SIZES))
+    [name] = pins
+    with pytest.raises(InputError, match=f"^{name}: expected none next to plan_loader, whose plan"):
+        make_planner(topology, plan_loader=SavedPlan(path), **pins)
 
 
 def moved_bytes(before, after, sizes):

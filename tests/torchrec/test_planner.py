@@ -159,6 +159,34 @@ def test_figures_of_torchrecs_plan(sharders, compare):
     assert (planner.seconds.torchrec > 0) == was_asked
 
 
+def test_torchrecs_plan_may_break_pins(sharders):
+    """It has no cost by our models then; ours is the plan."""
+    planner = make_planner(
+        make_topology(2, 8 << 30),
+        devices={f"t{i}": [0] for i in range(len(SIZES))},
+        compare_with_torchrec="always",
+    )
+    shards = shards_of(planner.plan(make_collection(SIZES), sharders))
+    assert {rank for parts in shards.values() for *_, rank in parts} == {0}
+    assert planner.estimates.by_models_ms > 0
+    assert planner.estimates.torchrec_ms is not None
+    assert planner.estimates.torchrec_by_models_ms is None
+
+
+def test_hosts_that_are_not_whole(sharders, caplog):
+    """Tasks have equal hosts, and devices of 2^60 bytes at most."""
+    planner = make_planner(make_topology(6, 1 << 62, local=4))
+    assert "6 devices are no whole hosts of 4: our models count hosts of 2" in caplog.text
+    plan = planner.plan(make_collection(SIZES), sharders)
+    assert set(shards_of(plan)) == {f"t{i}" for i in range(len(SIZES))}
+    topology = planner.neuroshard_plan.task.topology
+    assert topology.local_world_size == 2
+    assert topology.memory_bytes in (1 << 60, [1 << 60] * 6)
+    caplog.clear()
+    make_planner(make_topology(2, 8 << 30, local=4))
+    assert "whole hosts" not in caplog.text
+
+
 def test_rates_that_are_not_used_are_named(caplog):
     topology = Topology(
         world_size=2, compute_device="cpu", ddr_cap=8 << 30, inter_host_bw=1e6, ddr_mem_bw=1e6
@@ -214,6 +242,16 @@ def test_all_tables_are_column_wise_if_one_is_cut(sharders):
         ("column_wise", 2), ("column_wise", 1), ("table_wise", 1)
     ]
     assert types_of([2.0, 1.0, 1.0], t0=whole, t1=whole, t2=whole) == [("table_wise", 1)] * 3
+
+
+def test_whole_tables_go_along_with_one_that_may_only_be_column_wise(sharders):
+    collection = make_collection([(100_000, 64)] * 3)
+    constraints = {f"t{i}": ParameterConstraints(min_partition=64) for i in range(3)}
+    constraints["t0"].sharding_types = ["column_wise"]
+    planner = make_planner(make_topology(2, 1 << 30), constraints, runtime=None)
+    parameters = planner.plan(collection, sharders).plan[""].values()
+    kinds = [(each.sharding_type, len(each.ranks)) for each in parameters]
+    assert kinds == [("column_wise", 1)] * 3
 
 
 def test_no_cuts_for_next_to_nothing(sharders):

@@ -2,6 +2,7 @@
 of other tables."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
 from torchrec.distributed.planner.storage_reservations import FixedPercentageStorageReservation
 from torchrec.distributed.planner.types import ParameterConstraints
 
-from neuroshard import InputError, TableStatistics
+from neuroshard import InputError, TableStatistics, list_models
 from neuroshard.torchrec import NeuroShardPerfEstimator, NeuroShardPlanner, load_plan, save_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::neuroshard.ExtrapolationWarning")
@@ -21,9 +22,9 @@ HISTOGRAM = [1.0] + [0.0] * 16
 OBJECTIVES = ["torchrec", "measured"]
 
 
-def make_planner(objective, constraints=None, batch_size=512, **options):
+def make_planner(objective, constraints=None, batch_size=512, device="cpu", **options):
     return NeuroShardPlanner(
-        topology=make_topology(2, 8 << 30),
+        topology=make_topology(2, 8 << 30, device),
         batch_size=batch_size,
         constraints=constraints,
         storage_reservation=FixedPercentageStorageReservation(percentage=0.0),
@@ -59,6 +60,25 @@ def test_numpys_numbers_are_numbers(tmp_path, objective):
 def test_batch_sizes_that_are_none(batch_size):
     with pytest.raises(InputError, match="batch_size: expected .*at least 0, got "):
         make_planner("torchrec", batch_size=batch_size)
+
+
+ESTIMATE = "analytic-a100-80gb"
+
+
+@pytest.mark.parametrize(
+    "form", [Path, str, lambda name: (each for each in [name])], ids=["path", "text", "generator"]
+)
+def test_models_in_any_form(tmp_path, monkeypatch, caplog, form):
+    monkeypatch.chdir(tmp_path)
+    [model] = [each for each in list_models() if each.name == "fbgemm-cpu-epyc"]
+    Path("mine.safetensors").write_bytes(Path(model.origin).read_bytes())
+    for name in ("mine.safetensors", ESTIMATE):
+        planner = make_planner("measured", device="cuda", models=form(name))
+        for _ in range(2):  # a generator gives its names once
+            caplog.clear()
+            assert planner.plan(make_collection(SIZES), SHARDERS).plan[""].keys() == NAMES
+            is_said = f"costs are an estimate from data sheets ({ESTIMATE})" in caplog.text
+            assert is_said == (name == ESTIMATE)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

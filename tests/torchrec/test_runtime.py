@@ -27,6 +27,7 @@ from neuroshard.runtime.drawing import types_of
 from neuroshard.runtime.operators import OPERATOR_WORK, unmeasured_operators
 from neuroshard.runtime.work import KINDS, WORK
 from neuroshard.torchrec import NeuroShardPlanner
+from neuroshard.torchrec.reference import without_taken
 from neuroshard.torchrec.runtime.collecting import main, parser
 
 LAYOUTS = [(2, 2), (4, 2)]
@@ -434,6 +435,31 @@ def test_torchrecs_plan_is_a_candidate_where_it_is_asked(tmp_path, compare):
     assert (planner.estimates.torchrec_by_models_ms is not None) == was_asked
     assert (planner.estimates.torchrec_ms is not None) == was_asked
     assert (planner.seconds.torchrec > 0) == was_asked
+
+
+def test_torchrecs_plan_is_a_candidate_next_to_what_is_left_to_it(tmp_path):
+    """A table that the runtime's costs do not know, which it places first."""
+    planner = make_planner(costs_file(tmp_path / "costs.json", exchanged=8.0, reduced=20.0))
+    sizes = [*SIZES, (20_000, 6)]
+    assert planned(planner, make_collection(sizes)).keys() == {f"t{i}" for i in range(len(sizes))}
+    assert planner.left_to_torchrec.keys() == {".t5"}
+    estimates = planner.estimates
+    assert estimates.by_models_ms == planner.runtime_price.step_ms
+    assert estimates.by_models_ms <= estimates.torchrec_by_models_ms
+    assert estimates.torchrec_ms > 0
+
+
+def test_what_tables_leave_of_the_devices(tmp_path):
+    planner = make_planner(costs_file(tmp_path / "costs.json"))
+    planned(planner)
+    topology = make_topology(2, 1 << 32)
+    left = without_taken(topology, planner._best_plan)
+    for rank, device in enumerate(left.devices):
+        shards = [s for option in planner._best_plan for s in option.shards if s.rank == rank]
+        assert device.storage.ddr == (1 << 32) - sum(shard.storage.ddr for shard in shards)
+        assert device.perf.total == pytest.approx(sum(shard.perf.total for shard in shards))
+        assert topology.devices[rank].storage.ddr == 1 << 32
+    assert without_taken(topology, []) is topology
 
 
 def test_costs_of_another_processor_are_said(tmp_path, caplog):

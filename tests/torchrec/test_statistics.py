@@ -1,9 +1,11 @@
 """Statistics from batches and from lookup files, against a count made row by row."""
 
 import gzip
+import os
 import pickle
 import subprocess
 import sys
+import tempfile
 import zipfile
 from collections import Counter
 
@@ -17,6 +19,7 @@ from torchrec.sparse.jagged_tensor import KeyedJaggedTensor
 
 from neuroshard import REUSE_BINS, InputError
 from neuroshard.statistics import (
+    _load,
     features_of,
     from_batches,
     from_lookups,
@@ -206,6 +209,41 @@ def test_damaged_files(tmp_path):
     refusal(content, "not-packed.pt.gz")
     with pytest.raises(InputError, match="expected a file, got none"):
         from_lookups(tmp_path / "missing.pt")
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    """For root all files can be opened; this one still cannot be read."""
+    for name in ("lookups.pt", "lookups.pt.gz"):
+        (tmp_path / name).symlink_to("/proc/self/mem")
+        with pytest.raises(InputError) as error:
+            from_lookups(tmp_path / name)
+        assert str(error.value) == (
+            f"{tmp_path / name}: expected a readable file, got Input/output error"
+        )
+    for path in (3, None, 2.5):
+        with pytest.raises(InputError, match="^paths: expected paths of files, got "):
+            from_lookups([path])
+    torch.save(lookups()[0], tmp_path / "plain.pt")
+    assert len(from_lookups([os.fsencode(tmp_path / "plain.pt")])) == 3
+
+
+def test_what_is_unpacked_is_in_no_folder(tmp_path, monkeypatch):
+    """Nothing is left where the process is killed."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    seen = []
+
+    def watched(*arguments):
+        seen.append(os.listdir(folder))
+        return _load(*arguments)
+
+    monkeypatch.setattr("neuroshard.statistics._load", watched)
+    torch.save(lookups()[0], tmp_path / "plain.pt")
+    packed = tmp_path / "lookups.pt.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "plain.pt").read_bytes()))
+    assert from_lookups(packed) == from_lookups(tmp_path / "plain.pt")
+    assert seen == [[], []]
 
 
 def test_what_unpacks_beyond_the_limit_is_refused(tmp_path, monkeypatch):

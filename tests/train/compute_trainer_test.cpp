@@ -192,6 +192,19 @@ TEST_P(ComputeTrainerTest, TheModelCarriesWhereItIsFrom) {
   EXPECT_EQ(result.model->architecture(), GetParam());
 }
 
+TEST(ComputeTrainer, AModelTellsNoErrorWhereNothingWasTested) {
+  const ComputeDataset dataset = synthetic_dataset(kLoads, 50);
+  ComputeTrainingOptions options = options_for(kLoads, 1);
+  options.has_test = false;
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  const auto& metrics = result.model->info().metrics;
+  EXPECT_EQ(metrics.at("unseen_combinations.samples"), 0.0);
+  for (const char* metric : {"mse", "mae", "mape", "kendall_tau"}) {
+    EXPECT_FALSE(metrics.contains(fmt::format("unseen_combinations.{}", metric))) << metric;
+    EXPECT_TRUE(metrics.contains(fmt::format("unseen_tables.{}", metric))) << metric;
+  }
+}
+
 TEST_P(ComputeTrainerTest, IsTheSameBitForBitOnAnyNumberOfThreads) {
   const ComputeDataset dataset = synthetic_dataset(GetParam(), 80);
   ComputeTrainingOptions options = options_for(GetParam(), 4);
@@ -370,8 +383,8 @@ TEST(ComputeTrainer, RefusesToCallAnythingAModel) {
   for (std::size_t i = 0; i < dataset.size(); i += 2) dataset.cost_ms[i] = 1e-300;
   EXPECT_EQ(
       input_error([&] { (void)train_compute_model(dataset, options_for(kLoads, 2)); }),
-      "costs: expected costs that the network can be trained on, got a validation error of NaN "
-      "in every epoch");
+      "costs: expected costs that the network can be trained on, got a validation error that is no "
+      "finite number in every epoch");
 }
 
 TEST(ComputeTrainer, PublishedOptionsAreThePapers) {

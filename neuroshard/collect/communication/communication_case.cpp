@@ -72,6 +72,10 @@ PartialSumsCase sample_partial_sums(const CommunicationSamplingOptions& options,
   result.slices = static_cast<int>(random.integer(2, 8));
   result.columns = kDims[random.below(kDims.size())];
   result.num_samples = local_batch_size(options.batch_size, options.world_size, 0);
+  const auto of_a_sample =
+      static_cast<double>(result.bytes()) / static_cast<double>(result.num_samples);
+  const auto most_samples = static_cast<std::int64_t>(kMostPartialBytes / of_a_sample);
+  result.num_samples = std::min(result.num_samples, most_samples);
   const auto of_one_table = static_cast<double>(result.bytes());
   const double most = std::max(kMostPartialBytes / of_one_table, 1.0);
   result.num_tables = std::llround(std::exp2(random.uniform(0.0, std::log2(most))));

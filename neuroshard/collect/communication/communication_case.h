@@ -49,8 +49,8 @@ struct PartialSumsCase {
 };
 
 /// 2 to 8 slices of tables of 4 to 128 columns, as many tables as make any order of magnitude of
-/// bytes up to 256 MiB, of the largest share of the batch that a device has. Number i depends on
-/// the options and i alone.
+/// bytes up to 256 MiB, of the largest share of the batch that a device has, or as many samples as
+/// that is of one table. Number i depends on the options and i alone.
 [[nodiscard]] PartialSumsCase sample_partial_sums(const CommunicationSamplingOptions& options,
                                                   std::int64_t index);
 

@@ -11,6 +11,7 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <numeric>
 #include <string>
 
@@ -42,7 +43,9 @@ void make_room(std::vector<char>& buffer, std::span<const std::int64_t> bytes) {
 
 /// As one line on stderr; what cannot be written is lost without another error.
 void print_error(const std::exception& error) {
-  const std::string line = "neuroshard: " + printable(error.what()) + "\n";
+  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  const std::string what = is_memory ? "out of memory" : printable(error.what());
+  const std::string line = "neuroshard: " + what + "\n";
   (void)std::fputs(line.c_str(), stderr);
 }
 

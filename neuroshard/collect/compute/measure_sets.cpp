@@ -63,11 +63,30 @@ class Sequence {
   bool stopped_ = false;
 };
 
+struct MeanSeconds {
+  double sum = 0.0;
+  std::int64_t count = 0;
+
+  void add(double seconds) {
+    sum += seconds;
+    ++count;
+  }
+  [[nodiscard]] double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
+};
+
 /// A repetition whose times may still be on their way.
 struct Round {
   std::future<double> forward_ms;
   std::future<double> backward_ms;
-  double seconds = 0.0;  ///< of the host, with what came before the passes
+  double seconds = 0.0;     ///< of the host, with what came before the passes
+  bool is_counted = false;  ///< among what all repetitions take
+
+  /// Whether the passes have run: a device with a queue starts them in no time.
+  [[nodiscard]] bool has_run() const {
+    constexpr std::chrono::seconds kNoTime{0};
+    return forward_ms.wait_for(kNoTime) == std::future_status::ready &&
+           backward_ms.wait_for(kNoTime) == std::future_status::ready;
+  }
 };
 
 /// A set between its first pass and its last.
@@ -85,8 +104,9 @@ struct Run {
   std::vector<double> backward_ms;
   std::string failure;  ///< not empty: why there will be no measurement
 
-  /// Waits for the rounds that have been started.
-  void collect_times() {
+  /// Waits for the rounds that have been started, and counts how long each took of those that are
+  /// not counted yet.
+  void collect_times(MeanSeconds& all_rounds) {
     for (Round& round : rounds) {
       const Clock::time_point start = Clock::now();
       const double forward = round.forward_ms.get();
@@ -95,7 +115,9 @@ struct Run {
         forward_ms.push_back(forward);
         backward_ms.push_back(backward);
       }
-      total.add(forward + backward, round.seconds + seconds_since(start));
+      const double seconds = round.seconds + seconds_since(start);
+      total.add(forward + backward, seconds);
+      if (!round.is_counted) all_rounds.add(seconds);
     }
     rounds.clear();
   }
@@ -164,7 +186,8 @@ class DeviceLoop {
   }
 
   /// Whether one more can be done in time, as far as is known now: where the first sets took
-  /// longer than others do, more can begin later. Nothing of any is known before the first round.
+  /// longer than others do, more can begin later. Nothing of any is known before the first round,
+  /// or, of a device with a queue, before its times are fetched.
   [[nodiscard]] bool another_can_begin() const {
     if (rounds_.count == 0) return runs_.size() < kFirstSets;
     const double usual = rounds_.mean();
@@ -193,7 +216,8 @@ class DeviceLoop {
       Round& round = run->rounds.back();
       round.backward_ms = start_pass(*run, &PreparedSet::backward);
       round.seconds += seconds_since(start);
-      rounds_.add(round.seconds);
+      round.is_counted = round.has_run();
+      if (round.is_counted) rounds_.add(round.seconds);
     }
   }
 
@@ -224,30 +248,19 @@ class DeviceLoop {
     if (!is_late && static_cast<int>(run.rounds.size()) < run.total.runs_until_next_look()) {
       return false;
     }
-    run.collect_times();
+    run.collect_times(rounds_);
     if (!run.total.done() && !(is_late && run.total.suffices_in_a_hurry())) return false;
     sequence_.done({run.id, run.measurement(repetitions_.quantile), ""});
     return true;
   }
-
-  struct Mean {
-    double sum = 0.0;
-    std::int64_t count = 0;
-
-    void add(double value) {
-      sum += value;
-      ++count;
-    }
-    [[nodiscard]] double mean() const { return count > 0 ? sum / static_cast<double>(count) : 0.0; }
-  };
 
   MeasuringDevice& device_;
   Sequence& sequence_;
   RepetitionOptions repetitions_;
   int in_flight_;
   std::optional<Clock::time_point> deadline_;
-  Mean preparing_;  ///< seconds of a set
-  Mean rounds_;     ///< seconds of a repetition of a set
+  MeanSeconds preparing_;  ///< of a set
+  MeanSeconds rounds_;     ///< of a repetition of a set, of those known to have run
   std::vector<std::unique_ptr<Run>> runs_;
   bool more_ = true;
   /// A clock that only advances when memory is touched.

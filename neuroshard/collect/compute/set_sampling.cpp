@@ -17,7 +17,8 @@ namespace neuroshard {
 
 namespace {
 
-/// Pieces drawn for one sample before the memory is called too small.
+/// Pieces drawn for one sample before the memory is called too small; with coverage sampling, for
+/// one piece before the passes are.
 constexpr int kMaxDraws = 10'000;
 
 // Coverage sampling.
@@ -97,15 +98,22 @@ std::vector<Piece> coverage_pieces(const ComputeSamplingOptions& options, std::i
   const double wanted_bytes =
       large ? between_logs(options.usual_max_pass_bytes, options.max_pass_bytes, x[1])
             : between_logs(kLeastPassBytes, options.usual_max_pass_bytes, x[1]);
+  const double most_bytes = large ? options.max_pass_bytes : options.usual_max_pass_bytes;
   std::vector<Piece> pieces;
-  double left = large ? options.max_pass_bytes : options.usual_max_pass_bytes;
+  double left = most_bytes;
   while (static_cast<int>(pieces.size()) < count) {
+    // Where few of the pool's pieces fit, none of the usual candidates may.
+    const bool is_needed = static_cast<int>(pieces.size()) < options.min_tables;
     const double wanted =
         wanted_bytes / count * between_logs(1.0 / kUnevenness, kUnevenness, random.uniform());
     Piece best;
     double best_bytes = 0.0;
     double best_distance = std::numeric_limits<double>::infinity();
-    for (int draw = 0; draw < kCandidates && best_distance > std::log(kNearEnough); ++draw) {
+    const auto wants_another = [&](int draws) {
+      if (is_needed && best.num_columns == 0) return draws < kMaxDraws;
+      return draws < kCandidates && best_distance > std::log(kNearEnough);
+    };
+    for (int draw = 0; wants_another(draw); ++draw) {
       const Piece piece = random_piece(options, pool, random);
       const double bytes = pass_bytes(options.tables[piece.table], piece, options.batch_size);
       const double distance = std::abs(std::log(bytes / wanted));
@@ -121,7 +129,7 @@ std::vector<Piece> coverage_pieces(const ComputeSamplingOptions& options, std::i
   if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
   throw InputError("max_pass",
                    "room for " + format_count(options.min_tables, "piece") + " of the pool",
-                   format_bytes(options.max_pass_bytes));
+                   format_bytes(most_bytes));
 }
 
 }  // namespace
@@ -168,6 +176,10 @@ void validate(const ComputeSamplingOptions& options) {
   if (!(options.max_pass_bytes >= 2.0 * kLeastPassBytes &&
         options.usual_max_pass_bytes <= options.max_pass_bytes)) {
     throw InputError("max_pass", "at least 128 KiB", format_bytes(options.max_pass_bytes));
+  }
+  if (!(options.usual_max_pass_bytes >= kLeastPassBytes)) {
+    throw InputError("max_pass", "at least 64 KiB for sets that are not large",
+                     format_bytes(options.usual_max_pass_bytes));
   }
 }
 

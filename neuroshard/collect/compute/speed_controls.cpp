@@ -82,7 +82,8 @@ double median_drift(std::vector<double> ratios) {
   if (ratios.empty()) return 1.0;
   const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
   std::nth_element(ratios.begin(), middle, ratios.end());
-  return *middle;
+  if (ratios.size() % 2 == 1) return *middle;
+  return 0.5 * (*std::max_element(ratios.begin(), middle) + *middle);
 }
 
 }  // namespace neuroshard

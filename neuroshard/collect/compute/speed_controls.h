@@ -46,7 +46,8 @@ class SpeedControls {
   std::vector<Group> groups_;  ///< one per file
 };
 
-/// Median of costs now over costs then; 1 if there are none.
+/// Median of costs now over costs then, of an even number the mean of the two in the middle; 1 if
+/// there are none.
 [[nodiscard]] double median_drift(std::vector<double> ratios);
 
 }  // namespace neuroshard

@@ -36,7 +36,8 @@ struct PieceTraffic {
   double cache_bytes = 0.0;
 };
 
-/// Traffic of a piece of c columns of element size e, n = batch B * pooling factor lookups:
+/// Traffic of a piece of c columns of element size e, n = batch * pooling factor lookups, which are
+/// pooled into p = batch * num_features rows of output:
 ///
 ///   D          distinct rows = n / (mean hits per distinct row), at most n and num_embeddings;
 ///              a bin's rows are taken to be hit the mean of the bin's limits times,
@@ -45,10 +46,11 @@ struct PieceTraffic {
 ///   cached     the hottest bins' rows are kept as long as their g(c e) fit into the cache, the
 ///              bin at the edge in part; `repeated` are the n - D lookups of rows read before,
 ///              `hits` those of them whose rows are kept
-///   forward    memory: D g(c e) + (repeated - hits) g(c e) + 4 B c (pooled) + 8 n (indices)
+///   forward    memory: D g(c e) + (repeated - hits) g(c e) + 4 p c (pooled) + 8 n (indices)
 ///              cache:  hits g(c e)
-///   gradients  memory: 4 B c, and of the (n - B) further reads of 4 c bytes, one per lookup,
-///              the share of the 4 B c bytes that is beyond the cache; cache: the others
+///   gradients  memory: 4 p c, and of the n - p further reads (0 if that is less) of 4 c bytes, one
+///              per lookup, the share of the 4 p c bytes that is beyond the cache; cache: the
+///              others
 ///   update     memory: 2 D g(c e), and with row-wise Adagrad 2 D g(4)
 ///   sort       memory: 2 * 12 n bytes per pass over (8-byte row, 4-byte bag), 8 bits of the row
 ///              number a pass
@@ -80,7 +82,6 @@ class AnalyticComputeModel : public ComputeCostModel {
               const OperatorSettings& settings, std::span<double> contribution) const override;
   void costs_with(std::span<const double> states, std::span<const double> piece,
                   std::span<double> costs) const override;
-  /// Always empty: the formula was fitted to nothing.
 
  private:
   ComputeHardware hardware_;

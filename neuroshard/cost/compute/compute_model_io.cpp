@@ -35,32 +35,51 @@ Json range_json(const TrainedRange& range) {
                       {"data_types", std::move(data_types)}};
 }
 
+/// At least one of them, as those who sample within the range rely on.
+std::vector<Optimizer> optimizers_from_json(const JsonReader& reader) {
+  if (reader.array_size() == 0) reader.fail("at least one optimizer");
+  std::vector<Optimizer> optimizers;
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    const JsonReader element = reader.element(i);
+    const auto optimizer = optimizer_from_string(element.text());
+    if (!optimizer) element.fail("sgd or rowwise_adagrad");
+    optimizers.push_back(*optimizer);
+  }
+  return optimizers;
+}
+
+/// Likewise.
+std::vector<DataType> data_types_from_json(const JsonReader& reader) {
+  if (reader.array_size() == 0) reader.fail("at least one data type");
+  std::vector<DataType> types;
+  for (std::size_t i = 0; i < reader.array_size(); ++i) {
+    const JsonReader element = reader.element(i);
+    const auto type = data_type_from_string(element.text());
+    if (!type) element.fail("fp32 or fp16");
+    types.push_back(*type);
+  }
+  return types;
+}
+
+/// No largest value is below the smallest.
 TrainedRange range_from_json(const JsonReader& reader) {
   TrainedRange range;
   range.min_batch_size = reader.field("min_batch_size").integer(1);
-  range.max_batch_size = reader.field("max_batch_size").integer(1);
+  range.max_batch_size = reader.field("max_batch_size").integer(range.min_batch_size);
   range.min_columns = reader.field("min_columns").integer(1);
-  range.max_columns = reader.field("max_columns").integer(1);
+  range.max_columns = reader.field("max_columns").integer(range.min_columns);
   range.min_embeddings = reader.field("min_embeddings").integer(1);
-  range.max_embeddings = reader.field("max_embeddings").integer(1);
+  range.max_embeddings = reader.field("max_embeddings").integer(range.min_embeddings);
   range.min_pooling_factor = reader.field("min_pooling_factor").number();
-  range.max_pooling_factor = reader.field("max_pooling_factor").number();
+  const JsonReader max_pooling_factor = reader.field("max_pooling_factor");
+  range.max_pooling_factor = max_pooling_factor.number();
+  if (range.max_pooling_factor < range.min_pooling_factor) {
+    max_pooling_factor.fail(fmt::format("a number of at least {}", range.min_pooling_factor));
+  }
   range.max_hits_per_row = reader.field("max_hits_per_row").number();
   range.max_pieces = static_cast<int>(reader.field("max_pieces").integer(1, 1 << 30));
-  const JsonReader optimizers = reader.field("optimizers");
-  for (std::size_t i = 0; i < optimizers.array_size(); ++i) {
-    const JsonReader element = optimizers.element(i);
-    const auto optimizer = optimizer_from_string(element.text());
-    if (!optimizer) element.fail("sgd or rowwise_adagrad");
-    range.optimizers.push_back(*optimizer);
-  }
-  const JsonReader types = reader.field("data_types");
-  for (std::size_t i = 0; i < types.array_size(); ++i) {
-    const JsonReader element = types.element(i);
-    const auto type = data_type_from_string(element.text());
-    if (!type) element.fail("fp32 or fp16");
-    range.data_types.push_back(*type);
-  }
+  range.optimizers = optimizers_from_json(reader.field("optimizers"));
+  range.data_types = data_types_from_json(reader.field("data_types"));
   return range;
 }
 

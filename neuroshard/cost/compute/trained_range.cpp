@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
+#include "neuroshard/core/name_list.h"
 #include "neuroshard/core/piece.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
@@ -39,21 +41,18 @@ class TableReason {
   /// Counts a table once, if its pieces follow each other.
   void add(const Table& table, std::string what) {
     if (names_.empty()) what_ = std::move(what);
-    if (names_.empty() || names_.back() != table.name) names_.push_back(table.name);
+    std::string name = fmt::format("\"{}\"", table.name);
+    if (names_.empty() || names_.back() != name) names_.push_back(std::move(name));
   }
 
   void write_to(std::vector<std::string>& reasons) const {
     if (names_.empty()) return;
-    std::string text = fmt::format("{} (\"{}\"", what_, names_.front());
-    const std::size_t named = std::min(names_.size(), kMostNames);
-    for (std::size_t i = 1; i < named; ++i) text += fmt::format(", \"{}\"", names_[i]);
-    if (names_.size() > named) text += fmt::format(" and {} more", names_.size() - named);
-    reasons.push_back(text + ")");
+    reasons.push_back(fmt::format("{} ({})", what_, name_list(names_, kMostNames)));
   }
 
  private:
-  std::string what_;  ///< of the first table
-  std::vector<std::string> names_;
+  std::string what_;                ///< of the first table
+  std::vector<std::string> names_;  ///< quoted
 };
 
 class TableReasons {

@@ -2,8 +2,6 @@
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -309,34 +307,6 @@ void require_a_process_for_each_device(const Task& task, int processes) {
   throw CollectiveInputError(
       "mpi", fmt::format("{} processes, one per device of the plan", task.topology.world_size),
       fmt::format("{}", processes));
-}
-
-ProcessShare take_share_of_cores(MpiTransport& transport) {
-  const std::string own = MpiTransport::host_name();
-  const std::vector<std::string> hosts = transport.all_gather(own);
-  const auto local = static_cast<int>(std::count(hosts.begin(), hosts.end(), own));
-  const auto index =
-      static_cast<int>(std::count(hosts.begin(), hosts.begin() + transport.rank(), own));
-  const auto cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-  ProcessShare share;
-  if (known && CPU_COUNT(&allowed) < cores) {
-    share.num_threads = CPU_COUNT(&allowed);
-  } else {
-    share.num_threads = std::max(1, cores / local);
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    for (int i = 0; i < share.num_threads; ++i) {
-      CPU_SET((index * share.num_threads + i) % cores, &mine);
-    }
-    sched_setaffinity(0, sizeof(mine), &mine);  // a hint: without it the kernel places threads
-  }
-  const std::vector<std::string> crowded =
-      transport.all_gather(local * share.num_threads > cores ? "1" : "0");
-  share.oversubscribed = std::find(crowded.begin(), crowded.end(), "1") != crowded.end();
-  return share;
 }
 
 }  // namespace neuroshard

@@ -35,14 +35,4 @@ struct PlanIterationOptions {
 /// Throws CollectiveInputError unless there are as many processes as devices.
 void require_a_process_for_each_device(const Task& task, int processes);
 
-/// The cores of a process among the others of its host.
-struct ProcessShare {
-  int num_threads = 1;
-  bool oversubscribed = false;  ///< some process of some host shares a core with another
-};
-
-/// Collective: gives each process of a host its own cores, as many as each can have, unless mpirun
-/// has bound it to some already. Before any thread pool is made.
-ProcessShare take_share_of_cores(MpiTransport& transport);
-
 }  // namespace neuroshard

@@ -9,6 +9,7 @@
 
 #include "neuroshard/collect/communication/mpi_transport.h"
 #include "neuroshard/collect/communication/nccl_transport.h"
+#include "neuroshard/evaluate/distributed/core_shares.h"
 #include "neuroshard/evaluate/distributed/plan_iterations.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 
@@ -82,8 +83,10 @@ std::optional<ProcessEvaluation> evaluate_among_processes(
     transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
     // Before the process is limited to its share of the cores.
     const BackendDescription cpu = cpu_backend({}, 1).description;
-    const ProcessShare share = take_share_of_cores(transport);
-    if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
+    const CoreShare share = take_share_of_cores(transport);
+    if (options.benchmark.num_threads <= 0) {
+      options.benchmark.num_threads = static_cast<int>(share.cores.size());
+    }
     const MeasuringProcess process(options, cpu, transport);
     ProcessEvaluation evaluation;
     evaluation.difference = measurement_difference(simulator.compute(), process.description());
@@ -104,8 +107,10 @@ std::optional<ValueCheck> check_among_processes(const Task& task, const Sharding
   MpiTransport transport;
   return ending_run_with_errors(transport, [&] {
     transport.require_agreement(fmt::format("plan {}, seed {}", options.plan_sha256, options.seed));
-    const ProcessShare share = take_share_of_cores(transport);
-    if (options.benchmark.num_threads <= 0) options.benchmark.num_threads = share.num_threads;
+    const CoreShare share = take_share_of_cores(transport);
+    if (options.benchmark.num_threads <= 0) {
+      options.benchmark.num_threads = static_cast<int>(share.cores.size());
+    }
     ThreadPool pool(options.benchmark.num_threads);
     return check_values(task, plan, options.seed, options.benchmark.arena_bytes, transport, pool);
   });

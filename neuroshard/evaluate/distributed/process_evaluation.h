@@ -31,8 +31,7 @@ struct ProcessEvaluation {
 
 /// Explains `oversubscribed` to the user.
 inline constexpr const char* kOversubscribed =
-    "more processes than cores, which they share: measured times are longer than on devices of "
-    "their own";
+    "processes share cores: measured times are longer than on cores of their own";
 
 /// Collective; MPI begins and ends in it. `on_iteration` is called in process 0. The result is
 /// process 0's; the others get nothing. An error of one process ends all, with one message. Throws

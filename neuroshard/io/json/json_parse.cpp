@@ -69,6 +69,16 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return std::move(root_);
   }
 
+  /// Location, line and column of byte number `position`, counted from 1.
+  [[nodiscard]] std::string position_text(std::size_t position) const {
+    const std::string_view before = text_.substr(0, std::min(position, text_.size()));
+    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
+    const std::size_t column = std::max<std::size_t>(before.size() - line_start, 1);
+    if (one_line_) return fmt::format("{}, column {}", location_, column);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    return fmt::format("{}: line {}, column {}", location_, line, column);
+  }
+
  private:
   bool add(Json value) {
     if (!is_one_more()) return false;
@@ -132,16 +142,6 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
     return result;
   }
 
-  /// Location, line and column of byte number `position`, counted from 1.
-  std::string position_text(std::size_t position) const {
-    const std::string_view before = text_.substr(0, std::min(position, text_.size()));
-    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
-    const std::size_t column = std::max<std::size_t>(before.size() - line_start, 1);
-    if (one_line_) return fmt::format("{}, column {}", location_, column);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    return fmt::format("{}: line {}, column {}", location_, line, column);
-  }
-
   /// Splits the parser's "... parse error at ...: syntax error while parsing value - REASON
   /// [; expected A][; last read: 'TOKEN'][; expected B]", where TOKEN may be anything.
   static std::pair<std::string, std::string> expected_and_actual(std::string message,
@@ -187,6 +187,10 @@ Json parse_json(std::string_view text, std::string_view location, bool one_line)
     throw InputError(std::string(location), "JSON", "what gzip has compressed");
   }
   Builder builder(text, location, one_line);
+  // nlohmann-json takes it for the end of the text, and looks at nothing after it.
+  if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
+    throw InputError(builder.position_text(nul + 1), "JSON", "a NUL character");
+  }
   nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
   return builder.take();
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "neuroshard/core/printable.h"
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/page/report_page.h"
 
@@ -104,6 +105,12 @@ std::vector<std::size_t> shown_devices(const std::vector<ReportDevice>& devices,
   return numbers;
 }
 
+/// What a device that is not shown is called.
+const char* hidden_device(const PlanDocument& document) {
+  if (!document.predicted) return "device";
+  return equally_slow(document.predicted->devices) ? "other device" : "faster device";
+}
+
 }  // namespace
 
 std::string plan_summary_html(const ReportData& data, std::size_t max_devices) {
@@ -126,7 +133,7 @@ std::string plan_summary_html(const ReportData& data, std::size_t max_devices) {
   if (shown.size() < plan.devices.size()) {
     html += fmt::format("<p>{} not shown</p>",
                         format_count(static_cast<std::int64_t>(plan.devices.size() - shown.size()),
-                                     plan.plan.document.predicted ? "faster device" : "device"));
+                                     hidden_device(plan.plan.document)));
   }
   for (const std::string& warning : plan.plan.document.warnings) {
     html += fmt::format("<p>&#9888; {}</p>", escaped(warning));

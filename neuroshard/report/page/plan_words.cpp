@@ -24,6 +24,8 @@ constexpr double kBalanced = 0.02;
 /// Tables that are named, and the least share of a device's lookups that one must have.
 constexpr std::size_t kMaxNamedTables = 3;
 constexpr double kNamedShare = 0.05;
+/// Sums of the same times in another order differ by less.
+constexpr double kSameMoment = 1e-9;
 
 std::string milliseconds(double ms) { return fmt::format("{:.{}f} ms", ms, ms < 1.0 ? 3 : 2); }
 
@@ -132,23 +134,21 @@ std::string difference(const std::vector<ReportDevice>& devices, std::size_t slo
 
 /// Who waits for whom before the forward all-to-all.
 std::string waiting(const std::vector<ReportDevice>& devices, std::size_t slowest) {
-  const auto entered_ms = [&](std::size_t d) {
-    const DeviceCost& cost = *devices[d].cost;
-    return cost.backward_comm_ms + cost.all_reduce_ms + cost.compute_ms;
-  };
+  const auto entered = [&](std::size_t d) { return entered_ms(*devices[d].cost); };
   std::size_t last = 0;
   for (std::size_t d = 1; d < devices.size(); ++d) {
-    if (entered_ms(d) > entered_ms(last)) last = d;
+    if (entered(d) > entered(last)) last = d;
   }
-  const std::string when =
-      fmt::format("the last to enter the forward all-to-all, {} after the start",
-                  milliseconds(entered_ms(last)));
+  if (entered(slowest) >= entered(last) * (1.0 - kSameMoment)) last = slowest;
+  const std::string when = fmt::format(
+      "the last to enter the forward all-to-all, {} after the start", milliseconds(entered(last)));
   if (last == slowest) return fmt::format("The others wait for it: it is {}.", when);
   return fmt::format("It waits {} for device {}, which is {}.",
                      milliseconds(devices[slowest].waiting_ms), last, when);
 }
 
-/// The tables that a device looks up most bytes of.
+/// The tables that a device looks up most bytes of, of those that not all devices have; their
+/// shares are of all bytes that it looks up.
 std::string heaviest_tables(const ReportPlan& plan, std::size_t device) {
   const double total = plan.devices[device].looked_up_bytes;
   std::map<int, double> by_table;
@@ -167,7 +167,10 @@ std::string heaviest_tables(const ReportPlan& plan, std::size_t device) {
                                 per_cent(bytes / total)));
   }
   if (texts.empty()) return "";
-  return fmt::format("Most of the bytes that it looks up are of {}.", fmt::join(texts, ", "));
+  return fmt::format(
+      "Of its tables{}, it looks up the most bytes of {}.",
+      plan.plan.document.plan.replicated_tables.empty() ? "" : " that are not on every device",
+      fmt::join(texts, ", "));
 }
 
 std::string bound(const PlanDocument& document) {

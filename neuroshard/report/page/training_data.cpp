@@ -9,6 +9,8 @@
 #include <set>
 #include <utility>
 
+#include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/train/communication/communication_model_test.h"
@@ -69,6 +71,24 @@ std::vector<int> split_of_samples(const ComputeDataset& dataset, std::uint64_t s
   return parts;
 }
 
+/// How many samples the dataset has of file number `file`.
+std::size_t samples_of_file(const ComputeDataset& dataset, std::size_t file) {
+  const std::size_t next = file + 1;
+  const std::size_t end =
+      next < dataset.first_sample.size() ? dataset.first_sample[next] : dataset.size();
+  return end - dataset.first_sample[file];
+}
+
+/// Throws InputError for a file that has lost samples. One that has gained some, as of a collection
+/// that goes on, still begins with those that were trained on.
+void require_samples(const std::string& path, std::size_t trained_on, std::size_t found) {
+  if (found >= trained_on) return;
+  throw InputError(path,
+                   fmt::format("the {} that were trained on",
+                               format_count(static_cast<std::int64_t>(trained_on), "sample")),
+                   fmt::format("{}", found));
+}
+
 double mean_width(const ComputeCostSample& sample) {
   double columns = 0.0;
   for (const Piece& piece : sample.pieces) columns += static_cast<double>(piece.num_columns);
@@ -121,10 +141,13 @@ TrainingReportData training_report_data(const ComputeTrainingResult& result,
   Groups groups;
   std::vector<PredictedSample> samples;
   for (std::size_t file = 0; file < paths.size(); ++file) {
+    const std::size_t count = samples_of_file(dataset, file);
+    if (count == 0) continue;
     const ComputeCosts costs = read_compute_costs(paths[file]);
-    if (costs.samples.empty()) continue;
+    require_samples(paths[file], count, costs.samples.size());
     const ModelTest test = test_compute_model(*result.model, paths[file]);
-    for (std::size_t i = 0; i < costs.samples.size(); ++i) {
+    require_samples(paths[file], count, test.samples.size());
+    for (std::size_t i = 0; i < count; ++i) {
       const double predicted_ms = test.samples[i].predicted_ms;
       const std::size_t number = dataset.first_sample[file] + i;
       const double measured_ms = dataset.cost_ms[number];  // brought to the first folder's speed

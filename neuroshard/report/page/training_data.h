@@ -51,7 +51,8 @@ struct TrainingReportData {
 inline constexpr std::size_t kMaxShownSamples = 20'000;
 
 /// Of a model that was trained on the files at `paths`, which `dataset` was loaded from, with this
-/// seed. Reads the files again: throws InputError as loading them does.
+/// seed. Reads the files again: throws InputError as loading them does, and for a file that has
+/// fewer samples than then; those that it has gained since are left out.
 [[nodiscard]] TrainingReportData training_report_data(const ComputeTrainingResult& result,
                                                       const ComputeDataset& dataset,
                                                       const std::vector<std::string>& paths,

@@ -15,9 +15,9 @@ namespace {
 
 using SamplesByKind = std::map<std::string, std::vector<TestedSample>>;
 
-/// A sample's number, or its line if it has none.
-std::int64_t id_of(const SampleInfo& info, std::size_t line) {
-  return info.id.value_or(static_cast<std::int64_t>(line) + 2);
+/// TestedSample::id of the sample at `place`, from 0, of the all-to-alls or of all others.
+std::int64_t id_of(const SampleInfo& info, std::size_t place) {
+  return info.id.value_or(static_cast<std::int64_t>(place) + 2);
 }
 
 void add_devices(std::int64_t id, const std::vector<double>& predicted,

@@ -143,6 +143,7 @@ class Trainer {
     for (std::size_t i = 0; i < predicted.size(); ++i) {
       ratios.push_back(dataset_.cost_ms[split_.training[i]] / predicted[i]);
     }
+    // Over the sets of expected costs as well as those that were measured.
     const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
     std::nth_element(ratios.begin(), middle, ratios.end());
     speed_ = static_cast<double>(static_cast<float>(*middle));
@@ -333,6 +334,7 @@ class Trainer {
     }
     const auto add = [&](const std::string& set, const PredictionMetrics& metrics) {
       info.metrics[set + ".samples"] = static_cast<double>(metrics.count);
+      if (metrics.count == 0) return;  // no error is known, which is not an error of 0
       info.metrics[set + ".mse"] = metrics.mse;
       info.metrics[set + ".mae"] = metrics.mae;
       info.metrics[set + ".mape"] = metrics.mape;

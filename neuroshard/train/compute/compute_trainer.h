@@ -52,8 +52,9 @@ struct ComputeTrainingOptions {
   bool has_test = true;  ///< a tenth of the samples is kept for a test, not for training
   /// A bounded model of another machine or operator to go on from, or none. Its features'
   /// standardisation is kept, its members are trained on, `members` and `loop` are not used, and
-  /// its estimate and costs begin multiplied by the median of measured over predicted cost; then
-  /// the estimate is fitted to the samples, and the networks are trained on.
+  /// its estimate and costs begin multiplied by the median of the training sets' cost over the
+  /// predicted one, sets of expected cost (`unmeasured`) among them; then the estimate is fitted to
+  /// the samples, and the networks are trained on.
   std::shared_ptr<const NeuralComputeModel> initial;
   /// How far; none: the one of `adaptations` that predicts samples best which it was not trained on
   /// (five-fold cross-validation of the training sets; of more than 600, one fifth alone). With
@@ -62,7 +63,8 @@ struct ComputeTrainingOptions {
   /// With an initial model: sets without costs (UnmeasuredSets) of the whole space of tables, which
   /// are trained on with the costs that are expected of them (expected_costs.h), so that networks
   /// stay where they were, but for what the samples have in common, in places where there are none.
-  /// The estimate is fitted to the samples alone, and metrics are of these. Or none.
+  /// The estimate is fitted to the samples alone, and metrics are of these; the speed that the
+  /// model begins with is of both. Or none.
   std::shared_ptr<const ComputeDataset> unmeasured;
   /// With an initial model of the same operator: what that knows is known still, so the model's
   /// range is its range and the samples' together. Else it is the samples' alone.

@@ -14,7 +14,9 @@ namespace neuroshard {
 
 /// A sample's predicted and measured cost [ms].
 struct TestedSample {
-  std::int64_t id = 0;  ///< in its file; its line if the file gives none
+  /// In its file. Where that gives none, the sample's place among the others, all-to-alls apart
+  /// from all-reduces and partial sums, from 2: its line where nothing else stands before it.
+  std::int64_t id = 0;
   double predicted_ms = 0.0;
   double measured_ms = 0.0;  ///< of two measurements the geometric mean
 };

@@ -75,7 +75,9 @@ class TrainableNetwork {
   double loss_and_gradients(const PieceBatch& batch, Loss loss,
                             std::vector<Eigen::MatrixXf>& gradients) const;
 
-  /// Puts the parameters that must not be negative back to 0 after a step of the optimizer.
+  /// After a step of the optimizer, of bounded_loads: puts the parameters back to what keeps the
+  /// model's bounds (ComputeArchitecture::bounded_loads). Weights of the wrong sign become 0;
+  /// slopes, offsets and widest factors stay between their limits.
   void project();
 
   /// The network for inference, its outputs multiplied by `scale` [ms].

@@ -120,6 +120,12 @@ def _draw_tables(draw: random.Random, kind: str, max_rows: int) -> list[ShardedT
     return tables
 
 
+def _most_parts(columns: int, most: int) -> int:
+    """Into how many equal parts columns may be cut, up to a number: FBGEMM takes multiples of 4. At
+    least 1, the whole."""
+    return next((parts for parts in range(most, 1, -1) if columns % (4 * parts) == 0), 1)
+
+
 def _sharded(
     draw: random.Random, kind: str, tables: Sequence[ShardedTable], setup: Setup
 ) -> tuple[ShardedTable, ...]:
@@ -128,8 +134,8 @@ def _sharded(
     chosen = draw.sample(known, draw.choices([1, 2, 3], weights=[0.5, 0.3, 0.2])[0])
     is_even = draw.random() < 0.7
     load = [0.0] * setup.world_size
-    # Sequences of one operator have the same columns.
-    parts = draw.choice([2, setup.world_size])
+    # Sequences of one operator have the same columns, and as many pieces.
+    parts = draw.choice([2, _most_parts(tables[0].embedding_dim, setup.world_size)])
     result = []
     for table in tables:
         sharding_type = draw.choice(chosen)
@@ -143,12 +149,16 @@ def _sharded(
         hosts = [host]
         ranks = order[:1]
         if sharding_type == COLUMN_WISE:
-            ranks = order[: parts if kind == SEQUENCE else draw.choice([2, setup.world_size])]
+            most = _most_parts(table.embedding_dim, setup.world_size)
+            ranks = order[: parts if kind == SEQUENCE else draw.choice([2, most])]
         elif sharding_type == TABLE_COLUMN_WISE:
             first = host * setup.local_world_size
-            ranks = [first + i for i in range(setup.local_world_size)]
+            number = _most_parts(table.embedding_dim, setup.local_world_size)
+            ranks = [first + i for i in range(number)]
         elif sharding_type == GRID:
-            hosts = list(range(setup.world_size // setup.local_world_size))
+            all_hosts = setup.world_size // setup.local_world_size
+            number = _most_parts(table.embedding_dim, all_hosts)
+            hosts = sorted((host + i) % all_hosts for i in range(number))
         shards = shards_of(
             sharding_type,
             table.num_embeddings,

@@ -27,7 +27,7 @@ from ..statistics import TableStatistics
 from ..types import Table, Task
 from .checks import check_constraints, check_options, check_statistics, without_none
 from .inputs import PlanningInputs
-from .measured import MeasuredSettings, say_what_is_estimated, task_of
+from .measured import MeasuredSettings, say_of_hosts, say_what_is_estimated, task_of
 from .prediction import ANY_MEMORY, is_replicated, reason_not_priced
 from .tables import COLUMN_WISE, PlannedTable, counted, feature_counts
 
@@ -158,6 +158,7 @@ class NeuroShardPerfEstimator(ShardEstimator):
         if "estimates" not in self._said:
             self._said.add("estimates")
             say_what_is_estimated(self._models)
+            say_of_hosts(self._topology)
         check_statistics(
             self._settings.statistics,
             set(self._settings.statistics),  # of tables of other modules, too

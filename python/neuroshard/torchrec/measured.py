@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -88,6 +89,9 @@ _STEPS = 30_000
 
 #: Narrower pieces leave threads of the narrowest of FBGEMM's kernels without work.
 _LEAST_COLUMNS = {"cuda": 32}
+
+#: Of a device, in tasks (docs/formats.md). TorchRec's topologies may have more: no limit.
+_MOST_MEMORY = 1 << 60
 
 #: Cut tables must be predicted to be cheaper than whole ones by this share. The cost of a cut
 #: beyond the operator is in no model: the outputs' columns are put in order again, forward and
@@ -208,13 +212,18 @@ def task_of(
         tables=tables,
         topology=Devices(
             world_size=world_size,
-            local_world_size=inputs.topology.local_world_size,
-            memory_bytes=memory_bytes,
+            local_world_size=devices_of_a_host(inputs.topology),
+            memory_bytes=[min(bytes_, _MOST_MEMORY) for bytes_ in memory_bytes],
             interconnect=settings.interconnect,
         ),
         batch_size=inputs.batch_size * world_size,
         optimizer=optimizer,
     )
+
+
+def devices_of_a_host(topology: Topology) -> int:
+    """Of tasks, whose hosts are equal: where the topology's are not, of parts of them that are."""
+    return math.gcd(topology.world_size, topology.local_world_size)
 
 
 def say_what_is_estimated(models: Sequence[str]) -> None:
@@ -257,6 +266,19 @@ def say_what_is_not_used(topology: Topology) -> None:
             "the topology's %s: not used by objective='measured', whose models were measured; "
             "`interconnect` names the network, objective='torchrec' keeps to them",
             ", ".join(given),
+        )
+    say_of_hosts(topology)
+
+
+def say_of_hosts(topology: Topology) -> None:
+    """Logs which hosts our models price where not all of the topology's have as many devices."""
+    local = devices_of_a_host(topology)
+    if local != min(topology.local_world_size, topology.world_size):
+        logger.warning(
+            "the topology's %d devices are no whole hosts of %d: our models count hosts of %d",
+            topology.world_size,
+            topology.local_world_size,
+            local,
         )
 
 

@@ -14,14 +14,15 @@ from .tables import COLUMN_WISE, PlannedTable
 
 
 def unite_groups(ours: Sequence[PlannedTable], options: Sequence[ShardingOption]) -> None:
-    """Where tables of a module are cut, the whole ones count as column-wise too, if they may.
+    """Where tables of a module are column-wise, being cut or because they may be nothing else, the
+    whole ones count as column-wise too, if they may.
 
     TorchRec runs a module's tables of each sharding type by themselves: another operator, other
     all-to-alls. A table in one piece is the same either way.
     """
-    cut = {option.module[0] for option in options if len(option.shards) > 1}
+    by_columns = {option.module[0] for option in options if option.sharding_type == COLUMN_WISE}
     for planned, option in zip(ours, options):
-        if option.module[0] in cut and COLUMN_WISE in planned.sharding_types:
+        if option.module[0] in by_columns and COLUMN_WISE in planned.sharding_types:
             option.sharding_type = COLUMN_WISE
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch.distributed as dist
@@ -72,16 +72,18 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
     `partitioner`, `performance_model` and `timeout_seconds` are for TorchRec's planner; ours runs a
     number of steps, not a time. Constraints, the topology's memory and the storage reservation are
     checked with TorchRec's own storage estimator, by which every returned plan fits. A
-    `plan_loader` gives the plan in the place of a search (`SavedPlan`).
+    `plan_loader` gives the plan in the place of a search (`SavedPlan`); pins and a previous plan,
+    which only a search keeps to, are refused next to one.
 
     Beyond TorchRec's arguments:
         objective: "torchrec" or "measured"; default: "measured" where `models` are given and on
             CPUs, whose operator is measured, "torchrec" elsewhere.
         compare_with_torchrec: whether TorchRec's planner plans the same options, as a candidate for
-            the objective "torchrec" and with `runtime`: "auto" (with up to 100 tables), "always" or
-            "never". For our models without `runtime` it is asked by "always" alone, and its plan
-            gives figures to compare with. It is asked in any case where our search finds no plan,
-            unless there are pins or a previous plan, and its plan is then taken.
+            the objective "torchrec" and with `runtime`, there next to the tables that are left to
+            it: "auto" (with up to 100 tables), "always" or "never". For our models without
+            `runtime` it is asked by "always" alone, and its plan gives figures to compare with. It
+            is asked in any case where our search finds no plan, unless there are pins or a previous
+            plan, and its plan is then taken.
         models: cost models by name or file, as of `neuroshard.plan`. Default: on CPUs the shipped
             model of FBGEMM's operator, on H100s and H200s (by `interconnect`, or this process's
             GPU) that of it on one H100, on other GPUs an estimate from data sheets; measure your own
@@ -122,7 +124,7 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
         *,
         objective: str | None = None,
         compare_with_torchrec: str = "auto",
-        models: Sequence[str] | None = None,
+        models: str | os.PathLike[str] | Iterable[str] | None = None,
         statistics: Mapping[str, TableStatistics] | None = None,
         optimizer: str | None = None,
         interconnect: str = "",
@@ -166,7 +168,9 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             callbacks=callbacks,
             timeout_seconds=timeout_seconds,
         )
-        is_measured = models is not None or self._topology.compute_device == "cpu"
+        # As a list: a generator gives its names once, and the letters of a text are no names.
+        model_names = None if models is None else names_of(models, "models")
+        is_measured = model_names is not None or self._topology.compute_device == "cpu"
         #: "torchrec" or "measured".
         self.objective = objective or ("measured" if is_measured else "torchrec")
         by_columns_alone = {
@@ -174,6 +178,8 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             "same_device_as": same_device_as,
             "previous_plan": previous_plan,
         }
+        if plan_loader is not None:
+            require_none(by_columns_alone, "plan_loader, whose plan is taken as it is")
         if runtime == "auto":
             others = [models, *by_columns_alone.values()]
             is_free = self.objective == "measured" and all(each is None for each in others)
@@ -197,10 +203,10 @@ class NeuroShardPlanner(EmbeddingShardingPlanner):
             for name, given in (("runtime", runtime), ("previous_plan", previous_plan))
             if isinstance(given, (str, os.PathLike))
         ]
-        self.models_read = [] if models is None else names_of(models, "models")
+        self.models_read = model_names or []
         self._compare = compare_with_torchrec
         self._measured = MeasuredSettings(
-            models,
+            model_names,
             dict(statistics or {}),
             optimizer,
             interconnect,

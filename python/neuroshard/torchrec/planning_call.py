@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from torch import nn
 from torchrec.distributed.planner.types import PlannerError, PlannerErrorType, ShardingOption
@@ -24,7 +24,7 @@ from .inputs import PlanningInputs
 from .measured import MeasuredPlan, MeasuredSearch, MeasuredSettings, divided
 from .pieces import cost_ms
 from .prediction import plan_by_models, warn_of_extrapolation
-from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec
+from .reference import ReferencePlan, ReferenceSettings, plan_of_torchrec, without_taken
 from .runtime.choosing import RuntimeSearch, divided_by_runtime
 from .runtime.pricing import RuntimePricing
 from .tables import counted
@@ -133,12 +133,15 @@ class PlanningCall:
         self._say_what_is_left()
         by_columns = MeasuredSearch(self._inputs, self._settings.measured)
         by_columns.check_names({option.name for option in priced}, self._outcome.left_to_torchrec)
-        taken = self._placed_by_torchrec(others)
+        try:
+            taken = self._placed_by_torchrec(others)
+        except PlannerError as error:
+            return self._by_torchrec(error, listed)
         if not priced:
             return taken
         with self._outcome.seconds.counting("estimates"):
             self._inputs.enumerator.populate_estimates(priced)
-        theirs = None if taken else self._candidate_of_torchrec(priced, prices_known=True)
+        theirs = self._candidate_of_torchrec(priced, prices_known=True, taken=taken)
         pricing = RuntimePricing(
             costs, layout, self._inputs, self._settings.measured, self._sharders
         )
@@ -169,7 +172,7 @@ class PlanningCall:
             reasons = [reason for reason in reasons if reason.startswith(own)]
         self._warn_once(reasons)
         if theirs is not None:
-            self._outcome.estimates.torchrec_ms = self._rating_ms(theirs.options)
+            self._outcome.estimates.torchrec_ms = self._rating_ms(taken + theirs.options)
             self._outcome.estimates.torchrec_by_models_ms = found.torchrec_step_ms
         return options
 
@@ -274,9 +277,10 @@ class PlanningCall:
         prices_known: bool = False,
         *,
         is_needed: bool = False,
+        taken: Sequence[ShardingOption] = (),
     ) -> ReferencePlan | None:
         """The plan of TorchRec's planner, if it is asked, as it is where ours found none, and finds
-        one."""
+        one. Next to it are tables that are `taken` as they are placed already."""
         tables = len({option.fqn for option in listed})
         is_asked = self._settings.compare_with_torchrec == "always" or (
             self._settings.compare_with_torchrec == "auto" and tables <= _MOST_TABLES_TO_COMPARE
@@ -287,9 +291,10 @@ class PlanningCall:
             with self._outcome.seconds.counting("torchrec"):
                 if not prices_known:
                     self._inputs.enumerator.populate_estimates(listed)
-                return plan_of_torchrec(
-                    self._module, listed, self._inputs, self._settings.reference
+                inputs = replace(
+                    self._inputs, reserved=without_taken(self._inputs.reserved, taken)
                 )
+                return plan_of_torchrec(self._module, listed, inputs, self._settings.reference)
         except PlannerError:
             return None
 

@@ -14,7 +14,7 @@ from torchrec.distributed.types import ModuleSharder, ShardingType
 from torchrec.modules.embedding_modules import EmbeddingBagCollection
 
 from .. import planning
-from ..errors import ExtrapolationWarning, InputError
+from ..errors import ExtrapolationWarning, InfeasibleError, InputError
 from ..plans import Plan, Shard
 from ..types import Table
 from .inputs import PlanningInputs
@@ -35,9 +35,9 @@ def plan_by_models(
     settings: MeasuredSettings,
 ) -> Plan | None:
     """The plan with its cost by the models that were given or, on CPUs, the shipped ones; None
-    where there are none, where they know nothing of a table's module or kernel, and where the
-    statistics are not of these tables. Its `warnings` are left to the caller, who may price several
-    plans of the same tables."""
+    where there are none, where they know nothing of a table's module or kernel, where the
+    statistics are not of these tables, and where the plan breaks the pins. Its `warnings` are left
+    to the caller, who may price several plans of the same tables."""
     is_measured = settings.models is not None or inputs.topology.compute_device == "cpu"
     if not is_measured or any(map(reason_not_priced, options)):
         return None
@@ -61,7 +61,9 @@ def plan_by_models(
                 replicated_tables=[option.fqn for option in options if is_replicated(option)],
             )
             return planning.price(plan, models=models, lower_bound=False)
-        except InputError:  # columns that are no multiple of 4, rows beyond what plans may have
+        except (InputError, InfeasibleError):
+            # What tasks cannot have, as columns that are no multiple of 4 or statistics of a larger
+            # table; and a plan that is none of the task, as TorchRec's is that knows of no pins.
             return None
 
 

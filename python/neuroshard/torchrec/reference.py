@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from torch import nn
 from torchrec.distributed.planner.planners import EmbeddingShardingPlanner
-from torchrec.distributed.planner.types import PerfModel, ShardingOption
+from torchrec.distributed.planner.types import PerfModel, ShardingOption, Topology
 
 from .enumeration import GivenOptions, GivenReservation
 from .inputs import PlanningInputs
@@ -57,3 +58,17 @@ def plan_of_torchrec(
     return ReferencePlan(
         list(planner._best_plan or []), planner._num_proposals, planner._num_plans
     )
+
+
+def without_taken(topology: Topology, taken: Sequence[ShardingOption]) -> Topology:
+    """What tables that are placed already, with their estimates, leave of the devices: less memory,
+    and devices that are busy."""
+    if not taken:
+        return topology
+    left = copy.deepcopy(topology)
+    for option in taken:
+        for shard in option.shards:
+            device = left.devices[shard.rank]
+            device.storage -= shard.storage
+            device.perf += shard.perf
+    return left

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "neuroshard/collect/compute/cpu/embedding_kernels.h"
@@ -37,18 +38,36 @@ std::byte* random_place(const HugeBuffer& buffer, std::int64_t bytes, Random& ra
   return buffer.data() + random.integer(0, room / kAlignment) * kAlignment;
 }
 
+/// What is asked for beyond what a set's outputs need, so that a larger set has room.
+constexpr double kSpareShare = 0.25;
+
+/// Gives the buffer this size, or leaves none and returns false if there is no memory for it.
+bool try_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
+  buffer = HugeBuffer();  // give the old one back first
+  try {
+    buffer = HugeBuffer(bytes);
+  } catch (const OutOfMemory&) {
+    return false;
+  }
+  fill(buffer, false, pool);
+  return true;
+}
+
+/// Throws OutOfMemory where there is no room; the buffer is as large as before then, as other sets
+/// are still in flight. Throws MachineError if that was not to be had any more.
 void ensure_size(HugeBuffer& buffer, std::size_t bytes, ThreadPool& pool) {
   if (buffer.size() >= bytes) return;
   const std::size_t before = buffer.size();
-  buffer = HugeBuffer();  // give the old one back first
-  try {
-    buffer = HugeBuffer(bytes + bytes / 4);
-  } catch (const OutOfMemory&) {
-    buffer = HugeBuffer(before);  // other sets are still in flight
-    fill(buffer, false, pool);
-    throw;
+  const auto spare = static_cast<std::size_t>(kSpareShare * static_cast<double>(bytes));
+  if (try_size(buffer, bytes + spare, pool) || try_size(buffer, bytes, pool)) return;
+  const std::string available = format_bytes(static_cast<double>(available_memory_bytes()));
+  if (!try_size(buffer, before, pool)) {
+    throw MachineError(
+        fmt::format("memory: expected {} free for the outputs of the sets in flight, got {}",
+                    format_bytes(static_cast<double>(before)), available));
   }
-  fill(buffer, false, pool);
+  throw OutOfMemory(fmt::format("memory: expected {} free, got {}",
+                                format_bytes(static_cast<double>(bytes)), available));
 }
 
 /// By default beyond any cache, but no more than the arena: a small arena stays in the caches or
@@ -78,18 +97,22 @@ constexpr double kBytesPerLookup = 3.0 * sizeof(std::int64_t);
 /// Asking for the memory that is available takes longer than small batches do.
 constexpr double kBytesWorthALook = 0x1p28;
 
-/// Memory that a set's batch, its outputs and their gradients take, about. In doubles: it may be
-/// more than 2^63.
+/// Memory that a set's batch takes, about. In doubles: it may be more than 2^63.
 double bytes_of_batch(const PieceSet& set) {
   const auto samples = static_cast<double>(set.batch_size);
   double bytes = 0.0;
   for (const Piece& piece : set.pieces) {
-    const double bytes_per_sample = kBytesPerLookup * set.table_of(piece).pooling_factor +
-                                    sizeof(std::int64_t) +
-                                    2.0 * sizeof(float) * static_cast<double>(piece.num_columns);
-    bytes += samples * bytes_per_sample;
+    bytes +=
+        samples * (kBytesPerLookup * set.table_of(piece).pooling_factor + sizeof(std::int64_t));
   }
   return bytes;
+}
+
+/// Memory that its outputs and their gradients take; likewise.
+double bytes_of_outputs(const PieceSet& set) {
+  double columns = 0.0;
+  for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
+  return 2.0 * sizeof(float) * static_cast<double>(set.batch_size) * columns;
 }
 
 /// Rows of the set's i-th piece.
@@ -244,7 +267,9 @@ void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) noexcept {
 
 void ComputeBenchmark::require_memory(const PieceSet& set) const {
   const double kept = static_cast<double>(output_.size()) + static_cast<double>(gradient_.size());
-  const double more = bytes_of_batch(set) - kept;
+  const double outputs = bytes_of_outputs(set);
+  double more = bytes_of_batch(set);  // indices have no place in what is kept for outputs
+  if (outputs > kept) more += (1.0 + kSpareShare) * outputs - kept;
   if (more < kBytesWorthALook) return;
   const auto available = static_cast<double>(available_memory_bytes());
   if (available <= 0.0 || more <= available) return;  // 0: not known

@@ -10,6 +10,13 @@ function listOf(value) {
   return Array.isArray(value) ? value.filter((each) => each !== null && typeof each === 'object') : [];
 }
 
+/** Whether the plan was priced by other models after its search: costs that the search wrote down are
+ * then not comparable with the plan's. */
+function isPricedAnew(plan) {
+  const {model} = plan.search;
+  return model !== null && typeof model === 'object' && JSON.stringify(model) !== JSON.stringify(plan.model);
+}
+
 /** How the search got there; nothing of a plan whose file does not say. */
 function searchSection(report, plan) {
   const {search, history} = plan;
@@ -37,6 +44,9 @@ function searchSection(report, plan) {
     levels.length > 0 || rounds.length > 0
       ? element('p', {class: 'muted'}, 'The beam search starts from the cuts that memory makes necessary and makes one more cut in each level; the improvement then moves pieces and changes cuts. The improvement counts costs as a pessimist: where the networks of the computation model disagree, more than their mean. So its curve does not go on where the other ends.')
       : null,
+    isPricedAnew(plan) && (levels.length > 0 || rounds.length > 0)
+      ? element('p', {class: 'warning'}, 'These costs are by the models of the search. The plan was priced by other models since, so its own cost is not one of them.')
+      : null,
     charts,
     rounds.length > 0 ? element('h3', {}, 'Rounds of the improvement') : null,
     rounds.length > 0 ? roundsTable(rounds) : null);
@@ -58,37 +68,43 @@ function roundsTable(rounds) {
   ], {rows: rounds.map((round, number) => ({round, number})), pageSize: 10, sortBy: 0, label: 'Rounds'}).node;
 }
 
-/** This plan, the other plans of the report, and the baselines, cheapest first. */
+/** This plan, the other plans of the report, and the baselines, cheapest first; last those whose costs
+ * are by other models than the plan's. */
 function comparisonSection(report, plan) {
   const entries = report.plans.map((other) => ({
     name: other.name, cost_ms: hasCost(other) ? other.cost_ms : null, own: other === plan, plan: other,
-    note: other === plan ? 'this plan' : 'a plan of this report',
+    byOthers: false, note: other === plan ? 'this plan' : 'a plan of this report',
   }));
   for (const baseline of listOf(plan.search.baselines)) {
+    const cost_ms = isNumber(baseline.cost_ms) ? baseline.cost_ms : null;
+    const byOthers = cost_ms !== null && isPricedAnew(plan);
+    const found = byOthers ? 'another planner, by the models of the search' : 'another planner';
     entries.push({
-      name: String(baseline.algorithm), cost_ms: isNumber(baseline.cost_ms) ? baseline.cost_ms : null, own: false,
-      plan: null, note: baseline.found === true ? 'another planner' : 'no plan: ' + String(baseline.reason),
+      name: String(baseline.algorithm), cost_ms, own: false, plan: null, byOthers,
+      note: baseline.found === true ? found : 'no plan: ' + String(baseline.reason),
     });
   }
   if (entries.length < 2) return null;
-  entries.sort((a, b) => (a.cost_ms === null ? Infinity : a.cost_ms) - (b.cost_ms === null ? Infinity : b.cost_ms));
+  entries.sort((a, b) => Number(a.byOthers) - Number(b.byOthers)
+    || (a.cost_ms === null ? Infinity : a.cost_ms) - (b.cost_ms === null ? Infinity : b.cost_ms));
   const most = (entry, field) => (entry.plan && hasCost(entry.plan) ? Math.max(...entry.plan.devices.map((device) => device[field])) : null);
   const number = (value, text) => (value === null ? '' : text(value));
   const table = sortableTable([
     {title: 'plan', value: (entry) => entry.name, class: 'name'},
     {title: 'cost ms', number: true, value: (entry) => (entry.cost_ms === null ? Infinity : entry.cost_ms), text: (entry) => number(entry.cost_ms, (ms) => ms.toFixed(3))},
-    {title: 'to this plan', number: true, value: (entry) => (entry.cost_ms === null ? Infinity : entry.cost_ms),
-      text: (entry) => (entry.cost_ms === null || !hasCost(plan) ? '' : (entry.cost_ms / plan.cost_ms).toFixed(2) + '×')},
+    {title: 'to this plan', number: true, value: (entry) => (entry.cost_ms === null || entry.byOthers ? Infinity : entry.cost_ms),
+      text: (entry) => (entry.cost_ms === null || entry.byOthers || !hasCost(plan) ? '' : (entry.cost_ms / plan.cost_ms).toFixed(2) + '×')},
     {title: 'longest computation ms', number: true, wide: true, value: (entry) => most(entry, 'compute_ms') || 0, text: (entry) => number(most(entry, 'compute_ms'), (ms) => ms.toFixed(3))},
     {title: 'pieces', number: true, wide: true, value: (entry) => (entry.plan ? entry.plan.pieces.length : 0), text: (entry) => (entry.plan ? integer(entry.plan.pieces.length) : '')},
     {title: 'what it is', value: (entry) => entry.note},
   ], {rows: entries, pageSize: 12, label: 'Comparison', rowClass: (entry) => (entry.own ? 'is-open' : '')});
-  const drawn = entries.filter((entry) => entry.cost_ms !== null);
-  const box = chartNode('Predicted costs of plans and baselines', comparisonChart(drawn), 'low');
-  box.style.height = `${Math.max(8, 3.5 + 1.7 * drawn.length)}rem`;
+  const drawn = entries.filter((entry) => entry.cost_ms !== null && !entry.byOthers);
+  const box = drawn.length > 1 ? chartNode('Predicted costs of plans and baselines', comparisonChart(drawn), 'low') : null;
+  if (box !== null) box.style.height = `${Math.max(8, 3.5 + 1.7 * drawn.length)}rem`;
   const hashes = new Set(report.plans.map((other) => JSON.stringify(other.model)));
   return section('comparison', 'Next to other plans',
     hashes.size > 1 ? element('p', {class: 'warning'}, 'These plans were priced by different models, so their costs are not comparable: neuroshard price predicts a plan\'s cost by other models.') : null,
+    entries.some((entry) => entry.byOthers) ? element('p', {class: 'warning'}, 'The costs of other planners\' plans are by the models of the search. This plan was priced by other models since, so they are not comparable with its cost.') : null,
     box, table.node);
 }
 

@@ -16,7 +16,7 @@ from torchrec.distributed.planner.types import (
     ShardingOption,
     Topology,
 )
-from torchrec.distributed.types import ModuleSharder
+from torchrec.distributed.types import ModuleSharder, ShardingType
 
 from ...errors import InputError
 from ..enumeration import CutsEnumerator, OptionEnumerator
@@ -25,6 +25,14 @@ from ..tables import with_shards
 from .plan_files import coverage_fault
 
 _MEMORIES = ("hbm", "ddr", "ssd")
+
+#: Types with rows in one slice for each device of a whole host, or of all. TorchRec's runtime takes
+#: that for granted: it goes through the devices and takes the slice of each by its number.
+_SLICES_BY_DEVICE = {
+    ShardingType.ROW_WISE.value,
+    ShardingType.TABLE_ROW_WISE.value,
+    ShardingType.GRID_SHARD.value,
+}
 
 #: Of a table, as training has them. A plan has them from the constraints that it was made with.
 _SETTINGS = ("bounds_check_mode", "stochastic_rounding", "enforce_hbm", "output_dtype")
@@ -126,10 +134,47 @@ def _as_listed(
         ],
     )
     _take_settings(loader, saved, option)
-    fault = coverage_fault(option, world_size)
+    fault = coverage_fault(option, world_size) or _slices_fault(option, same[0])
     if fault:
         raise _failed(loader, f"{saved.fqn}: {fault}")
     return option
+
+
+def _slices_fault(option: ShardingOption, listed: ShardingOption) -> str:
+    """Why an option with slices of rows, one for each device, does not have them as these ranks and
+    hosts ask for, which is how the `listed` option has them; empty if it does, and for other types.
+    A grid's ranges of columns may have any width."""
+    kind = option.sharding_type
+    if kind not in _SLICES_BY_DEVICE:
+        return ""
+    slices = [(shard.offset[0], shard.size[0]) for shard in listed.shards if not shard.offset[1]]
+    number = len(slices)
+    shards = option.shards
+    is_grid = kind == ShardingType.GRID_SHARD.value
+    if len(shards) % number if is_grid else len(shards) != number:
+        expected = f"a multiple of {number}" if is_grid else str(number)
+        return f"shards: expected {expected}, as {kind} has on these ranks, got {len(shards)}"
+    for place, shard in enumerate(shards):
+        first = shards[place - place % number]
+        row, rows = slices[place % number]
+        columns = (first.offset[1], first.size[1])
+        if (shard.offset[0], shard.size[0]) != (row, rows):
+            return (
+                f"shards[{place}]: expected {rows} rows from {row} on, as {kind} has on these "
+                f"ranks, got {shard.size[0]} from {shard.offset[0]} on"
+            )
+        if (shard.offset[1], shard.size[1]) != columns:
+            return (
+                f"shards[{place}]: expected {columns[1]} columns from {columns[0]} on, as those "
+                f"before it have, got {shard.size[1]} from {shard.offset[1]} on"
+            )
+        rank = first.rank - first.rank % number + place % number
+        if shard.rank != rank:
+            return (
+                f"shards[{place}].device: expected {rank}, as the slices of rows are on whole "
+                f"hosts' devices in order, got {shard.rank}"
+            )
+    return ""
 
 
 def _take_settings(loader: Any, saved: ShardingOption, option: ShardingOption) -> None:
