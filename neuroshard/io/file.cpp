@@ -163,6 +163,8 @@ std::string with_links_followed(const std::string& path) {
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
+  // Of which the system would only know when it gets its name.
+  if (path.empty()) fail_to("to open it", path, ENOENT);
   const std::optional<struct stat> status = status_of(path);
   if (status && S_ISDIR(status->st_mode)) throw InputError(path, "a file to write", "a folder");
   if ((status && !S_ISREG(status->st_mode)) || is_open_descriptor(path)) {
