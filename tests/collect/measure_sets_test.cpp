@@ -314,6 +314,18 @@ TEST(MeasureSets, ASetWithoutMemoryFailsAlone) {
   EXPECT_FALSE(measurement.results.at(1).measurement || measurement.results.at(3).measurement);
 }
 
+TEST(MeasureSets, ASetWhosePassHasNoMemoryFailsAlone) {
+  for (const Action failing : {Action::forward, Action::backward}) {
+    Measurement measurement(Script{.on_pass = [failing](std::int64_t id, Action pass) {
+      if (id == 1 && pass == failing) throw OutOfMemory("outputs: too many");
+    }});
+    measurement.run(3, 2);
+    ASSERT_EQ(measurement.results.size(), 3u);
+    EXPECT_EQ(measurement.results.at(1).failure, "outputs: too many");
+    EXPECT_TRUE(measurement.results.at(0).measurement && measurement.results.at(2).measurement);
+  }
+}
+
 TEST(MeasureSets, AFailureOfTheDeviceIsThrown) {
   Measurement measurement(Script{.on_prepare = [](std::int64_t id) {
     if (id == 2) throw MachineError("cuda: the device may be lost");

@@ -41,6 +41,8 @@ struct Script {
   std::function<double(std::int64_t id, Action pass, int run)> time = [](std::int64_t, Action,
                                                                          int) { return 1.0; };
   std::function<void(std::int64_t id)> on_prepare = [](std::int64_t) {};  ///< may throw
+  std::function<void(std::int64_t id, Action pass)> on_pass = [](std::int64_t, Action) {
+  };  ///< same
   std::function<bool(std::size_t num_ready)> has_room = [](std::size_t) { return true; };
   std::function<void(const PieceSet& set)> on_set = [](const PieceSet&) {};
 };
@@ -90,6 +92,7 @@ class ScriptedDevice final : public MeasuringDevice {
    private:
     std::future<double> run(Action pass, int number) {
       device_.steps.push_back({pass, id_});
+      device_.script_.on_pass(id_, pass);
       return std::async(std::launch::deferred, [this, pass, number] {
         device_.steps.push_back({Action::ask, id_});
         return device_.script_.time(id_, pass, number);

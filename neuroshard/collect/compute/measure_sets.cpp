@@ -81,11 +81,13 @@ struct Round {
   double seconds = 0.0;     ///< of the host, with what came before the passes
   bool is_counted = false;  ///< among what all repetitions take
 
-  /// Whether the passes have run: a device with a queue starts them in no time.
+  /// Whether both passes have run: a device with a queue starts them in no time, and one without
+  /// memory does not run one.
   [[nodiscard]] bool has_run() const {
-    constexpr std::chrono::seconds kNoTime{0};
-    return forward_ms.wait_for(kNoTime) == std::future_status::ready &&
-           backward_ms.wait_for(kNoTime) == std::future_status::ready;
+    const auto is_ready = [](const std::future<double>& time) {
+      return time.valid() && time.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    };
+    return is_ready(forward_ms) && is_ready(backward_ms);
   }
 };
 
