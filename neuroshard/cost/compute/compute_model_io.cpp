@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/compute/network_bounds.h"
@@ -35,30 +37,22 @@ Json range_json(const TrainedRange& range) {
                       {"data_types", std::move(data_types)}};
 }
 
-/// At least one of them, as those who sample within the range rely on.
-std::vector<Optimizer> optimizers_from_json(const JsonReader& reader) {
-  if (reader.array_size() == 0) reader.fail("at least one optimizer");
-  std::vector<Optimizer> optimizers;
+/// What `parse` makes of each text of a list: at least one, as those who sample within the range
+/// rely on. `noun` and `names` say in errors what is expected: "optimizer", "sgd or
+/// rowwise_adagrad".
+template <typename T>
+std::vector<T> values_from_json(const JsonReader& reader,
+                                std::optional<T> (*parse)(std::string_view), const char* noun,
+                                const char* names) {
+  if (reader.array_size() == 0) reader.fail(fmt::format("at least one {}", noun));
+  std::vector<T> values;
   for (std::size_t i = 0; i < reader.array_size(); ++i) {
     const JsonReader element = reader.element(i);
-    const auto optimizer = optimizer_from_string(element.text());
-    if (!optimizer) element.fail("sgd or rowwise_adagrad");
-    optimizers.push_back(*optimizer);
+    const std::optional<T> value = parse(element.text());
+    if (!value) element.fail(names);
+    values.push_back(*value);
   }
-  return optimizers;
-}
-
-/// Likewise.
-std::vector<DataType> data_types_from_json(const JsonReader& reader) {
-  if (reader.array_size() == 0) reader.fail("at least one data type");
-  std::vector<DataType> types;
-  for (std::size_t i = 0; i < reader.array_size(); ++i) {
-    const JsonReader element = reader.element(i);
-    const auto type = data_type_from_string(element.text());
-    if (!type) element.fail("fp32 or fp16");
-    types.push_back(*type);
-  }
-  return types;
+  return values;
 }
 
 /// No largest value is below the smallest.
@@ -78,8 +72,10 @@ TrainedRange range_from_json(const JsonReader& reader) {
   }
   range.max_hits_per_row = reader.field("max_hits_per_row").number();
   range.max_pieces = static_cast<int>(reader.field("max_pieces").integer(1, 1 << 30));
-  range.optimizers = optimizers_from_json(reader.field("optimizers"));
-  range.data_types = data_types_from_json(reader.field("data_types"));
+  range.optimizers = values_from_json<Optimizer>(reader.field("optimizers"), optimizer_from_string,
+                                                 "optimizer", "sgd or rowwise_adagrad");
+  range.data_types = values_from_json<DataType>(reader.field("data_types"), data_type_from_string,
+                                                "data type", "fp32 or fp16");
   return range;
 }
 
