@@ -63,6 +63,17 @@ void set_sampling(CollectComputeOptions& options) {
   sampling.usual_max_pass_bytes = 0.1 * sampling.max_pass_bytes;
 }
 
+/// Throws if an option was given that would do nothing.
+void refuse_unused(const CLI::App& command, const CollectComputeOptions& options) {
+  for (const char* name : {"max-pass", "large", "slices"}) {
+    if (options.sets == "coverage" || !was_given(command, name)) continue;
+    throw InputError(fmt::format("--{} needs --sets coverage, got {}", name, options.sets));
+  }
+  if (options.least_sure.empty() && was_given(command, "candidates")) {
+    throw InputError("--candidates needs --least-sure");
+  }
+}
+
 CollectionRequest request_of(const CollectComputeOptions& options) {
   CollectionRequest request{.sampling = options.sampling,
                             .workload_seed = options.workload_seed,
@@ -90,14 +101,18 @@ bool has_fp16(const ComputeCollection& file) {
                      [](const Table& table) { return table.data_type == DataType::fp16; });
 }
 
-void run(CollectComputeOptions& options) {
+void run(const CLI::App& command, CollectComputeOptions& options) {
+  refuse_unused(command, options);
   ComputeSamplingOptions& sampling = options.sampling;
   sampling.workload = options.workload;
   set_sampling(options);
   sampling.memory_bytes = parse_bytes(options.memory, "--memory");
   std::tie(sampling.min_tables, sampling.max_tables) = parse_range(options.tables, "--tables");
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
-  if (options.measuring.on_gpus()) sampling.group = process_group();
+  if (options.measuring.on_gpus()) {
+    if (sampling.has_reference_sets) throw InputError("--reference-sets goes with --backend cpu");
+    sampling.group = process_group();
+  }
   const std::vector<ComputeCollection> files = compute_collections(request_of(options));
   // Halves in pairs are ordinary fp32 values too.
   options.measuring.cpu.data_type =
@@ -159,7 +174,7 @@ void add_compute(CLI::App& collect) {
   command
       ->add_option("--slices", options->sampling.slice_share,
                    "With --sets coverage: share of the pieces that are slices of rows")
-      ->check(number_between(0.0, 1.0))
+      ->check(share_below_one())
       ->capture_default_str();
   command->add_option("--planned-by", options->planned_by,
                       "With --sets plans: computation model, by name or file, that plans are "
@@ -177,14 +192,15 @@ void add_compute(CLI::App& collect) {
       ->capture_default_str();
   command
       ->add_option("--dims", options->sampling.dims,
-                   "Numbers of columns at which each table occurs; tables of plans have from 4 to "
-                   "the largest of them")
+                   "Numbers of columns at which each table occurs, separated by commas or spaces; "
+                   "tables of plans have from 4 to the largest of them")
+      ->delimiter(',')
       ->check(integer_between(1, kMaxEmbeddingDim))
       ->default_str("4 8 12 ... 128");
   command
       ->add_option("--held-out", options->sampling.held_out_share,
                    "Share of the tables kept from training, and of the samples made of them")
-      ->check(number_between(0.0, 1.0))
+      ->check(share_below_one())
       ->capture_default_str();
   command
       ->add_option("--memory", options->memory, "Memory of a sample's pieces; plans have their own")
@@ -198,6 +214,10 @@ void add_compute(CLI::App& collect) {
           "these")
       ->check(integer_between(1, 4096))
       ->capture_default_str();
+  command->add_flag(
+      "--reference-sets", options->sampling.has_reference_sets,
+      "With cpu: measure sixteen sets, always the same ones, all along and record with each sample "
+      "what they took meanwhile: training then tells the machine's slow minutes from costs");
   command
       ->add_option(
           "--quantile", options->measuring.quantile,
@@ -213,12 +233,11 @@ void add_compute(CLI::App& collect) {
                    "File to write or to continue (.jsonl); {batch_size} and {optimizer} in it "
                    "stand for these")
       ->check(refused_dash)
-      ->check(refused_empty)
       ->required();
   add_examples(*command, {"collect compute --workload dlrm-2021 --samples 10000 -o costs.jsonl",
                           "collect compute --workload coverage --sets coverage "
                           "--batch-size 2048,65536 -o costs-{batch_size}.jsonl"});
-  command->callback([options] { run(*options); });
+  command->callback([options, command] { run(*command, *options); });
 }
 
 struct CollectCommunicationOptions {
@@ -229,16 +248,28 @@ struct CollectCommunicationOptions {
   CommunicationCollection collection;
 };
 
-void run(CollectCommunicationOptions& options) {
+/// Throws if an option was given that all-to-alls alone have: other kinds are of fp32, without
+/// lags.
+void refuse_options_of_all_to_alls(const CLI::App& command,
+                                   const CollectCommunicationOptions& options) {
+  const CommunicationCollection& collection = options.collection;
+  if (collection.kind == CollectedKind::all_to_all) return;
+  if (collection.sampling.data_type != DataType::fp32) {
+    throw InputError("--data-type", "fp32 with --kind " + options.kind, options.data_type);
+  }
+  if (was_given(command, "max-start-ms")) {
+    throw InputError("--max-start-ms needs --kind all-to-all, got " + options.kind);
+  }
+}
+
+void run(const CLI::App& command, CollectCommunicationOptions& options) {
   CommunicationCollection& collection = options.collection;
   CommunicationSamplingOptions& sampling = collection.sampling;
   sampling.data_type = parse_data_type(options.data_type, "--data-type");
   collection.kind = options.kind == "all-reduce"     ? CollectedKind::all_reduce
                     : options.kind == "partial-sums" ? CollectedKind::partial_sums
                                                      : CollectedKind::all_to_all;
-  if (collection.kind != CollectedKind::all_to_all && sampling.data_type != DataType::fp32) {
-    throw InputError("--data-type", "fp32 with --kind " + options.kind, options.data_type);
-  }
+  refuse_options_of_all_to_alls(command, options);
   if (collection.local_world_size == 0) collection.local_world_size = sampling.world_size;
   if (sampling.world_size % collection.local_world_size != 0) {
     throw InputError("--local-devices", fmt::format("a divisor of {} devices", sampling.world_size),
@@ -316,11 +347,10 @@ void add_communication(CLI::App& collect) {
       ->capture_default_str();
   command->add_option("-o,--output", collection.path, "File to write or to continue (.jsonl)")
       ->check(refused_dash)
-      ->check(refused_empty)
       ->required();
   add_examples(*command, {"collect communication --backend simgrid --platform pcie4 --devices 4 "
                           "--samples 1000 -o communication.jsonl"});
-  command->callback([options] { run(*options); });
+  command->callback([options, command] { run(*command, *options); });
 }
 
 struct MergeOptions {

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -47,6 +49,20 @@ struct CompareOptions {
   std::string output;
 };
 
+/// The files of --controls. Those with a comma in their name are there by that name.
+std::vector<std::string> control_files(const std::vector<std::string>& words) {
+  std::vector<std::string> files;
+  for (const std::string& word : words) {
+    std::error_code unknown;
+    if (std::filesystem::exists(word, unknown)) {
+      files.push_back(word);
+    } else {
+      for (std::string& file : CLI::detail::split(word, ',')) files.push_back(std::move(file));
+    }
+  }
+  return files;
+}
+
 /// Of the outputs, the journal is also read.
 void refuse_outputs_that_are_inputs(const CompareOptions& options,
                                     const std::vector<std::string>& task_files) {
@@ -84,6 +100,7 @@ void require_reference(const CompareOptions& options,
 }
 
 void run(CompareOptions& options) {
+  options.run.controls = control_files(options.run.controls);
   const std::vector<std::string> task_files = find_task_files(options.tasks);
   refuse_outputs_that_are_inputs(options, task_files);
   check_output(options.output, options.force);
@@ -134,9 +151,11 @@ void add_compare_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
   add_input_option(*command, "tasks", options->tasks, "Task files, or folders of them")->required();
   add_comparison_options(*command, options->run);
-  command->add_option("--controls", options->run.controls,
-                      "With --measure: files of costs measured earlier (.jsonl), some of which are "
-                      "measured again with the plans, to show how the machine's speed has changed");
+  command->add_option(
+      "--controls", options->run.controls,
+      "With --measure: files of costs measured earlier (.jsonl), separated by commas or "
+      "spaces, some of which are measured again with the plans, to show how the "
+      "machine's speed has changed");
   add_backend_options(*command, options->run.measuring);
   command->add_option("--platform", options->setting.platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "
@@ -148,8 +167,7 @@ void add_compare_command(CLI::App& app) {
   command
       ->add_option("--journal", options->journal,
                    "File of results task by task (.jsonl): a run that was stopped goes on")
-      ->check(refused_dash)
-      ->check(refused_empty);
+      ->check(refused_dash);
   command->add_flag("--json", options->json, "Print the result as JSON");
   add_output_option(*command, options->output, options->force, "Result to write (.json)");
   add_examples(*command, {"compare tasks --algorithms all -o results.json",

@@ -48,11 +48,20 @@ std::vector<std::string> names_of_interconnects() {
 constexpr std::array<std::string_view, 3> kAlgorithmOptions{"--algorithm", "--algorithms",
                                                             "--relative-to"};
 
+constexpr std::array<std::string_view, 4> kModelOptions{"--model", "model", "--least-sure",
+                                                        "--planned-by"};
+
+/// Whether cost models are its values; --from is an older plan to `plan`.
+bool takes_models(const std::string& name, const std::string& path) {
+  return std::find(kModelOptions.begin(), kModelOptions.end(), name) != kModelOptions.end() ||
+         (name == "--from" && path.starts_with("train "));
+}
+
 /// `path` is the option's command.
 CompletedValue completed_value(const CLI::Option& option, const std::string& path) {
   if (const auto values = values_of(option); !values.empty()) return {values, false, false};
   const std::string name = option.get_name();
-  if (name == "--model" || name == "model") return {{}, true, true};
+  if (takes_models(name, path)) return {{}, true, true};
   if (name == "--workload" || (path.starts_with("workload ") && name == "name")) {
     return {names_of_workloads(), false, false};
   }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli/console.h"
+#include "neuroshard/core/error.h"
 #include "neuroshard/core/suggestion.h"
 
 namespace neuroshard::cli {
@@ -15,6 +16,18 @@ namespace {
 bool is_named(const CLI::Option& option, const std::string& name) {
   const std::vector<std::string>& names = option.get_lnames();
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// For CLI11, without a word about it in --help.
+std::string refused_empty(const std::string& value) {
+  return value.empty() ? "expected a value, got \"\"" : "";
+}
+
+/// Flags have none.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() > 0) option->check(refused_empty);
+  }
 }
 
 /// The last command of those that the words name: "collect compute".
@@ -57,6 +70,7 @@ void add_common_options(CLI::App& app) {
   const std::vector<CLI::App*> subcommands = subcommands_of(app);
   for (CLI::App* subcommand : subcommands) add_common_options(*subcommand);
   if (!subcommands.empty()) return;
+  refuse_empty_values(app);
   CLI::Option* quiet = app.add_flag_callback(
       "-q,--quiet", [] { set_verbosity(Verbosity::quiet); },
       "Nothing on stderr but errors: no progress, notes or warnings");
@@ -64,6 +78,15 @@ void add_common_options(CLI::App& app) {
          "-v,--verbose", [] { set_verbosity(Verbosity::verbose); },
          "Also say on stderr which models were used, and the time and memory taken")
       ->excludes(quiet);
+}
+
+void refuse_options_without_value(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--") return;  // what follows are arguments
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    throw InputError(std::string(word.substr(0, word.size() - 1)), "a value", "\"\"");
+  }
 }
 
 CLI::Option* option_named(CLI::App& command, const std::string& name) {

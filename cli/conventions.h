@@ -1,4 +1,5 @@
-// What all subcommands have in common: --quiet and --verbose, and what is said to a wrong word.
+// What all subcommands have in common: --quiet and --verbose, values that are not empty, and what
+// is said to a wrong word.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,8 +12,12 @@ namespace neuroshard::cli {
 [[nodiscard]] std::vector<CLI::App*> subcommands_of(CLI::App& command);
 [[nodiscard]] std::vector<const CLI::App*> subcommands_of(const CLI::App& command);
 
-/// Adds --quiet and --verbose to every command that does something.
+/// Adds --quiet and --verbose to every command that does something, and has it refuse an empty
+/// value of any option or argument, as of a variable of the shell that is not set.
 void add_common_options(CLI::App& app);
+
+/// Throws InputError for a word "--option=": CLI11 would take the next word for the value.
+void refuse_options_without_value(int argc, char** argv);
 
 /// The command's option --`name`. CLI11's own search by name, which excludes("--name") takes too,
 /// may not throw, and ends the process where it finds no memory.

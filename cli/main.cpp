@@ -73,6 +73,7 @@ void require_utf8(int argc, char** argv) {
 
 int run(int argc, char** argv) {
   require_utf8(argc, argv);
+  neuroshard::cli::refuse_options_without_value(argc, argv);
   CLI::App app{"Shards the embedding tables of recommendation models over devices.", "neuroshard"};
   app.set_version_flag("--version", std::string(neuroshard::version()));
   app.require_subcommand(1);

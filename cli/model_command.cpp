@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
+#include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/model_description.h"
 #include "neuroshard/cost/model_files.h"
@@ -36,6 +38,7 @@ struct ModelOptions {
   std::string samples;
   bool json = false;
   bool names = false;
+  bool at_usual_speed = false;
   bool force = false;
 };
 
@@ -59,12 +62,24 @@ void show(const ModelOptions& options) {
   fmt::print("{}", options.json ? to_document(model_json(model)) : model_text(model));
 }
 
+/// That of the model's costs, if it is asked for.
+std::optional<UsualSpeed> usual_speed_of(const ComputeCostModel& model,
+                                         const ModelOptions& options) {
+  if (!options.at_usual_speed) return std::nullopt;
+  const auto* neural = dynamic_cast<const NeuralComputeModel*>(&model);
+  if (neural == nullptr || neural->info().reference_ms.empty()) {
+    throw InputError("--at-usual-speed", "a model whose samples had reference sets", options.model);
+  }
+  return neural->info().reference_ms;
+}
+
 /// Every file on its own.
 std::vector<FileTest> tests_of(const ModelOptions& options) {
   std::vector<FileTest> tests;
   const ModelEntry entry = find_model(options.model);
   if (entry.kind == "communication" && !entry.is_estimate) {
     if (!options.again.empty()) throw InputError("--again needs a computation model");
+    if (options.at_usual_speed) throw InputError("--at-usual-speed needs a computation model");
     const CommunicationModelFile model =
         communication_model_from(ModelFile(entry.origin), entry.origin);
     for (const std::string& file : options.costs) {
@@ -77,10 +92,11 @@ std::vector<FileTest> tests_of(const ModelOptions& options) {
     throw InputError("model", "a computation model, or one that learned all-to-alls",
                      options.model);
   }
+  ModelTestOptions test{.usual = usual_speed_of(*models.compute, options)};
   for (std::size_t i = 0; i < options.costs.size(); ++i) {
-    const std::string again = options.again.empty() ? "" : options.again[i];
+    if (!options.again.empty()) test.again = options.again[i];
     tests.push_back(
-        {options.costs[i], test_compute_model(*models.compute, options.costs[i], again)});
+        {options.costs[i], test_compute_model(*models.compute, options.costs[i], test)});
   }
   return tests;
 }
@@ -137,11 +153,13 @@ void add_model_command(CLI::App& app) {
   tested->add_option("--again", options->again,
                      "The same samples measured a second time, file by file: pairs that differ by "
                      "more than 15 % are left out");
+  tested->add_flag("--at-usual-speed", options->at_usual_speed,
+                   "Bring each measured cost to the speed that the model's costs are of, as the "
+                   "reference sets tell that were measured with it");
   tested
       ->add_option("--samples", options->samples,
                    "File for every sample's predicted and measured cost (.jsonl)")
-      ->check(refused_dash)
-      ->check(refused_empty);
+      ->check(refused_dash);
   tested->add_flag("--force", options->force,
                    "Replace a file for --samples that is measured data, a journal or a model");
   add_examples(*tested, {"model test cpu-xeon-2core costs.jsonl",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/suggestion.h"
@@ -42,6 +43,15 @@ CLI::Validator integer_validator(Integer low, Integer high) {
     return fmt::format("expected an integer between {} and {}, got \"{}\"", low, high, text);
   };
   return {refusal, ""};
+}
+
+/// The number that the whole text is, if it is one; nan is.
+std::optional<double> number_in(const std::string& text) {
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [at, status] = std::from_chars(text.data(), end, value);
+  if (status != std::errc{} || at != end) return std::nullopt;
+  return value;
 }
 
 }  // namespace
@@ -100,13 +110,20 @@ CLI::Validator integer_between(std::int64_t low, std::int64_t high) {
 
 CLI::Validator number_between(double low, double high) {
   const auto refusal = [low, high](const std::string& text) -> std::string {
-    double value = 0.0;
-    const char* end = text.data() + text.size();
-    const auto [at, status] = std::from_chars(text.data(), end, value);
-    if (status == std::errc{} && at == end && value >= low && value <= high) return {};
+    const std::optional<double> value = number_in(text);
+    if (value && *value >= low && *value <= high) return {};
     return fmt::format("expected a number between {} and {}, got \"{}\"", low, high, text);
   };
   return {refusal, fmt::format("{}..{}", low, high)};
+}
+
+CLI::Validator share_below_one() {
+  const auto refusal = [](const std::string& text) -> std::string {
+    const std::optional<double> value = number_in(text);
+    if (value && *value >= 0.0 && *value < 1.0) return {};
+    return fmt::format("expected a share from 0 to below 1, got \"{}\"", text);
+  };
+  return {refusal, "0 to below 1"};
 }
 
 CLI::Validator seed() {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/parallel.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/search/planner.h"
 
@@ -35,6 +36,9 @@ CLI::Option* add_models_option(CLI::App& command, std::vector<std::string>& mode
 /// For CLI11: refuses anything but a number in [low, high]; CLI11's own range takes nan.
 [[nodiscard]] CLI::Validator number_between(double low, double high);
 
+/// For CLI11: refuses anything but a number from 0 to below 1: with a share of 1 nothing is left.
+[[nodiscard]] CLI::Validator share_below_one();
+
 /// For CLI11: refuses anything but an integer of 64 bits without sign.
 [[nodiscard]] CLI::Validator seed();
 
@@ -42,7 +46,7 @@ CLI::Option* add_models_option(CLI::App& command, std::vector<std::string>& mode
 inline constexpr int kMaxMembers = 64;
 
 /// For `--threads`; 0 stands for one per core.
-inline constexpr int kMaxThreads = 1024;
+using neuroshard::kMaxThreads;
 
 /// What `--time-limit` of planning is.
 inline constexpr const char* kTimeLimitHelp =

@@ -44,17 +44,13 @@ bool is_standard_input(const std::string& path) { return path == kStandardInput;
 CLI::Option* add_output_option(CLI::App& command, std::string& output, bool& force,
                                const std::string& help) {
   add_force_flag(command, force);
-  return command.add_option("-o,--output", output, with_dash(help, "output"))->check(refused_empty);
+  return command.add_option("-o,--output", output, with_dash(help, "output"));
 }
 
 CLI::Option* add_output_file_option(CLI::App& command, std::string& output, bool& force,
                                     const std::string& help) {
   add_force_flag(command, force);
-  return command.add_option("-o,--output", output, help)->check(refused_dash)->check(refused_empty);
-}
-
-std::string refused_empty(const std::string& path) {
-  return path.empty() ? "expected a path, got \"\"" : "";
+  return command.add_option("-o,--output", output, help)->check(refused_dash);
 }
 
 std::string refused_dash(const std::string& path) {

@@ -25,9 +25,6 @@ CLI::Option* add_output_option(CLI::App& command, std::string& output, bool& for
 CLI::Option* add_output_file_option(CLI::App& command, std::string& output, bool& force,
                                     const std::string& help);
 
-/// For CLI11: refuses an empty path, as of a variable of the shell that is not set.
-[[nodiscard]] std::string refused_empty(const std::string& path);
-
 /// For CLI11: refuses "-" for what is a file or folder in any case.
 [[nodiscard]] std::string refused_dash(const std::string& path);
 

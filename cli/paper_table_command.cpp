@@ -83,17 +83,22 @@ void add_paper_table_command(CLI::App& app) {
   command
       ->add_option("--folder", options->table.folder,
                    "Folder of results task by task: a run that was stopped goes on")
-      ->check(refused_empty)
       ->required();
   command
       ->add_option("--count", options->table.count,
                    "Tasks for each dimension and number of devices")
       ->check(integer_between(1, 1'000'000))
       ->capture_default_str();
-  command->add_option("--devices", options->table.devices, "Numbers of devices")
+  command
+      ->add_option("--devices", options->table.devices,
+                   "Numbers of devices, separated by commas or spaces")
+      ->delimiter(',')
       ->check(integer_between(1, kMaxWorldSize))
       ->capture_default_str();
-  command->add_option("--max-dims", options->table.max_dims, "Largest dimensions, powers of two")
+  command
+      ->add_option("--max-dims", options->table.max_dims,
+                   "Largest dimensions, powers of two, separated by commas or spaces")
+      ->delimiter(',')
       ->check(integer_between(kColumnGranularity, kMaxEmbeddingDim))
       ->capture_default_str();
   command->add_option("--workload", options->table.workload, "Tables to draw from")

@@ -49,6 +49,20 @@ struct RefineOptions {
   BackendOptions measuring;
 };
 
+/// What prices the all-to-alls of the tasks' plans.
+std::shared_ptr<const CommunicationCostModel> communication_model(const RefineOptions& options) {
+  const RefinementOptions& refinement = options.refinement;
+  Topology topology;
+  topology.world_size = topology.local_world_size = refinement.devices.front();
+  topology.interconnect = refinement.tasks.interconnect;
+  const CostModels models = load_cost_models(options.models, topology);
+  if (!models.compute_is_default) {  // the one that is trained here takes its place
+    throw InputError("--model", "a communication model",
+                     models.compute_file.empty() ? models.compute->name() : models.compute_file);
+  }
+  return models.communication;
+}
+
 void run(RefineOptions& options) {
   RefinementOptions& refinement = options.refinement;
   for (const auto& inputs : {refinement.costs, refinement_files(refinement)}) {
@@ -88,10 +102,7 @@ void run(RefineOptions& options) {
   if (options.members > 0) refinement.training.members = options.members;
   if (options.epochs > 0) refinement.training.loop.epochs = options.epochs;
   check_output(options.output, options.force);
-  Topology topology;
-  topology.world_size = topology.local_world_size = refinement.devices.front();
-  topology.interconnect = tasks.interconnect;
-  const CostModels models = load_cost_models(options.models, topology);
+  const auto communication = communication_model(options);
 
   RefinementResult result;
   {
@@ -109,7 +120,7 @@ void run(RefineOptions& options) {
         (void)std::fflush(stdout);  // rounds take minutes
       };
     }
-    result = refine_model(refinement, models.communication, callbacks);
+    result = refine_model(refinement, communication, callbacks);
   }
   check_output(options.output, options.force);  // another process may have made it meanwhile
   write_compute_model(*result.last.model, options.output);
@@ -155,7 +166,10 @@ void add_refine_model_command(CLI::App& app) {
           "share")
       ->check(number_between(0.0, 1.0))
       ->capture_default_str();
-  command->add_option("--devices", refinement.devices, "Devices of the tasks, which alternate")
+  command
+      ->add_option("--devices", refinement.devices,
+                   "Devices of the tasks, which alternate, separated by commas or spaces")
+      ->delimiter(',')
       ->check(integer_between(1, kMaxWorldSize))
       ->capture_default_str();
   command->add_option("--tables", options->tables, "Tables of a task, as MIN:MAX")

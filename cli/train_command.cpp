@@ -88,8 +88,7 @@ void add_training_options(CLI::App& command, Options& options, const std::string
       .add_option("--report", options.report,
                   "Page to write (.html): predictions next to measurements, errors by cost, width, "
                   "batch and table, the learning curve")
-      ->check(refused_dash)
-      ->check(refused_empty);
+      ->check(refused_dash);
 }
 
 /// Throws InputError now, not after the training, if the page may not or cannot be written.

@@ -137,7 +137,6 @@ void add_tasks(CLI::App& workload) {
       ->capture_default_str();
   command->add_option("-o,--output", options->output, "Folder to write to")
       ->check(refused_dash)
-      ->check(refused_empty)
       ->required();
   add_examples(*command, {"workload tasks dlrm-2021 --count 100 --devices 4 --seed 1 -o tasks",
                           "workload tasks dlrm-2022 --devices 8 --fill 0.9:0.98 -o tight-tasks"});

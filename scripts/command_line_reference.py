@@ -28,7 +28,7 @@ test compares it with the executable.
 | `...` | several values |
 | `REQUIRED` | must be given |
 | `{a,b}` | one of these |
-| `[a - b]` | a number from a to b |
+| `A..B` | a number from A to B |
 | `Excludes: --x` | not together with `--x` |
 
 | input | written as |
@@ -40,7 +40,7 @@ test compares it with the executable.
 | exit code | meaning |
 |---|---|
 | 0 | done |
-| 1 | the answer is no: no plan fits, or the plan is not valid |
+| 1 | the answer is no: no plan fits, a plan is not valid, or `evaluate --check` finds other values |
 | 2 | bad input or usage |
 | 3 | the machine failed: out of memory, a device's error |
 

@@ -29,7 +29,7 @@ dims=($(seq 4 4 64) $(seq 72 8 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 57
 collect() {  # SEED PREFIX WORKLOAD WORKLOAD_SEED BATCH_SIZES SAMPLES HELD_OUT
   "$executable" collect compute --sets coverage --seed "$1" --workload "$3" --workload-seed "$4" \
     --batch-size "$5" --optimizer rowwise_adagrad,sgd --samples "${samples:-$6}" --held-out "$7" \
-    --tables 1:40 --in-flight 512 --arena 4GiB --dims "${dims[@]}" "${chosen[@]}" \
+    --tables 1:40 --in-flight 512 --arena 4GiB --reference-sets --dims "${dims[@]}" "${chosen[@]}" \
     -o "$folder/$2-b{batch_size}-{optimizer}.jsonl"
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Collects the computation costs that the shipped CPU model is made of (13,320 samples, of which it
-# trains on 9,421; some 80 minutes on 2 cores). Stop it whenever you like: started again, it goes on. Samples take turns, 300
-# at a time, so that a few slow seconds of a shared machine do not spoil any of them.
+# Collects what data/compute/cpu-xeon-2core has: 13,320 samples of tables of dlrm-2021 and DCNv2, which
+# the model cpu-xeon-2core learns next to others of the whole space (some 80 minutes on 2 cores). Stop
+# it whenever you like: started again, it goes on. 300 samples alternate, so that a few slow seconds of
+# a shared machine do not spoil any of them.
 # Usage: collect_cpu.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER
 set -euo pipefail
 executable=$1

@@ -20,6 +20,7 @@ import argparse
 import gzip
 import json
 import math
+import shutil
 import statistics
 import subprocess
 from pathlib import Path
@@ -49,11 +50,14 @@ def make_plans(options):
     for devices, tables, seed in KINDS:
         tasks = options.folder / f"tasks-{devices}"
         if not tasks.exists():
+            new = options.folder / f"tasks-{devices}.new"
+            shutil.rmtree(new, ignore_errors=True)  # of a run that was killed
             run(
                 "workload", "tasks", "dlrm-2021", "--count", options.count, "--tables", tables,
                 "--devices", devices, "--memory", "16GiB", "--batch-size", options.batch_size,
-                "--interconnect", "h100-nvswitch", "--seed", seed, "-o", tasks,
+                "--interconnect", "h100-nvswitch", "--seed", seed, "-o", new,
             )  # fmt: skip
+            new.rename(tasks)
         for task in sorted(tasks.glob("*.json")):
             for name, model, words in PLANS:
                 output = options.folder / f"plans-{devices}" / task.stem / f"{name}.json"

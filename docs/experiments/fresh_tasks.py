@@ -8,17 +8,20 @@ that fill 90 to 98 % of the memory, on 4 and 8 devices), has `neuroshard compare
 measure them, and measures a random tenth of all tasks again, three times, with other seeds for the
 plans, the batches and the places of the tables. Which tasks that are follows from the seed alone,
 before anything is measured. Everything is kept in FOLDER, so that a run that was stopped goes on
-where it was. Printed, as tables: ratios of costs to the paper's search (`beam-search`), raw
-gaps between predicted and measured, how the measured computation of `neuroshard`'s devices scatters, and
-the tasks that were measured again.
+where it was; a folder that was made with other options is refused. Printed, as tables: ratios of
+costs to the paper's search (`beam-search`), raw gaps between predicted and measured, how the measured
+computation of `neuroshard`'s devices scatters, and the tasks that were measured again.
 """
 
 import argparse
 import json
 import random
+import shutil
 import statistics
 import subprocess
 from pathlib import Path
+
+from kept_options import keep_options, model_of
 
 REFERENCE = "beam-search"
 SEARCHES = ["neuroshard", "neuroshard:columns", REFERENCE, "torchrec-like"]
@@ -122,19 +125,33 @@ def main() -> None:
     parser.add_argument("--arena", default="4GiB")
     parser.add_argument("--seed", type=int, default=300)
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
+    keep_options(
+        options.folder,
+        {
+            "script": "fresh_tasks.py",
+            "workload": options.workload,
+            "model": [model_of(model) for model in options.model],
+            "count": options.count,
+            "batch_size": options.batch_size,
+            "arena": options.arena,
+            "seed": options.seed,
+        },
+    )
 
     cases = {f"{kind}-{devices}": (kind, devices) for kind in KINDS for devices in TABLES}
     files = {}
     for number, (name, (kind, devices)) in enumerate(cases.items()):
         tasks = options.folder / name
         if not tasks.exists():
+            new = options.folder / f"{name}.new"
+            shutil.rmtree(new, ignore_errors=True)  # of a run that was killed
             run(
                 options, "workload", "tasks", options.workload, "--count", options.count,
                 "--tables", TABLES[devices], "--devices", devices, "--memory", "8GiB",
                 "--batch-size", options.batch_size, "--seed", options.seed + number,
-                *KINDS[kind][0], "--quiet", "-o", tasks,
+                *KINDS[kind][0], "--quiet", "-o", new,
             )  # fmt: skip
+            new.rename(tasks)
         files[name] = sorted(tasks.glob("*.json"))
     everything = [(name, task) for name in cases for task in range(options.count)]
     again = random.Random(options.seed).sample(everything, len(everything) // 10)

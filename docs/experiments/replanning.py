@@ -11,15 +11,19 @@ nothing moved (`--max-move 0`; the new tables alone are placed), `limited`, from
 planning anew the limited plan has, and the bytes that each moves. With `--measure` each plan's
 computation is measured on this machine too, `--rounds` times: in each round the three plans one
 after another, every round in another order, and the median counts. Everything is kept in FOLDER, so
-that a run that was stopped goes on where it was.
+that a run that was stopped goes on where it was; a folder that was made with other options is
+refused.
 """
 
 import argparse
 import json
 import random
+import shutil
 import statistics
 import subprocess
 from pathlib import Path
+
+from kept_options import keep_options, model_of
 
 KINDS = ("added", "dropped", "grown", "drifted")
 PLANS = ("kept", "limited", "anew")
@@ -38,12 +42,15 @@ def make_tasks(options: argparse.Namespace) -> list[Path]:
         folder = options.folder / f"tables-{devices}"
         if folder.exists():
             continue
+        new = folder.with_name(f"{folder.name}.new")
+        shutil.rmtree(new, ignore_errors=True)  # of a run that was killed
         run(
             options.neuroshard, "workload", "tasks", options.workload,
             "--count", options.tasks // 2, "--tables", "60:120", "--max-dim", 128,
             "--batch-size", options.batch_size, "--devices", devices, "--memory", "64GiB",
-            "--seed", options.seed + devices, "-o", folder,
+            "--seed", options.seed + devices, "-o", new,
         )  # fmt: skip
+        new.rename(folder)
     return [
         file
         for devices in (4, 8)
@@ -99,7 +106,9 @@ def write_tasks(file: Path, folder: Path, rng: random.Random) -> None:
     topology["memory_bytes"] = round(used / rng.uniform(0.5, 0.75) / topology["world_size"])
     before["topology"] = after["topology"] = topology
     for name, task in (("before", before), ("after", after)):
-        (folder / f"{name}.json").write_text(json.dumps(task) + "\n")
+        new = folder / f"{name}.json.new"
+        new.write_text(json.dumps(task) + "\n")
+        new.rename(folder / f"{name}.json")
 
 
 def make_plans(folder: Path, options: argparse.Namespace) -> None:
@@ -251,7 +260,19 @@ def main() -> None:
     parser.add_argument("--arena", default="1GiB")
     options = parser.parse_args()
     options.model = options.model or ["cpu-epyc-2core", "ethernet-25g"]
-    options.folder.mkdir(parents=True, exist_ok=True)
+    keep_options(
+        options.folder,
+        {
+            "script": "replanning.py",
+            "workload": options.workload,
+            "model": [model_of(model) for model in options.model],
+            "max_move": options.max_move,
+            "tasks": options.tasks,
+            "seed": options.seed,
+            "batch_size": options.batch_size,
+            "arena": options.arena,
+        },
+    )
     results = []
     for number, file in enumerate(make_tasks(options)):
         folder = options.folder / f"task-{number:02d}"

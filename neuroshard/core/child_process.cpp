@@ -39,8 +39,12 @@ std::optional<EndedChild> run_in_child(const std::function<int(int descriptor)>&
   ::close(ends[0]);
   if (child < 0) return std::nullopt;
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
+  pid_t waited = -1;
+  do {
+    waited = ::waitpid(child, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  // Nobody knows how it ended where the caller has signals of children ignored.
+  if (waited == child && WIFEXITED(status)) ended.exit_code = WEXITSTATUS(status);
   return ended;
 }
 

@@ -9,7 +9,7 @@ namespace neuroshard {
 
 /// How a process ended.
 struct EndedChild {
-  /// Nothing where a signal ended it.
+  /// Nothing where a signal ended it, or where SIGCHLD is ignored and nobody knows.
   std::optional<int> exit_code;
   /// All that it wrote to its descriptor.
   std::string written;

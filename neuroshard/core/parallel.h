@@ -7,6 +7,9 @@
 
 namespace neuroshard {
 
+/// As many threads as may be asked for, by options and in files.
+inline constexpr int kMaxThreads = 1024;
+
 /// Where a pool's threads run.
 enum class ThreadPlacement {
   anywhere,

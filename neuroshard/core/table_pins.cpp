@@ -9,12 +9,27 @@
 #include <numeric>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "neuroshard/core/error.h"
 
 namespace neuroshard {
 
 namespace {
+
+/// Devices that a message names, of those of a table.
+constexpr std::size_t kMostDevicesNamed = 8;
+
+/// Their numbers; of many, the first ones, and "56 more".
+std::vector<std::string> device_names(std::span<const int> devices) {
+  std::vector<std::string> names;
+  const bool is_long = devices.size() > kMostDevicesNamed + 1;
+  for (const int device : is_long ? devices.first(kMostDevicesNamed) : devices) {
+    names.push_back(fmt::to_string(device));
+  }
+  if (is_long) names.push_back(fmt::format("{} more", devices.size() - kMostDevicesNamed));
+  return names;
+}
 
 std::vector<int> sorted(std::vector<int> devices) {
   std::sort(devices.begin(), devices.end());
@@ -104,9 +119,9 @@ void validate_group(const Task& task, const std::vector<int>& tables) {
     if (both.empty()) {
       throw InputError(fmt::format("tables[{}].devices", t),
                        fmt::format("one of [{}], as \"{}\" stays on one device with \"{}\"",
-                                   fmt::join(common, ", "), task.tables[t].name,
+                                   fmt::join(device_names(common), ", "), task.tables[t].name,
                                    task.tables[last_restricting].name),
-                       fmt::format("[{}]", fmt::join(own, ", ")));
+                       fmt::format("[{}]", fmt::join(device_names(own), ", ")));
     }
     common = std::move(both);
     last_restricting = t;
@@ -170,8 +185,10 @@ void validate_pins(const Task& task) {
 
 std::string devices_text(std::span<const int> devices) {
   if (devices.size() == 1) return fmt::format("device {}", devices.front());
-  return fmt::format("devices {} and {}", fmt::join(devices.first(devices.size() - 1), ", "),
-                     devices.back());
+  std::vector<std::string> names = device_names(devices);
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("devices {} and {}", fmt::join(names, ", "), last);
 }
 
 }  // namespace neuroshard

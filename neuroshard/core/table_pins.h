@@ -55,7 +55,8 @@ class TablePins {
 /// names and topology must be valid.
 void validate_pins(const Task& task);
 
-/// "device 3", "devices 0 and 3", "devices 0, 1 and 3".
+/// "device 3", "devices 0 and 3", "devices 0, 1 and 3"; of more than nine, "devices 0, 1, 2, 3, 4,
+/// 5, 6, 7 and 56 more". Needs a device.
 [[nodiscard]] std::string devices_text(std::span<const int> devices);
 
 }  // namespace neuroshard

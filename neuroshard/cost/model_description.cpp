@@ -58,6 +58,9 @@ Json model_json(const ModelEntry& entry) {
                                           {"rowwise_adagrad",
                                            model->mean_offset_ms(Optimizer::rowwise_adagrad)}});
     }
+    if (!model->info().reference_ms.empty()) {
+      json.set("reference_ms", to_json(model->info().reference_ms));
+    }
   }
   if (file.has_metadata("collectives_data_sha256")) {
     json.set("collectives_data_sha256", file.metadata("collectives_data_sha256"));

@@ -43,14 +43,18 @@ MeasuredTable measured_table_from_json(const JsonReader& reader) {
 
 ComputeCostsHeader compute_header_from_json(const JsonReader& reader) {
   reader.expect_format(kComputeCostsFormat);
-  reader.allow_fields(
-      {"format", "hardware", "operator", "batch_size", "optimizer", "sampling", "tables"});
+  reader.allow_fields({"format", "hardware", "operator", "batch_size", "optimizer", "sampling",
+                       "reference_sets", "tables"});
   ComputeCostsHeader header;
   header.hardware = reader.field("hardware").object();
   header.operator_info = reader.field("operator").object();
   header.batch_size = batch_size_from_json(reader.field("batch_size"));
   header.optimizer = optimizer_from_json(reader.field("optimizer"));
   if (const auto sampling = reader.optional_field("sampling")) header.sampling = sampling->object();
+  if (const auto reference_sets = reader.optional_field("reference_sets")) {
+    header.reference_sets = reference_sets->text();
+    if (header.reference_sets.empty()) reference_sets->fail("a name");
+  }
   const JsonReader tables = reader.field("tables");
   if (tables.array_size() == 0) tables.fail("at least one table");
   for (std::size_t i = 0; i < tables.array_size(); ++i) {
@@ -86,8 +90,27 @@ Json compute_json(const Piece& piece) {
   return entries;
 }
 
-ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_tables) {
-  line.allow_fields({"shards", "forward_ms", "backward_ms", "index", "repetitions", "interval"});
+/// Of a file with reference sets or without.
+std::vector<double> references_from_json(const JsonReader& line, bool has_reference_sets) {
+  std::vector<double> times;
+  if (!has_reference_sets) {
+    if (const auto given = line.optional_field("reference_ms")) {
+      given->fail("nothing, as the header has no \"reference_sets\"");
+    }
+    return times;
+  }
+  const JsonReader given = line.field("reference_ms");
+  if (given.array_size() == 0) given.fail("the time of at least one reference set");
+  for (std::size_t i = 0; i < given.array_size(); ++i) {
+    times.push_back(time_from_json(given.element(i)));
+  }
+  return times;
+}
+
+ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_tables,
+                                   bool has_reference_sets) {
+  line.allow_fields(
+      {"shards", "forward_ms", "backward_ms", "index", "repetitions", "interval", "reference_ms"});
   ComputeCostSample sample;
   const JsonReader shards = line.field("shards");
   if (shards.array_size() == 0) shards.fail("at least one [table, num_columns]");
@@ -98,6 +121,7 @@ ComputeCostSample sample_from_json(const JsonReader& line, std::size_t num_table
   sample.forward_ms = time_from_json(line.field("forward_ms"));
   sample.backward_ms = time_from_json(line.field("backward_ms"));
   sample.info = sample_info_from_json(line);
+  sample.reference_ms = references_from_json(line, has_reference_sets);
   return sample;
 }
 
@@ -121,6 +145,7 @@ Json compute_json(const ComputeCostsHeader& header) {
   json.set("batch_size", header.batch_size);
   json.set("optimizer", to_string(header.optimizer));
   if (header.sampling) json.set("sampling", *header.sampling);
+  if (!header.reference_sets.empty()) json.set("reference_sets", header.reference_sets);
   Json::Array tables;
   for (const MeasuredTable& table : header.tables) tables.push_back(compute_json(table));
   json.set("tables", std::move(tables));
@@ -137,6 +162,9 @@ Json compute_json(const ComputeCostSample& sample) {
   json.set("forward_ms", sample.forward_ms);
   json.set("backward_ms", sample.backward_ms);
   add_sample_info(sample.info, json);
+  if (!sample.reference_ms.empty()) {
+    json.set("reference_ms", Json::Array(sample.reference_ms.begin(), sample.reference_ms.end()));
+  }
   return json;
 }
 
@@ -157,7 +185,12 @@ ComputeCosts parse_compute_costs(std::string_view text, const std::string& file)
         if (auto skipped = skipped_from_json(line)) {
           costs.skipped.push_back(std::move(*skipped));
         } else {
-          costs.samples.push_back(sample_from_json(line, costs.header.tables.size()));
+          costs.samples.push_back(sample_from_json(line, costs.header.tables.size(),
+                                                   !costs.header.reference_sets.empty()));
+          const std::size_t first = costs.samples.front().reference_ms.size();
+          if (costs.samples.back().reference_ms.size() != first) {
+            line.field("reference_ms").fail(fmt::format("{} times, as in the first sample", first));
+          }
         }
       });
   return costs;
@@ -169,13 +202,20 @@ ComputeCosts read_compute_costs(const std::string& path) {
 
 ComputeCostsWriter::ComputeCostsWriter(const std::string& path, const ComputeCostsHeader& header)
     : num_tables_(header.tables.size()),
+      has_references_(!header.reference_sets.empty()),
       writer_(path, checked_header(header),
               [](const JsonReader& line) { return compute_json(compute_header_from_json(line)); }) {
 }
 
 void ComputeCostsWriter::append(const ComputeCostSample& sample) {
   const Json json = compute_json(sample);
-  (void)sample_from_json(JsonReader(json, "sample"), num_tables_);
+  if (sample.reference_ms.size() != num_references_.value_or(sample.reference_ms.size())) {
+    throw InputError("sample: reference_ms",
+                     fmt::format("{} times, as in the first sample", *num_references_),
+                     fmt::format("{}", sample.reference_ms.size()));
+  }
+  (void)sample_from_json(JsonReader(json, "sample"), num_tables_, has_references_);
+  num_references_ = sample.reference_ms.size();
   writer_.append(json);
 }
 

@@ -40,6 +40,9 @@ struct ComputeCostsHeader {
   Optimizer optimizer = Optimizer::sgd;
   std::vector<MeasuredTable> tables;
   std::optional<Json> sampling;  ///< seed and options of the collector: object of any content
+  /// Which sets were measured all along with each sample (ComputeCostSample::reference_ms); empty:
+  /// none.
+  std::string reference_sets{};
 };
 
 /// Measured times of one fused operator over all pieces.
@@ -48,6 +51,9 @@ struct ComputeCostSample {
   double forward_ms = 0.0;
   double backward_ms = 0.0;
   SampleInfo info;
+  /// What each of the header's reference sets took meanwhile, forward and backward [ms]; as many in
+  /// every sample of a file, and none where the header has none.
+  std::vector<double> reference_ms{};
 
   friend bool operator==(const ComputeCostSample&, const ComputeCostSample&) = default;
 };
@@ -88,6 +94,8 @@ class ComputeCostsWriter {
 
  private:
   std::size_t num_tables_;
+  bool has_references_;
+  std::optional<std::size_t> num_references_;  ///< of the first sample that was appended
   JsonLinesWriter writer_;
 };
 

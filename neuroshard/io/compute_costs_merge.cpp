@@ -48,16 +48,28 @@ struct Merging {
   std::optional<Json> header;
   std::map<std::int64_t, Json> lines;  ///< by number
   MergedCosts counts;
+  std::optional<std::size_t> num_references;  ///< times of reference sets in a sample
 
   void add(const std::string& path) {
     const std::string text = read_maybe_compressed_file(path);
-    (void)parse_compute_costs(text, path);  // refuses what is not one
+    require_as_many_references(parse_compute_costs(text, path), path);
     (void)read_json_lines(
         text, path, [&](const JsonReader& line) { add_header(line, path); },
         [&](const JsonReader& line) { add_sample(line); });
   }
 
  private:
+  /// The reader refuses a file whose samples have several numbers of them.
+  void require_as_many_references(const ComputeCosts& costs, const std::string& path) {
+    if (costs.samples.empty()) return;
+    const std::size_t own = costs.samples.front().reference_ms.size();
+    if (!num_references) num_references = own;
+    if (own == *num_references) return;
+    throw InputError(path + ": reference_ms",
+                     fmt::format("{} times, as in the first file", *num_references),
+                     fmt::format("{}", own));
+  }
+
   void add_header(const JsonReader& line, const std::string& path) {
     Json own = line.object();
     if (!header) {

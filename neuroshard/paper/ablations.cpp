@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -18,13 +19,16 @@ namespace neuroshard {
 
 namespace {
 
+bool has_planner(const std::vector<std::unique_ptr<Planner>>& planners, std::string_view name) {
+  return std::any_of(
+      planners.begin(), planners.end(),
+      [&](const std::unique_ptr<Planner>& planner) { return planner->name() == name; });
+}
+
 std::unique_ptr<Planner> find_planner_or_ablation(std::string_view name) {
   std::vector<std::unique_ptr<Planner>> planners = make_planners();
   for (std::unique_ptr<Planner>& ablation : make_ablations()) {
-    const bool is_known = std::any_of(
-        planners.begin(), planners.end(),
-        [&](const std::unique_ptr<Planner>& other) { return other->name() == ablation->name(); });
-    if (!is_known) planners.push_back(std::move(ablation));
+    if (!has_planner(planners, ablation->name())) planners.push_back(std::move(ablation));
   }
   return take_by_name(std::move(planners), name);
 }
@@ -94,14 +98,16 @@ std::vector<std::unique_ptr<Planner>> make_ablations() {
 
 std::vector<std::unique_ptr<Planner>> find_planners(const std::vector<std::string>& names) {
   std::vector<std::unique_ptr<Planner>> planners;
+  std::set<std::string> words;
   for (const std::string& name : names) {
-    for (std::unique_ptr<Planner>& planner : named(name)) {
-      for (const std::unique_ptr<Planner>& other : planners) {
-        if (other->name() == planner->name()) {
-          throw InputError("algorithm", "each once", fmt::format("\"{}\" again", other->name()));
-        }
-      }
-      planners.push_back(std::move(planner));
+    std::vector<std::unique_ptr<Planner>> found = named(name);
+    // One planner is called as it calls itself, in whatever order its cuts were written.
+    const std::string word = found.size() > 1 ? name : std::string(found.front()->name());
+    if (!words.insert(word).second) {
+      throw InputError("--algorithms", "each once", fmt::format("\"{}\" again", word));
+    }
+    for (std::unique_ptr<Planner>& planner : found) {
+      if (!has_planner(planners, planner->name())) planners.push_back(std::move(planner));
     }
   }
   return planners;

@@ -15,8 +15,9 @@ namespace neuroshard {
 
 /// The planners that `compare --algorithms` names: "all" (the search and the baselines),
 /// "ablation", planners and ablations, and "NAME:CUTS", one of these with cuts of its own
-/// (planner_with_cuts.h). Throws InputError for unknown names, listing the known ones, for cuts
-/// that are none, and for a planner that is named twice.
+/// (planner_with_cuts.h). One that several words stand for is there once. Throws InputError for
+/// unknown names, listing the known ones, for cuts that are none, and for a name that is given
+/// twice.
 [[nodiscard]] std::vector<std::unique_ptr<Planner>> find_planners(
     const std::vector<std::string>& names);
 

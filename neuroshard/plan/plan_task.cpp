@@ -143,8 +143,11 @@ bool was_stopped_by_clock(const PlanDocument& document) {
 
 /// How the plan was found, which a new price does not change, and the new lower bound.
 Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool has_bound) {
+  const Json& made_with = models_of_search(found);
+  const bool by_others = !(priced.document.model == made_with);
   Json search = Json::Object{};
   for (const Json::Member& member : *found.search.object()) {
+    if (member.key == "model" && !by_others) continue;  // those that price it again
     if (member.key != "lower_bound_ms") {
       search.set(member.key, member.value);
     } else if (has_bound) {
@@ -152,16 +155,14 @@ Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool 
     }
   }
   if (has_bound) search.set("lower_bound_ms", priced.lower_bound_ms);
-  const bool by_others = !(priced.document.model == found.model);
-  if (by_others && found.search.find("options") != nullptr) {
-    search.set("model", models_of_search(found));
-  }
+  if (by_others && found.search.find("options") != nullptr) search.set("model", made_with);
   return search;
 }
 
 }  // namespace
 
 PlannedTask plan_task(const Task& task, const PlanRequest& request) {
+  validate(request.options);
   PlanRequest timed = request;
   timed.options.deadline = stop_clock_of(request.options).end();
   const std::unique_ptr<Planner> planner = find_planner(request.algorithm);
@@ -195,6 +196,7 @@ Simulator simulator_in_time(const Task& task, const CostModels& models,
 
 PlannedTask plan_task(const Task& task, const CostModels& models, const Planner& planner,
                       const PlanRequest& request) {
+  validate(request.options);
   const TimeLimit limit(request.options, task.tables.size());
   const Simulator simulator = simulator_in_time(task, models, request.options, limit.clock());
   PlannerOptions options = request.options;

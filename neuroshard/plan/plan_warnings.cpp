@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
-#include <optional>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "neuroshard/core/slowest_device.h"
 #include "neuroshard/cost/compute/trained_range.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
@@ -117,33 +119,60 @@ std::vector<PlannedPiece> planned_pieces(const Simulator& simulator, const Train
   return pieces;
 }
 
-/// Of each table that the plan cuts by rows the slice with the fewest lookups, as a table of its
-/// own. How its lookups are spread over its rows is left out, and so are its columns:
-/// planned_pieces has both.
-Task sparsest_slices(const Task& task, const TrainedRange& range, const ShardingPlan& plan,
-                     std::span<const TableStatistics> rows) {
-  std::vector<std::optional<Table>> slices(task.tables.size());
+/// Of the slices that a plan cuts a table's rows into.
+struct SliceExtremes {
+  const TableStatistics* shortest = nullptr;  ///< with the fewest rows; nullptr: it is not cut
+  const TableStatistics* sparsest = nullptr;  ///< with the fewest lookups
+};
+
+/// By table; of `rows`.
+std::vector<SliceExtremes> slice_extremes(const Task& task, const ShardingPlan& plan,
+                                          std::span<const TableStatistics> rows) {
+  std::vector<SliceExtremes> extremes(task.tables.size());
   for (std::size_t i = 0; i < plan.shards.size(); ++i) {
-    const Shard& shard = plan.shards[i];
-    if (shard.has_all_rows()) continue;
-    const TableStatistics& statistics = rows[i];
-    std::optional<Table>& slice = slices[shard.table];
-    if (slice && slice->pooling_factor <= statistics.pooling_factor) continue;
-    slice.emplace();
-    slice->name = task.tables[shard.table].name;
-    slice->num_embeddings = statistics.num_embeddings;
-    slice->embedding_dim = range.min_columns;
-    slice->pooling_factor = statistics.pooling_factor;
-    slice->data_type = statistics.data_type;
+    if (plan.shards[i].has_all_rows()) continue;
+    const TableStatistics& slice = rows[i];
+    auto& [shortest, sparsest] = extremes[plan.shards[i].table];
+    if (shortest == nullptr || slice.num_embeddings < shortest->num_embeddings) shortest = &slice;
+    if (sparsest == nullptr || slice.pooling_factor < sparsest->pooling_factor) sparsest = &slice;
   }
+  return extremes;
+}
+
+/// Of each table that the plan cuts by rows, as tables of their own: the fewest rows and the fewest
+/// lookups of a slice, which may be two slices, as hot ones are short; and the one with the fewest
+/// lookups. Columns are left out: planned_pieces has them.
+Task smallest_slices(const Task& task, const TrainedRange& range, const ShardingPlan& plan,
+                     std::span<const TableStatistics> rows) {
   Task as_task;
   as_task.batch_size = task.batch_size;
   as_task.optimizer = task.optimizer;
   as_task.topology = task.topology;
-  for (std::optional<Table>& slice : slices) {
-    if (slice) as_task.tables.push_back(std::move(*slice));
+  const std::vector<SliceExtremes> extremes = slice_extremes(task, plan, rows);
+  for (std::size_t t = 0; t < extremes.size(); ++t) {
+    const auto [shortest, sparsest] = extremes[t];
+    if (shortest == nullptr) continue;
+    Table slice;
+    slice.name = task.tables[t].name;
+    slice.num_embeddings = shortest->num_embeddings;
+    slice.embedding_dim = range.min_columns;
+    slice.pooling_factor = sparsest->pooling_factor;
+    slice.data_type = sparsest->data_type;
+    as_task.tables.push_back(slice);
+    if (shortest->num_embeddings == sparsest->num_embeddings) continue;
+    slice.num_embeddings = sparsest->num_embeddings;
+    as_task.tables.push_back(std::move(slice));
   }
+  // These are not the pieces of a device: planned_pieces has their number too.
+  as_task.topology.world_size = std::max(static_cast<int>(as_task.tables.size()), 1);
   return as_task;
+}
+
+/// Of tables about whose rows nothing is said: no lookup hits the row of another one.
+std::vector<TableStatistics> without_reuse(std::size_t num_tables) {
+  TableStatistics statistics;
+  statistics.distinct_rows = std::numeric_limits<double>::infinity();
+  return std::vector<TableStatistics>(num_tables, statistics);
 }
 
 /// The operator of replicated tables, which every device has.
@@ -168,8 +197,9 @@ std::vector<std::string> piece_warnings(const Simulator& simulator, const Shardi
   const ComputeCostModel& model = simulator.compute();
   const TrainedRange* range = model.trained_range();
   if (range == nullptr) return lines;
-  const auto add = [&](const Task& pieces, std::string_view what) {
-    for (const std::string& reason : reasons_outside(*range, pieces)) {
+  const auto add = [&](const Task& pieces, std::string_view what,
+                       std::span<const TableStatistics> statistics = {}) {
+    for (const std::string& reason : reasons_outside(*range, pieces, statistics)) {
       const std::string of_whole = fmt::format("{}: {}", model.name(), reason);
       const bool is_known =
           std::any_of(of_task.begin(), of_task.end(),
@@ -188,7 +218,11 @@ std::vector<std::string> piece_warnings(const Simulator& simulator, const Shardi
                     [&](const std::string& other) { return limit_of(other) == limit_of(line); });
     if (!is_known) lines.push_back(std::move(line));
   }
-  if (plan.has_row_slices()) add(sparsest_slices(task, *range, plan, rows), "slices of rows");
+  if (plan.has_row_slices()) {
+    const Task slices = smallest_slices(task, *range, plan, rows);
+    // How hot they are is said of the pieces.
+    add(slices, "slices of rows", without_reuse(slices.tables.size()));
+  }
   if (!plan.replicated_tables.empty()) add(copies_of(task, plan), "replicated tables");
   return lines;
 }
@@ -205,13 +239,7 @@ std::vector<std::string> disagreement_warnings(const Simulator& simulator, const
                                                std::span<const MemberRange> member_ranges) {
   const int members = simulator.compute().num_members();
   if (members < 2) return {};
-  const std::vector<DeviceCost>& devices = predicted.devices;
-  // Not by the total, in which waiting for the slowest counts: it is nearly the same for all.
-  const auto ready_ms = [](const DeviceCost& d) { return d.compute_ms + d.backward_comm_ms; };
-  const auto slowest = std::max_element(
-      devices.begin(), devices.end(),
-      [&](const DeviceCost& a, const DeviceCost& b) { return ready_ms(a) < ready_ms(b); });
-  const auto device = static_cast<std::size_t>(slowest - devices.begin());
+  const std::size_t device = slowest_device(predicted.devices);
   const MemberRange range = member_ranges[device];
   if (!(range.spread() > kLargeDisagreement)) return {};
   return {fmt::format(

@@ -18,10 +18,10 @@ namespace neuroshard {
 inline constexpr double kLargeDisagreement = 0.2;
 
 /// A line if the computation model's networks disagree by more than `kLargeDisagreement` about the
-/// plan's slowest device: the one that is last to enter the forward all-to-all, which the others
-/// wait for. It names the piece, or the copy of a table, that they disagree about most, in
-/// milliseconds of that alone: the likeliest cause. Empty for a model of one network. The plan's
-/// indices must be in range; `predicted` and `member_ranges` are what the simulator says of it.
+/// plan's slowest device (core/slowest_device.h). It names the piece, or the copy of a table, that
+/// they disagree about most, in milliseconds of that alone: the likeliest cause. Empty for a model
+/// of one network. The plan's indices must be in range; `predicted` and `member_ranges` are what
+/// the simulator says of it.
 [[nodiscard]] std::vector<std::string> disagreement_warnings(
     const Simulator& simulator, const ShardingPlan& plan, const PlanCost& predicted,
     std::span<const MemberRange> member_ranges);

@@ -82,6 +82,7 @@ PlannedTask replan_task(const Task& task, const PlanDocument& older, double max_
   if (!(max_move >= 0.0 && max_move <= 1.0)) {
     throw InputError("max_move", "a share from 0 to 1", fmt::format("{}", max_move));
   }
+  validate(request.options);
   PlanRequest timed = request;
   timed.options.deadline = stop_clock_of(request.options).end();
   validate(task);

@@ -122,6 +122,15 @@ std::string offsets_text(const NeuralComputeModel& model) {
       model.mean_offset_ms(Optimizer::sgd), model.mean_offset_ms(Optimizer::rowwise_adagrad));
 }
 
+/// At which speed of a machine its costs are.
+std::string usual_speed_text(const ComputeModelInfo& info) {
+  std::string text;
+  for (const auto& [name, ms] : info.reference_ms) {
+    text += fmt::format("reference sets  {:.4f} ms, of {}\n", ms, printable(name));
+  }
+  return text;
+}
+
 std::string compute_model_text(const NeuralComputeModel& model, const std::string& file) {
   const ComputeModelInfo& info = model.info();
   return fmt::format(
@@ -140,7 +149,7 @@ std::string compute_model_text(const NeuralComputeModel& model, const std::strin
              to_string(model.members().front().schema), printable(info.hardware),
              printable(info.operator_info), printable(info.data_sha256)) +
          range_text(info.range) + widest_text(model) + offsets_text(model) +
-         metrics_text(info.metrics);
+         usual_speed_text(info) + metrics_text(info.metrics);
 }
 
 }  // namespace

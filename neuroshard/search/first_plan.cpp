@@ -224,14 +224,14 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
     }
   }
   first.best = with_other_cuts(simulator, observed, options, clock, of_columns);
-  add_plan_without_copies(simulator, observed, options, clock, of_columns, first);
   if (of_columns) {
-    // The work of its search is in the others'.
+    // The work of its search is counted there, and in no other plan.
     SearchStats of_levels;
     of_levels.levels = std::move(of_columns->stats.levels);
     of_columns->stats = std::move(of_levels);
-    first.of_fewer_cuts.push_back({std::move(*of_columns), kColumnsAlone});
   }
+  add_plan_without_copies(simulator, observed, options, clock, of_columns, first);
+  if (of_columns) first.of_fewer_cuts.push_back({std::move(*of_columns), kColumnsAlone});
   return first;
 }
 

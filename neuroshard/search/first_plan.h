@@ -27,12 +27,15 @@ struct FirstPlan {
   /// the one with columns alone, where they fit. Their improvement may lead further than its.
   std::vector<PlanOfFewerCuts> of_fewer_cuts{};
   std::int64_t head_evaluations_of_columns = 0;  ///< those of the search with columns alone
+  bool counts_columns = true;                    ///< whether `best.stats` have that search's work
 };
 
 /// The cheaper of the beam search's plans with columns alone and with all cuts that the options
 /// allow, with single tables moved to every device and from there. The task's tables stay with none
-/// (bundled_task.h) and allow no more cuts than the options. Throws InfeasibleError if there is
-/// none, and TimeIsOver if the clock stopped the search before there was one.
+/// (bundled_task.h), and allow no cuts of columns unless the options do (Simulator::with_cuts);
+/// where they allow rows or copies that the options do not, the plan has none. Throws
+/// InfeasibleError if there is none, and TimeIsOver if the clock stopped the search before there
+/// was one.
 [[nodiscard]] FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                                    const PlannerOptions& options, const StopClock& clock = {});
 

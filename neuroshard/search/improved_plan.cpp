@@ -2,9 +2,12 @@
 #include "neuroshard/search/improved_plan.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
 #include "neuroshard/search/sliced_task.h"
 
@@ -31,11 +34,14 @@ MoveLimit limit_of_slices(const MoveRules& rules, const SlicedTask& sliced,
       origins.push_back({origin});
     }
   }
-  std::int64_t left = rules.limit_bytes;
-  for (const int table : plan.replicated_tables) {
-    left -= rules.before.moved_bytes_of_copies(rules.origins[table].front().table);
+  WideBytes left = rules.limit_bytes;
+  // The largest sum stands for all that are larger: with that limit, anything may move.
+  if (rules.limit_bytes < std::numeric_limits<std::int64_t>::max()) {
+    for (const int table : plan.replicated_tables) {
+      left -= rules.before.moved_bytes_of_copies(rules.origins[table].front().table);
+    }
   }
-  return {rules.before, std::move(origins), std::max<std::int64_t>(left, 0)};
+  return {rules.before, std::move(origins), saturated(std::max<WideBytes>(left, 0))};
 }
 
 }  // namespace

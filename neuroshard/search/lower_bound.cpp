@@ -27,21 +27,32 @@ constexpr std::int64_t kMostSlicesEncoded = 500'000;
 /// Pieces kept to be looked at again and again: some 50 MB.
 constexpr std::size_t kMostPiecesKept = 40'000;
 
-/// The shares of the rows that a slice may have, 1 among them.
-std::vector<double> row_shares(const Task& task, const Table& table) {
-  std::vector<double> shares{1.0};
-  if (!table.allow.rows) return shares;
-  const auto add = [&](int num_slices) {
-    if (!can_slice(task, table, num_slices)) return;
-    for (int joined = 1; joined < num_slices; ++joined) {
-      shares.push_back(static_cast<double>(joined) / num_slices);
-    }
-  };
-  for (const int num_slices : {12, 16, 2, 3, 4, 6, 8}) add(num_slices);
+/// The numbers of slices into which the rows may be cut, some of them more than once.
+std::vector<int> numbers_of_slices(const Task& task, const Table& table) {
   const int devices = task.topology.world_size;
-  for (int num_slices = 32; num_slices <= devices; num_slices *= 2) add(num_slices);
-  for (const int num_slices : {devices / 2, devices}) {
-    if (num_slices >= 2 && num_slices <= kMostEvenSlices) add(num_slices);
+  std::vector<int> numbers{12, 16, 2, 3, 4, 6, 8};
+  for (std::int64_t more = 32; more <= devices; more *= 2) {
+    numbers.push_back(static_cast<int>(more));
+  }
+  for (const int even : {devices / 2, devices}) {
+    if (even >= 2 && even <= kMostEvenSlices) numbers.push_back(even);
+  }
+  std::erase_if(numbers, [&](int number) { return !can_slice(task, table, number); });
+  return numbers;
+}
+
+/// Shares below 1 that slices have at least: those of the most slices.
+std::int64_t fewest_shares(const std::vector<int>& numbers) {
+  return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) - 1;
+}
+
+/// The shares of the rows that a slice may have, 1 among them.
+std::vector<double> row_shares(const std::vector<int>& numbers) {
+  std::vector<double> shares{1.0};
+  for (const int number : numbers) {
+    for (int joined = 1; joined < number; ++joined) {
+      shares.push_back(static_cast<double>(joined) / number);
+    }
   }
   std::sort(shares.begin(), shares.end());
   shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
@@ -76,9 +87,10 @@ void keep_piece(const Task& task, const Table& table, std::int64_t num_quanta,
 class LeastContributions {
  public:
   /// Unknown if the table is too wide, or would take more than the work `left`, which it takes its
-  /// own from. If it is known, the table and its pieces are added to `kept`, unless that is null.
+  /// own from. If it is known, the table and its pieces are added to `kept`, unless they are too
+  /// many (`is_kept`).
   LeastContributions(const Simulator& simulator, int table, bool rows, WorkLeft& left,
-                     const StopClock& clock, MeanDevice* kept)
+                     const StopClock& clock, MeanDevice& mean_device)
       : size_(simulator.compute().state_size()) {
     const Table& of = simulator.task().tables[table];
     const std::int64_t dim = of.embedding_dim;
@@ -87,14 +99,18 @@ class LeastContributions {
     if (rows && of.allow.rows && has_row_order(of)) return;
     const std::int64_t quantum = of.allow.columns && can_cut(dim) ? kColumnGranularity : dim;
     const std::int64_t divisions = (dim / quantum) * (dim / quantum + 1) / 2;
-    const std::vector<double> shares =
-        rows ? row_shares(simulator.task(), of) : std::vector<double>{1.0};
+    const std::vector<int> numbers =
+        rows && of.allow.rows ? numbers_of_slices(simulator.task(), of) : std::vector<int>{};
+    if ((dim / quantum) * fewest_shares(numbers) > left.slices) return;
+    const std::vector<double> shares = row_shares(numbers);
     const std::int64_t slices = (dim / quantum) * (static_cast<std::int64_t>(shares.size()) - 1);
     if (divisions > left.divisions || slices > left.slices) return;
     left.divisions -= divisions;
     left.slices -= slices;
     quantum_ = quantum;
-    if (kept != nullptr) kept->add_table(dim / quantum);
+    const auto pieces_of_table = static_cast<std::size_t>(dim / quantum) * shares.size();
+    is_kept_ = mean_device.num_pieces() + pieces_of_table <= kMostPiecesKept;
+    if (is_kept_) mean_device.add_table(dim / quantum);
     num_quanta_ = dim / quantum_;
     least_.resize(static_cast<std::size_t>(num_quanta_ + 1) * size_, 0.0);
     std::vector<double> pieces(least_.size(), 0.0);
@@ -104,8 +120,8 @@ class LeastContributions {
       const std::span<double> piece(pieces.data() + static_cast<std::size_t>(n) * size_, size_);
       simulator.encode(table, n * quantum_, piece);
       const auto keep = [&](double share, std::span<const double> contribution) {
-        if (kept != nullptr)
-          keep_piece(simulator.task(), of, n, n * quantum_, share, contribution, *kept);
+        if (!is_kept_) return;
+        keep_piece(simulator.task(), of, n, n * quantum_, share, contribution, mean_device);
       };
       keep(1.0, piece);
       for (const double share : shares) {
@@ -134,6 +150,8 @@ class LeastContributions {
   }
 
   [[nodiscard]] bool known() const { return num_quanta_ > 0; }
+  /// Whether the mean device has its pieces.
+  [[nodiscard]] bool is_kept() const { return is_kept_; }
   /// True if slices of rows were looked at.
   [[nodiscard]] bool has_rows() const { return has_rows_; }
   /// Least contribution of a quantum of whole rows, with rows.
@@ -151,6 +169,7 @@ class LeastContributions {
   std::int64_t num_quanta_ = 0;
   std::vector<double> least_;  ///< [quanta][state]
   bool has_rows_ = false;
+  bool is_kept_ = false;
   std::vector<double> per_quantum_;  ///< [state]
 };
 
@@ -237,9 +256,7 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
         static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
     const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms, copy);
     mean_columns += columns;
-    const bool keeps = mean_device.num_pieces() < kMostPiecesKept;
-    const LeastContributions least(simulator, number, cuts.rows, left, clock,
-                                   keeps ? &mean_device : nullptr);
+    const LeastContributions least(simulator, number, cuts.rows, left, clock, mean_device);
     std::vector<double> share(mean.size(), 0.0);
     if (least.known()) {
       const auto whole = least.of(least.num_quanta());
@@ -252,7 +269,7 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
         .bytes = static_cast<double>(shard_bytes(table, table.embedding_dim, task.optimizer))};
     if (!least.known()) {
       mean_device.add_table_of_least(std::vector<double>(mean.size(), 0.0), extras);
-    } else if (!keeps) {
+    } else if (!least.is_kept()) {
       mean_device.add_table_of_least(least.of(least.num_quanta()), extras);
     }
     if (replicas) {

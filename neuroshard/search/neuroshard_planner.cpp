@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -109,9 +110,11 @@ void NeuroShardPlanner::improve(const Simulator& allowed, const PlannerOptions& 
     if (options.improvement == ImprovementSchedule::thorough) {
       add_plan_of_cheapest_cuts(allowed, options_.beam, options, clock, first);
     }
-    LocalSearchBudget budget = improvement_budget(
-        options, allowed.task().topology.world_size, first.head_evaluations_of_columns,
-        result.stats.head_evaluations - first.head_evaluations_of_columns);
+    const std::int64_t of_columns = first.head_evaluations_of_columns;
+    const std::int64_t of_other_cuts =
+        result.stats.head_evaluations - (first.counts_columns ? of_columns : 0);
+    LocalSearchBudget budget =
+        improvement_budget(options, allowed.task().topology.world_size, of_columns, of_other_cuts);
     budget.deadline = clock.end();
     better = improved(allowed, options, budget, first);
     move_replicas(allowed, options, clock, better);
@@ -171,7 +174,8 @@ void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const Planne
   PlanningResult& result = first.best;
   for (PlanOfFewerCuts& of_fewer : first.of_fewer_cuts) {
     FirstPlan fewer{.best = std::move(of_fewer.result),
-                    .head_evaluations_of_columns = first.head_evaluations_of_columns};
+                    .head_evaluations_of_columns = first.head_evaluations_of_columns,
+                    .counts_columns = false};
     if (!result.stats.stopped_by_clock) {
       PlannerOptions fewer_options = options;
       fewer_options.cuts = of_fewer.cuts;

@@ -44,8 +44,9 @@ class NeuroShardPlanner final : public Planner {
                                     const PlannerOptions& options) const override;
 
  private:
-  /// Of a task whose tables stay with none and allow no more cuts than the options. Throws
-  /// TimeIsOver if there is no plan yet.
+  /// Of a task whose tables stay with none, and allow no cuts of columns unless the options do; of
+  /// rows and copies, the plan has none that the options do not allow. Throws TimeIsOver if there
+  /// is no plan yet.
   [[nodiscard]] PlanningResult plan_and_improve(const Simulator& allowed,
                                                 const PlannerOptions& options,
                                                 const StopClock& clock) const;

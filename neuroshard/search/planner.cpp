@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {
@@ -36,6 +37,10 @@ void validate(const PlannerOptions& options) {
   if (!(options.time_limit_seconds > 0.0)) {
     throw InputError("time_limit_seconds", "above 0",
                      fmt::format("{}", options.time_limit_seconds));
+  }
+  if (options.num_threads > kMaxThreads) {
+    throw InputError("num_threads", fmt::format("at most {}", kMaxThreads),
+                     fmt::format("{}", options.num_threads));
   }
   if (options.steps < 0) {
     throw InputError("steps", "0 or more", fmt::format("{}", options.steps));

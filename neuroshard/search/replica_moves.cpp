@@ -118,13 +118,13 @@ class ReplicaMoves {
     return best;
   }
 
-  [[nodiscard]] std::int64_t moved_bytes_with(const Move& move) const {
+  [[nodiscard]] WideBytes moved_bytes_with(const Move& move) const {
     return moved_bytes_ - limit_->moved_bytes(move.table, shards_of_[move.table]) +
            limit_->moved_bytes(move.table, move.shards);
   }
   [[nodiscard]] bool may_move(const Move& move) const {
-    return limit_ == nullptr ||
-           moved_bytes_with(move) <= std::max(limit_->limit_bytes, moved_bytes_);
+    return limit_ == nullptr || saturated(moved_bytes_with(move)) <=
+                                    std::max(limit_->limit_bytes, saturated(moved_bytes_));
   }
 
   void make(const Move& move) {
@@ -357,7 +357,7 @@ class ReplicaMoves {
 
   const Simulator& simulator_;
   const ReplicaMoveLimit* limit_;  ///< nullptr: none
-  std::int64_t moved_bytes_ = 0;   ///< if there is a limit
+  WideBytes moved_bytes_ = 0;      ///< if there is a limit
   bool may_slice_;
   SearchStats& stats_;
   const StopClock& clock_;

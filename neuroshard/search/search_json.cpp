@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_io.h"
 
@@ -117,8 +118,8 @@ PlannerOptions planner_options_from_json(const JsonReader& reader, const Planner
   read("cuts", [&](const JsonReader& field) { options.cuts = cuts_from_json(field); });
   read("seed", [&](const JsonReader& field) { options.seed = seed_from_json(field); });
   read("threads", [&](const JsonReader& field) {
-    options.num_threads = static_cast<int>(
-        field.integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+    options.num_threads =
+        static_cast<int>(field.integer(std::numeric_limits<int>::min(), kMaxThreads));
   });
   reader.check([&] { validate(options); });
   return options;

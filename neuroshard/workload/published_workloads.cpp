@@ -2,6 +2,7 @@
 #include "neuroshard/workload/published_workloads.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/workload/table_names.h"
@@ -23,8 +24,11 @@ constexpr std::string_view kPowerLaw = "power law, alpha ";
 /// number) is no distribution, which means uniform.
 std::optional<IndexDistribution> read_distribution(const std::string& text) {
   if (!text.starts_with(kPowerLaw)) return std::nullopt;
-  return IndexDistribution{.zipf_exponent = std::stod(text.substr(kPowerLaw.size())),
-                           .access_classes = {}};
+  IndexDistribution distribution;
+  // Not by std::stod, which knows the decimal point of the process's language.
+  const std::string number = text.substr(kPowerLaw.size());
+  (void)std::from_chars(number.data(), number.data() + number.size(), distribution.zipf_exponent);
+  return distribution;
 }
 
 /// The published words, and what is assumed where they name no distribution.

@@ -241,9 +241,13 @@ compare() {
 # compare_random DEVICES TABLES SEED
 compare_random() {
   local tasks=$state/tasks-$1
-  [ -d "$tasks" ] || "$neuroshard" workload tasks dlrm-2021 --count "$(share 30)" --tables "$2" \
-    --devices "$1" --memory 16GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
-    -o "$tasks" || return
+  if [ ! -d "$tasks" ]; then
+    rm -rf "$tasks.new"  # of a call that was cut off
+    "$neuroshard" workload tasks dlrm-2021 --count "$(share 30)" --tables "$2" \
+      --devices "$1" --memory 16GiB --batch-size "$batch" --interconnect h100-nvswitch --seed "$3" \
+      -o "$tasks.new" || return
+    mv "$tasks.new" "$tasks" || return
+  fi
   compare "$1" models/all-to-all.safetensors "$tasks"
 }
 compare_4() { compare_random 4 10:60 1; }

@@ -168,6 +168,13 @@ void expect_completions(const F& ask) {
   EXPECT_THAT(ask("neuroshard model show analytic-a100-40"), ElementsAre("analytic-a100-40gb"));
   EXPECT_THAT(ask("neuroshard evaluate plan.json --platform a100-nv"),
               ElementsAre("a100-nvswitch"));
+  EXPECT_THAT(ask("neuroshard train compute costs.jsonl --from cpu-"), Contains("cpu-epyc-2core"));
+  EXPECT_THAT(ask("neuroshard train communication costs.jsonl --from analytic-"),
+              Contains("analytic-mine.safetensors"));
+  EXPECT_THAT(ask("neuroshard collect compute --least-sure cpu-"), Contains("cpu-epyc-2core"));
+  EXPECT_THAT(ask("neuroshard collect compute --planned-by cpu-"), Contains("cpu-epyc-2core"));
+  EXPECT_THAT(ask("neuroshard calibrate --model cpu-"), Contains("cpu-epyc-2core"));
+  EXPECT_THAT(ask("neuroshard plan plan.json --from "), Not(Contains("cpu-epyc-2core")));
   // Files: of arguments, of options without a list, and where the last argument is another one.
   EXPECT_THAT(ask("neuroshard check pl"), ElementsAre("plan.json"));
   EXPECT_THAT(ask("neuroshard plan plan.json -o pl"), ElementsAre("plan.json"));

@@ -100,8 +100,8 @@ TEST(CliExplain, Refusals) {
   const auto refused = [&](const Arguments& more, const std::string& message) {
     expect_refusal(file.folder, Arguments{"explain", file.plan} + more, message);
   };
-  refused({"--table", ""}, "--table: expected the name of a table of the plan's task, got \"\"");
-  refused({"--why-not", ""}, "--why-not: expected TABLE:rows=R, TABLE:columns=C");
+  refused({"--table", ""}, "--table: expected a value, got \"\"");
+  refused({"--why-not", ""}, "--why-not: expected a value, got \"\"");
   refused({"--table", "none"}, "--table: expected the name of a table of the plan's task");
   refused({"--why-not", table}, "--why-not: expected TABLE:rows=R, TABLE:columns=C");
   refused({"--why-not", table + ":device=99"}, "--why-not: expected a device from 0 to ");

@@ -184,17 +184,18 @@ TEST(Cli, CompareMeasuresOldSamplesWithThePlans) {
   const std::string fitting = folder.file("fitting.jsonl");
   (void)expect_success({"collect", "compute", "--samples", "3", "--batch-size", "1024", "--tables",
                         "1:2", "--dims", "4", "--arena", "1MiB", "-o", fitting});
-  EXPECT_THAT(compare({costs, fitting}).out,
-              HasSubstr("less drift: the gap at the controls' earlier speed"));
+  for (const Arguments& both : {Arguments{costs, fitting}, Arguments{costs + "," + fitting}}) {
+    EXPECT_THAT(compare(both).out, HasSubstr("less drift: the gap at the controls' earlier speed"));
+  }
 }
 
 TEST(Cli, PaperTableGoesOnWhereItStopped) {
   const CliFolder folder;
   const auto table = [&](const char* count) {
     return expect_success(Arguments{"paper-table", "--folder", folder.file("table"), "--count",
-                                    count, "--devices", "2", "--max-dims", "8", "16",
-                                    "--algorithms", "neuroshard,beam-search,random", "--steps",
-                                    "1000", "-o", folder.file("table.json")} +
+                                    count, "--devices", "2", "--max-dims", "8,16", "--algorithms",
+                                    "neuroshard,beam-search,random", "--steps", "1000", "-o",
+                                    folder.file("table.json")} +
                           kModels);
   };
   const std::string first = table("2");
@@ -367,6 +368,22 @@ TEST(Cli, CollectsSetsThatCoverTheSpace) {
   const ComputeCosts read = read_compute_costs(costs);
   EXPECT_EQ(read.samples.size(), 4u);
   EXPECT_EQ(*read.header.sampling->find("max_pass_bytes"), Json(4e6));
+}
+
+TEST(Cli, WidthsAreSeparatedByCommasOrSpaces) {
+  const CliFolder folder;
+  const std::string costs = folder.file("costs.jsonl");
+  const auto collect = [&](const Arguments& dims) {
+    return expect_success(Arguments{"collect", "compute", "--samples", "1", "--batch-size", "16",
+                                    "--tables", "1:2", "--arena", "2MiB", "-o", costs, "--dims"} +
+                          dims);
+  };
+  (void)collect({"4,8"});
+  const std::string measured = read_file(costs);
+  (void)collect({"4", "8"});  // the same ones, so that nothing is left to measure
+  EXPECT_EQ(read_file(costs), measured);
+  const ComputeCosts read = read_compute_costs(costs);
+  EXPECT_EQ(*read.header.sampling->find("dims"), Json(Json::Array{Json(4), Json(8)}));
 }
 
 TEST(Cli, CollectsSeveralBatchSizesAndOptimizersIntoAFileEach) {

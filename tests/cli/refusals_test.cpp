@@ -131,6 +131,8 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
   const std::string task = folder.write("task.json", kTask);
   const std::string output = folder.file("output");
   const Arguments communication{"collect", "communication", "--devices", "2", "-o", output};
+  const Arguments simulated =
+      communication + Arguments{"--backend", "simgrid", "--platform", "pcie4"};
   for (const Refused& refused : std::vector<Refused>{
            {{"plan", "--like", task, "--seed", "1"},
             "--like excludes --seed: only --model, --json and -o go with it"},
@@ -159,7 +161,13 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
            {communication + Arguments{"--backend", "simgrid"},
             "--backend simgrid needs --platform"},
            {communication + Arguments{"--backend", "mpi", "--platform", "pcie4"},
-            "--platform needs --backend simgrid, got mpi"}}) {
+            "--platform needs --backend simgrid, got mpi"},
+           {simulated + Arguments{"--kind", "all-reduce", "--max-start-ms", "5"},
+            "--max-start-ms needs --kind all-to-all, got all-reduce"},
+           {simulated + Arguments{"--kind", "partial-sums", "--max-start-ms", "20"},
+            "--max-start-ms needs --kind all-to-all, got partial-sums"},
+           {simulated + Arguments{"--kind", "all-reduce", "--data-type", "fp16"},
+            "--data-type: expected fp32 with --kind all-reduce, got fp16"}}) {
     expect_refusal(folder, refused.arguments, refused.message);
   }
 }
@@ -217,7 +225,8 @@ TEST(CliRefusals, NumbersOfOtherCommands) {
            {collect("--tables", "0:1"), "--tables"},
            {collect("--dims", "0"), "--dims"},
            {collect("--dims", "65537"), "--dims"},
-           {collect("--held-out", "1"), "held_out"},
+           {collect("--held-out", "1"),
+            "--held-out: expected a share from 0 to below 1, got \"1\""},
            {collect("--held-out", "-0.1"), "--held-out"},
            {collect("--held-out", "nan"), "--held-out"},
            {collect("--memory", "1B"), "memory"},
@@ -339,6 +348,13 @@ TEST(CliRefusals, FilesThatAreNone) {
   expect_refusal(folder, controlled, "--controls needs --measure");
   expect_refusal(folder, controlled + Arguments{"--measure"},
                  missing + ": expected a readable file, got No such");
+  // Files separated by commas, unless one is called so.
+  const std::string two = missing + "," + folder.file("other.jsonl");
+  const Arguments compare{"compare", folder.file("task.json"), "--measure", "--controls", two};
+  expect_refusal(folder, compare, missing + ": expected a readable file, got No such");
+  const std::string comma = folder.write("a,b.jsonl", "{}");
+  expect_refusal(folder, {"compare", folder.file("task.json"), "--measure", "--controls", comma},
+                 "a,b.jsonl: ");
   expect_refusal(folder, {"plan", folder.file("line\nbreak")}, "expected a readable file");
   const Arguments train{"train", "compute", "-o", folder.file("m.safetensors")};
   expect_refusal(folder, train + Arguments{missing}, missing + ": expected a readable file");
@@ -424,7 +440,7 @@ TEST(CliRefusals, CoverageOptions) {
   expect_refusal(folder, collect + Arguments{"--max-pass", "1KiB"},
                  "max_pass: expected at least 128 KiB, got ");
   expect_refusal(folder, collect + Arguments{"--slices", "1"},
-                 "slices: expected a share from 0 to below 1, got 1");
+                 "--slices: expected a share from 0 to below 1, got \"1\"");
 }
 
 TEST(CliRefusals, MalformedCosts) {
@@ -462,20 +478,63 @@ TEST(CliRefusals, APaperTableByAModelThatIsNoneLeavesNoFolder) {
                  "--model: expected a file or one of ");
 }
 
-TEST(CliRefusals, EmptyPathsOfOutputs) {
+// As "$OLD_PLAN" is where no variable is called so.
+TEST(CliRefusals, EmptyValues) {
   const CliFolder folder;
   const std::string task = folder.write("task.json", kTask);
+  const Arguments communication{"collect",    "communication", "--backend", "simgrid",
+                                "--platform", "pcie4",         "--devices", "2"};
   for (const Arguments& command :
-       {Arguments{"plan", task, "-o", ""},
-        Arguments{"workload", "export", "criteo-kaggle", "-o", ""},
-        Arguments{"train", "compute", task, "-o", ""},
-        Arguments{"calibrate", "--model", "cpu-xeon-2core", "-o", ""},
-        Arguments{"collect", "compute", "-o", ""},
-        Arguments{"collect", "communication", "--backend", "simgrid", "--platform", "pcie4",
-                  "--devices", "2", "-o", ""},
-        Arguments{"workload", "tasks", "dlrm-2021", "-o", ""},
-        Arguments{"paper-table", "--folder", ""}, Arguments{"compare", task, "--journal", ""}}) {
-    expect_refusal(folder, command, "expected a path, got \"\"");
+       {Arguments{"plan", task, "--output"},
+        Arguments{"plan", task, "--from"},
+        Arguments{"plan", "--like"},
+        Arguments{"plan", task, "--memory"},
+        Arguments{"plan", task, "--optimizer"},
+        Arguments{"plan", "--workload"},
+        Arguments{"plan", task, "--algorithm"},
+        Arguments{"plan", task, "--cuts"},
+        Arguments{"price", task, "--model"},
+        Arguments{"evaluate", task, "--platform"},
+        Arguments{"compare", task, "--platform"},
+        Arguments{"compare", task, "--journal"},
+        Arguments{"compare", task, "--controls"},
+        Arguments{"compare", task, "--algorithms"},
+        Arguments{"report", task, "--evaluation"},
+        Arguments{"capacity", task, "--devices"},
+        Arguments{"workload", "export", "criteo-kaggle", "--output"},
+        Arguments{"workload", "tasks", "dlrm-2021", "--output"},
+        Arguments{"workload", "tasks", "dlrm-2021", "--fill"},
+        Arguments{"train", "compute", task, "--output"},
+        Arguments{"train", "compute", task, "--from"},
+        Arguments{"train", "compute", task, "--name"},
+        Arguments{"train", "communication", task, "--from"},
+        Arguments{"calibrate", "--model", "cpu-xeon-2core", "--output"},
+        Arguments{"calibrate", "--folder"},
+        Arguments{"collect", "compute", "--output"},
+        Arguments{"collect", "compute", "--least-sure"},
+        Arguments{"collect", "compute", "--planned-by"},
+        Arguments{"collect", "compute", "--data-type"},
+        communication + Arguments{"--output"},
+        communication + Arguments{"--interconnect"},
+        Arguments{"paper-table", "--folder"},
+        Arguments{"refine-model", task, "--interconnect"},
+        Arguments{"model", "test", "cpu-xeon-2core", task, "--samples"}}) {
+    expect_refusal(folder, command + Arguments{""},
+                   command.back() + ": expected a value, got \"\"");
+    expect_refusal(folder,
+                   Arguments(command.begin(), command.end() - 1) +
+                       Arguments{command.back() + "=", "-o", folder.file("out")},
+                   command.back() + ": expected a value, got \"\"");
+  }
+  for (const auto& [command, argument] :
+       std::vector<std::pair<Arguments, std::string>>{{{"plan"}, "task"},
+                                                      {{"check"}, "plan"},
+                                                      {{"compare", task}, "tasks"},
+                                                      {{"workload", "show"}, "name"},
+                                                      {{"workload", "export"}, "name"},
+                                                      {{"train", "compute", task}, "costs"},
+                                                      {{"model", "show"}, "model"}}) {
+    expect_refusal(folder, command + Arguments{""}, argument + ": expected a value, got \"\"");
   }
 }
 
@@ -502,6 +561,46 @@ TEST(CliRefusals, OptionsThatWouldDoNothing) {
                             {table + Arguments{"--arena", "1GiB"}, "--arena needs --measure"},
                             {{"plan", task, "--workload-seed", "3"}, seed},
                             {{"plan", task, "--from", task, "--workload-seed", "3"}, seed}}) {
+    expect_refusal(folder, refused.arguments, refused.message);
+  }
+}
+
+TEST(CliRefusals, OptionsOfSamplingThatWouldDoNothing) {
+  const CliFolder folder;
+  const Arguments collect{"collect", "compute", "--samples", "1", "-o", folder.file("costs.jsonl")};
+  for (const Refused& refused : std::vector<Refused>{
+           {{"--max-pass", "20GB"}, "--max-pass needs --sets coverage, got uniform"},
+           {{"--max-pass", "huge"}, "--max-pass needs --sets coverage, got uniform"},
+           {{"--large", "0.5", "--sets", "plans", "--planned-by", "analytic-cpu"},
+            "--large needs --sets coverage, got plans"},
+           {{"--slices", "0.5"}, "--slices needs --sets coverage, got uniform"},
+           {{"--candidates", "8"}, "--candidates needs --least-sure"}}) {
+    expect_refusal(folder, collect + refused.arguments, refused.message);
+  }
+}
+
+TEST(CliRefusals, AModelThatRefinementWouldNotUse) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  expect_refusal(folder,
+                 {"refine-model", task, "--devices", "2,4", "--folder", folder.file("rounds"),
+                  "--model", "cpu-epyc-2core", "-o", folder.file("model.safetensors")},
+                 "--model: expected a communication model, got cpu-epyc-2core");
+}
+
+TEST(CliRefusals, NumbersOfLists) {
+  const CliFolder folder;
+  const std::string output = folder.file("output");
+  const Arguments table{"paper-table", "--folder", output};
+  const Arguments collect{"collect", "compute", "-o", output};
+  const std::string expected = ": expected an integer between ";
+  for (const Refused& refused : std::vector<Refused>{
+           {table + Arguments{"--devices", "2,x"}, "--devices" + expected},
+           {table + Arguments{"--max-dims", "8,x"}, "--max-dims" + expected},
+           {{"refine-model", output, "--folder", output, "--devices", "2,x", "-o", output},
+            "--devices" + expected},
+           {collect + Arguments{"--dims", "4,x"}, "--dims" + expected},
+           {collect + Arguments{"--dims", "4", "x"}, "--dims" + expected}}) {
     expect_refusal(folder, refused.arguments, refused.message);
   }
 }

@@ -75,7 +75,7 @@ TEST(CliReplan, Refusals) {
   };
   refused({"--max-move", "110%"},
           "--max-move: expected a share such as 10% or 0.1, from 0 to 1, got");
-  refused({"--max-move", ""}, "--max-move: expected a share");
+  refused({"--max-move", ""}, "--max-move: expected a value, got \"\"");
   refused({"--max-move", "some"}, "--max-move: expected a share");
   refused({"--algorithm", "random"}, "--from excludes --algorithm");
   refused({"-o", old_plan}, "old.json");

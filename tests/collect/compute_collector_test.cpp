@@ -72,6 +72,41 @@ TEST(ComputeCollector, MeasuresTheSeededSequence) {
   EXPECT_EQ(folder.num_files(), 1u);
 }
 
+TEST(ComputeCollector, RecordsWhatReferenceSetsTookMeanwhile) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.has_reference_sets = true;
+  EXPECT_EQ(collect(path, 3, sampling), 3);
+  EXPECT_EQ(collect(path, 5, sampling), 2) << "goes on";
+  const ComputeCosts costs = read_compute_costs(path);
+  const std::string name = "reference-1, arena_bytes 1048576, quantile 0.25";
+  EXPECT_EQ(costs.header.reference_sets, name);
+  ASSERT_EQ(costs.samples.size(), 5u);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const ComputeCostSample& sample = costs.samples[i];
+    EXPECT_EQ(sample.pieces, sample_pieces(tiny_sampling(), i)) << "those without reference sets";
+    EXPECT_EQ(sample.reference_ms.size(), 16u);
+  }
+  EXPECT_EQ(input_error([&] { collect(path, 6); }),
+            path + ": line 1: reference_sets: expected nothing, got \"" + name + "\"");
+}
+
+TEST(ComputeCollector, ReferenceSetsThatCannotRunLeaveNoFile) {
+  const TemporaryFolder folder;
+  ComputeBackendFactory backend;
+  backend.make = [] {
+    return one_device(std::make_unique<ScriptedDevice>(Script{.on_prepare = [](std::int64_t id) {
+      if (id < 0) throw OutOfMemory("arena: too small");
+    }}));
+  };
+  ComputeSamplingOptions sampling = tiny_sampling();
+  sampling.has_reference_sets = true;
+  EXPECT_THROW(collect_compute_costs(sampling, backend, 3, folder.file("costs.jsonl"), {}),
+               MachineError);
+  EXPECT_EQ(folder.num_files(), 0u);
+}
+
 TEST(ComputeCollector, ReportsItsProgress) {
   const TemporaryFolder folder;
   std::vector<std::int64_t> done;

@@ -57,9 +57,9 @@ class Measurement {
     return static_cast<ScriptedDevice&>(*backend_.devices[i]);
   }
   /// Steps of a kind of the first device; of any set, or of one.
-  [[nodiscard]] std::int64_t count(Action action, std::int64_t id = -1) {
+  [[nodiscard]] std::int64_t count(Action action, std::optional<std::int64_t> id = std::nullopt) {
     return std::count_if(device().steps.begin(), device().steps.end(), [&](const Step& step) {
-      return step.action == action && (id < 0 || step.id == id);
+      return step.action == action && (!id || step.id == *id);
     });
   }
 
@@ -266,6 +266,112 @@ TEST(MeasureSets, TimesAreQuantilesOfTheRepetitionsThatCount) {
     EXPECT_DOUBLE_EQ(result.measurement->backward_ms, factor * 20.0);
     EXPECT_EQ(result.measurement->repetitions, 5);
   }
+}
+
+/// Sets that others are measured next to: 101, 102, ...
+std::vector<PieceSet> reference_sets(int count) {
+  std::vector<PieceSet> sets;
+  for (int i = 1; i <= count; ++i) sets.push_back({100 + i, {}, {}, Random(1)});
+  return sets;
+}
+
+TEST(MeasureSets, ReferenceSetsRunInEveryRoundAndTellWhatTheyTookMeanwhile) {
+  // Each round is slower than the one before: in round `r` reference set `n` takes n (10 r + 1) ms,
+  // both passes together.
+  Measurement measurement(Script{.repetitions = {.quantile = 0.5,
+                                                 .target_interval = 0.0,
+                                                 .warm_ups = 1,
+                                                 .min_repetitions = 2,
+                                                 .max_repetitions = 3},
+                                 .time = [](std::int64_t id, Action pass, int run) {
+                                   if (id < 100) return 1.0;
+                                   return static_cast<double>(id - 100) *
+                                          (pass == Action::forward ? 10.0 * run : 1.0);
+                                 }});
+  const std::vector<PieceSet> sets = reference_sets(2);
+  measurement.run(4, {.in_flight = 2, .reference_sets = sets});
+  ASSERT_EQ(measurement.results.size(), 4u);
+  // Sets 0 and 1 run in rounds 0 to 3, of which the first does not count, sets 2 and 3 in 4 to 7.
+  for (const auto& [id, result] : measurement.results) {
+    const double middle = id < 2 ? 2.0 : 6.0;
+    ASSERT_TRUE(result.measurement.has_value());
+    EXPECT_EQ(result.measurement->repetitions, 3);
+    EXPECT_THAT(result.measurement->reference_ms,
+                ElementsAre(10.0 * middle + 1.0, 2.0 * (10.0 * middle + 1.0)));
+  }
+  EXPECT_EQ(measurement.count(Action::prepare, 101), 1);
+  EXPECT_EQ(measurement.count(Action::forward, 101), 8);
+  EXPECT_EQ(measurement.count(Action::backward, 102), 8);
+  EXPECT_EQ(measurement.device().most_ready, 4u) << "they take no place of a set";
+  EXPECT_TRUE(measurement.device().ready.empty());
+}
+
+TEST(MeasureSets, WithoutASetNoReferenceSetRuns) {
+  Measurement measurement(Script{});
+  const std::vector<PieceSet> sets = reference_sets(2);
+  measurement.run(0, {.in_flight = 2, .reference_sets = sets});
+  EXPECT_TRUE(measurement.device().steps.empty());
+}
+
+TEST(MeasureSets, WithoutReferenceSetsThereAreNoTimesOfThem) {
+  Measurement measurement(Script{});
+  measurement.run(1, 1);
+  EXPECT_TRUE(measurement.results.at(0).measurement->reference_ms.empty());
+}
+
+TEST(MeasureSets, ReferenceSetsThatCannotRunAreAFailureOfTheMachine) {
+  const std::vector<PieceSet> sets = reference_sets(2);
+  for (const Action failing : {Action::prepare, Action::forward, Action::backward}) {
+    const auto fail = [failing](std::int64_t id, Action action) {
+      if (id == 102 && action == failing) throw OutOfMemory("arena: too small");
+    };
+    // A set is done after its first round, in which a reference set fails.
+    Measurement measurement(Script{
+        .repetitions =
+            {.target_interval = 0.0, .warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1},
+        .on_prepare = [&](std::int64_t id) { fail(id, Action::prepare); },
+        .on_pass = fail});
+    try {
+      measurement.run(2, {.in_flight = 2, .reference_sets = sets});
+      FAIL() << "no error";
+    } catch (const MachineError& error) {
+      EXPECT_STREQ(error.what(), "the reference sets cannot be run: arena: too small");
+    }
+  }
+}
+
+TEST(MeasureSets, ADeviceForOneSetHasNoPlaceForReferenceSets) {
+  Measurement measurement(Script{.max_in_flight = 2});
+  const std::vector<PieceSet> sets = reference_sets(2);
+  EXPECT_THROW(measurement.run(1, {.in_flight = 1, .reference_sets = sets}), InputError);
+  Measurement wider(Script{.max_in_flight = 3});
+  wider.run(4, {.in_flight = 5, .reference_sets = sets});
+  EXPECT_EQ(wider.device().most_ready, 3u);
+}
+
+TEST(MeasureSets, TheTimeOfReferenceSetsCountsBeforeTheDeadline) {
+  // Without them hundreds of sets can be done by then, which take no time; a round of the reference
+  // sets takes ten milliseconds and each set runs in three.
+  const auto begun_by_deadline = [](const std::vector<PieceSet>& references) {
+    Measurement measurement(Script{.repetitions = {.target_interval = 0.0,
+                                                   .warm_ups = 1,
+                                                   .min_repetitions = 2,
+                                                   .max_repetitions = 2},
+                                   .on_pass = [](std::int64_t id, Action) {
+                                     if (id > 1'000)
+                                       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                                   }});
+    measurement.run(1'000,
+                    {.in_flight = 1,
+                     .deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500),
+                     .reference_sets = references});
+    return measurement.results.size();
+  };
+  const std::vector<PieceSet> slow{{1'001, {}, {}, Random(1)}};
+  EXPECT_GT(begun_by_deadline({}), 100u);
+  const std::size_t begun = begun_by_deadline(slow);
+  EXPECT_GE(begun, 1u);
+  EXPECT_LE(begun, 500u / 30u + 1u);
 }
 
 TEST(MeasureSets, EndsASetOnceItsIntervalIsReached) {

@@ -47,6 +47,17 @@ TEST(ChildProcess, OneThatASignalEndsHasNoExitCode) {
   EXPECT_FALSE(ended->exit_code);
 }
 
+TEST(ChildProcess, WhereNobodyKnowsHowItEndedItHasNoExitCode) {
+  const auto before = std::signal(SIGCHLD, SIG_IGN);
+  const auto ended = run_in_child([](int) {
+    (void)raise(SIGKILL);
+    return 0;
+  });
+  (void)std::signal(SIGCHLD, before);
+  ASSERT_TRUE(ended);
+  EXPECT_FALSE(ended->exit_code);
+}
+
 TEST(ChildProcess, ThisProcessKeepsItsOwnMemory) {
   int number = 1;
   const auto ended = run_in_child([&](int) { return number = 2; });

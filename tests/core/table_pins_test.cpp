@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -129,6 +130,26 @@ TEST(TablePins, AGroupHasADevice) {
   EXPECT_EQ(refusal(task),
             "tables[4].devices: expected one of [1], as \"e\" stays on one device with \"d\", got "
             "[2, 3]");
+}
+
+std::vector<int> devices_from(int first, int count) {
+  std::vector<int> devices(static_cast<std::size_t>(count));
+  std::iota(devices.begin(), devices.end(), first);
+  return devices;
+}
+
+TEST(TablePins, MessagesNameTheFirstOfManyDevices) {
+  EXPECT_EQ(devices_text(devices_from(3, 1)), "device 3");
+  EXPECT_EQ(devices_text(devices_from(0, 9)), "devices 0, 1, 2, 3, 4, 5, 6, 7 and 8");
+  EXPECT_EQ(devices_text(devices_from(0, 64)), "devices 0, 1, 2, 3, 4, 5, 6, 7 and 56 more");
+  Task task = with_group();
+  task.topology = make_topology(64, 64, 1'000'000);
+  task.tables[1].devices = devices_from(0, 32);
+  task.tables[3].devices = devices_from(32, 32);
+  EXPECT_EQ(
+      refusal(task),
+      "tables[3].devices: expected one of [0, 1, 2, 3, 4, 5, 6, 7, 24 more], as \"d\" stays on "
+      "one device with \"b\", got [32, 33, 34, 35, 36, 37, 38, 39, 24 more]");
 }
 
 /// Of a plan that has every table whole on these devices.

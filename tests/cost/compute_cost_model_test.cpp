@@ -93,6 +93,15 @@ TEST(TableStatistics, AreThoseOfTheBatch) {
   EXPECT_EQ(statistics.hottest_row_share, hottest_row_share(table, 4096));
 }
 
+/// Its rows are each hit once, of which there would have to be 20,480.
+TEST(TableStatistics, NoTableHasMoreDistinctRowsThanRows) {
+  Table table = table_of(zipf(1.1));
+  table.num_embeddings = 10;
+  table.index_distribution.reset();
+  table.reuse_histogram = ReuseHistogram{1.0};
+  EXPECT_EQ(statistics_for(table).distinct_rows, 10.0);
+}
+
 TEST(TableStatistics, TheWholeTableAsASliceIsItself) {
   const TableStatistics whole = statistics_for(table_of(zipf(1.1)));
   const TableStatistics slice = whole.slice(1.0, kSettings.batch_size);

@@ -151,6 +151,22 @@ void expect_refusals(ComputeArchitecture architecture, const std::vector<Damage>
   }
 }
 
+TEST(ComputeModelIo, TheSpeedOfTheReferenceSetsIsReadBackAndChecked) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  const auto plain = random_model(kLoads, 5);
+  ComputeModelInfo info = plain->info();
+  info.reference_ms = {{"reference-0", 1.25}, {"reference-1", 1.5}};
+  write_compute_model(NeuralComputeModel(plain->members(), info), path);
+  EXPECT_EQ(read_compute_model(path)->info().reference_ms, info.reference_ms);
+  write_compute_model(*plain, path);
+  EXPECT_TRUE(read_compute_model(path)->info().reference_ms.empty());
+  expect_refusals(kLoads, {metadata("reference_ms", R"({"reference-1":0})",
+                                    ": reference-1: expected a number above 0, got 0"),
+                           metadata("reference_ms", R"({"reference-1":"fast"})",
+                                    ": reference-1: expected a number, got \"fast\"")});
+}
+
 TEST(ComputeModelIo, RefusesWhatThisBuildDoesNotHave) {
   expect_refusals(
       kLoads, {metadata("format", "neuroshard/model/2",

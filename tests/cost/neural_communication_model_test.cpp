@@ -260,6 +260,32 @@ TEST(CommunicationModelIo, AllReducesAndPartialSumsAreOfAClusterOrOfNone) {
   EXPECT_EQ(links_alone->partial_sums_ms(1e7), padded.partial_sums_ms(1e7));
 }
 
+TEST(CommunicationModelIo, RefusesRangesThatNothingIsInAndClustersOfOneName) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("m.safetensors");
+  const auto network = random_communication_network(1);
+  const auto error_of = [&](const CommunicationModelInfo& info) {
+    write_communication_model(*network, info, path);
+    try {
+      (void)communication_model_from(ModelFile(path), path);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const CommunicationModelInfo valid = two_clusters();
+  EXPECT_EQ(error_of(valid), "no error");
+  CommunicationModelInfo info = valid;
+  info.max_batch_size = info.min_batch_size - 1;
+  EXPECT_THAT(error_of(info), HasSubstr("max_batch_size: expected an integer between "));
+  info = valid;
+  info.clusters[1].max_world_size = info.clusters[1].min_world_size - 1;
+  EXPECT_THAT(error_of(info), HasSubstr("[1].max_world_size: expected an integer of at least "));
+  info = valid;
+  info.clusters[1].interconnect.name = info.clusters[0].interconnect.name;
+  EXPECT_THAT(error_of(info), HasSubstr("[1].name: expected a name that no other cluster has"));
+}
+
 TEST(CommunicationModelIo, RefusesTheArchitectureThatWasNotMonotone) {
   const TemporaryFolder folder;
   const std::string path = folder.file("old.safetensors");

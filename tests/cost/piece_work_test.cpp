@@ -82,6 +82,8 @@ TEST(PieceWork, WithoutKnownRowsTheHistogramTells) {
   EXPECT_NEAR(work.hottest_row_hits, 3.36, 0.01);
   table.num_embeddings = 8;
   EXPECT_EQ(piece_work(table, 16, kSmallBatch).distinct_rows, 8.0);  // no more than there are
+  table.distinct_rows = 1e300;                                       // of a file that says so
+  EXPECT_EQ(piece_work(table, 16, kSmallBatch).distinct_rows, 8.0);
 }
 
 TEST(PieceWork, RowsThatStraddleLinesTouchMore) {

@@ -205,10 +205,63 @@ TEST(ComputeCostsIo, ReadsCompressedFiles) {
   EXPECT_EQ(read_compute_costs(folder.file("costs.jsonl.gz")).samples, golden_compute_samples());
 }
 
+/// The valid file with reference sets in its header and these times in its samples.
+std::string with_references(const char* first, const char* second) {
+  std::string text =
+      replaced(kValidComputation, "\"tables\"", "\"reference_sets\": \"c-1\", \"tables\"");
+  text = replaced(text, "[[0, 64]], ", std::string("[[0, 64]], ") + first);
+  return replaced(text, "\"index\": 9", std::string(second) + "\"index\": 9");
+}
+
+TEST(ComputeCostsIo, ReferenceTimesAreOfEverySampleOrOfNone) {
+  const ComputeCosts costs = parse_compute_costs(
+      with_references("\"reference_ms\": [1.5, 2], ", "\"reference_ms\": [3, 4], "), "f");
+  EXPECT_EQ(costs.header.reference_sets, "c-1");
+  EXPECT_EQ(costs.samples[0].reference_ms, (std::vector<double>{1.5, 2.0}));
+  EXPECT_EQ(costs.samples[1].reference_ms, (std::vector<double>{3.0, 4.0}));
+  EXPECT_EQ(parse_compute_costs(kValidComputation, "f").header.reference_sets, "");
+  const auto error = [](const std::string& text) {
+    return input_error([&] { (void)parse_compute_costs(text, "f"); });
+  };
+  EXPECT_EQ(error(with_references("\"reference_ms\": [1.5, 2], ", "")),
+            "f: line 3: reference_ms: expected this required field, got nothing");
+  EXPECT_EQ(error(with_references("\"reference_ms\": [1.5, 2], ", "\"reference_ms\": [3], ")),
+            "f: line 3: reference_ms: expected 2 times, as in the first sample, got an array of 1");
+  EXPECT_EQ(
+      error(with_references("\"reference_ms\": [], ", "")),
+      "f: line 2: reference_ms: expected the time of at least one reference set, got an empty "
+      "array");
+  EXPECT_EQ(error(with_references("\"reference_ms\": [0], ", "")),
+            "f: line 2: reference_ms[0]: expected milliseconds above 0, got 0");
+  EXPECT_EQ(
+      error(replaced(kValidComputation, "\"forward_ms\": 1.5",
+                     "\"reference_ms\": [1], \"forward_ms\": 1.5")),
+      "f: line 2: reference_ms: expected nothing, as the header has no \"reference_sets\", got an "
+      "array of 1");
+  EXPECT_EQ(
+      error(replaced(kValidComputation, "\"tables\"", "\"reference_sets\": \"\", \"tables\"")),
+      "f: line 1: reference_sets: expected a name, got \"\"");
+}
+
+TEST(ComputeCostsIo, RefusesToWriteAnotherNumberOfReferenceTimes) {
+  const TemporaryFolder folder;
+  ComputeCostsHeader header = golden_compute_header();
+  header.reference_sets = "some";
+  ComputeCostsWriter writer(folder.file("costs.jsonl"), header);
+  ComputeCostSample sample{{{0, 4}}, 1.0, 1.0, {}, {1.0, 2.0}};
+  writer.append(sample);
+  sample.reference_ms.pop_back();
+  EXPECT_EQ(input_error([&] { writer.append(sample); }),
+            "sample: reference_ms: expected 2 times, as in the first sample, got 1");
+}
+
 RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
   const TemporaryFolder folder;
   std::vector<ComputeCostSample> samples;
-  ComputeCostsWriter writer(folder.file("costs.jsonl"), golden_compute_header());
+  ComputeCostsHeader header = golden_compute_header();
+  const int num_references = *rc::gen::inRange(0, 4);
+  if (num_references > 0) header.reference_sets = "some";
+  ComputeCostsWriter writer(folder.file("costs.jsonl"), header);
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
     ComputeCostSample sample;
     for (int j = *rc::gen::inRange(1, 15); j > 0; --j) {
@@ -219,6 +272,7 @@ RC_GTEST_PROP(ComputeCostsIo, ReadsBackBitForBit, ()) {
     sample.forward_ms = arbitrary_share();
     sample.backward_ms = std::ldexp(arbitrary_share(), *rc::gen::inRange(-60, 60));
     if (*rc::gen::arbitrary<bool>()) sample.info = {i, 5, arbitrary_share()};
+    for (int c = 0; c < num_references; ++c) sample.reference_ms.push_back(arbitrary_share());
     samples.push_back(sample);
     writer.append(sample);
   }
@@ -234,7 +288,7 @@ const Malformed kMalformedComputation[] = {
      "f: line 1: hardware: expected an object, got \"cpu\""},
     {"\"operator\": {}", "\"operator\": {}, \"operators\": {}",
      "f: line 1: expected no fields but format, hardware, operator, batch_size, optimizer, "
-     "sampling, tables, got \"operators\""},
+     "sampling, reference_sets, tables, got \"operators\""},
     {"\"batch_size\": 64", "\"batch_size\": 0",
      "f: line 1: batch_size: expected an integer between 1 and 1073741824, got 0"},
     {"\"data_type\": \"fp32\", ", "",
@@ -295,7 +349,7 @@ const Malformed kMalformedComputation[] = {
      "f: line 3: interval: expected a share between 0 and 1e+30, got 1e+308"},
     {"\"interval\"", "\"variance\"",
      "f: line 3: expected no fields but shards, forward_ms, backward_ms, index, repetitions, "
-     "interval, got \"variance\""},
+     "interval, reference_ms, got \"variance\""},
     {"\"index\": 10, ", "", "f: line 4: index: expected this required field, got nothing"},
     {"\"out of memory\"", "true", "f: line 4: skipped: expected a string, got true"},
     {"\n{\"index\": 10", "\n\n{\"index\": 10", "f: line 4: expected JSON, got nothing"},

@@ -73,6 +73,25 @@ TEST(ComputeCostsMerge, ALineThatWasCutIsLeftOut) {
   EXPECT_EQ(merge_compute_costs({a}, folder.file("all.jsonl")).samples, 2);
 }
 
+TEST(ComputeCostsMerge, RefusesAnotherNumberOfReferenceTimes) {
+  const TemporaryFolder folder;
+  const auto write_with = [&](const char* name, std::int64_t index, std::vector<double> times) {
+    ComputeCostsHeader own = header();
+    own.reference_sets = "some";
+    ComputeCostSample measured = sample(index, 1.0);
+    measured.reference_ms = std::move(times);
+    ComputeCostsWriter writer(folder.file(name), own);
+    writer.append(measured);
+    return folder.file(name);
+  };
+  const std::string a = write_with("a.jsonl", 0, {1.0, 2.0});
+  const std::string b = write_with("b.jsonl", 1, {1.0});
+  EXPECT_EQ(input_error([&] {
+              (void)merge_compute_costs({a, b}, folder.file("all.jsonl"));
+            }),
+            b + ": reference_ms: expected 2 times, as in the first file, got 1");
+}
+
 TEST(ComputeCostsMerge, RefusesFilesOfDifferentCollections) {
   const TemporaryFolder folder;
   const std::string a = write(folder.file("a.jsonl"), {0}, 2);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/baselines/planner_with_cuts.h"
 #include "neuroshard/core/error.h"
@@ -41,6 +43,15 @@ TEST(FindPlanners, WordsStandForSeveral) {
   EXPECT_EQ(more.back(), "neuroshard:none");
 }
 
+TEST(FindPlanners, OneOfSeveralWordsIsThereOnce) {
+  const std::vector<std::string> both = names_of({"all", "ablation"});
+  // The search and beam-search are in both.
+  EXPECT_EQ(both.size(), make_planners().size() + make_ablations().size() - 2);
+  EXPECT_EQ(std::set<std::string>(both.begin(), both.end()).size(), both.size());
+  EXPECT_EQ(names_of({"all", "random"}), names_of({"all"}));
+  EXPECT_EQ(names_of({"random", "all"}).front(), "random");
+}
+
 TEST(FindPlanners, CutsBehindAColonAreThePlannersOwn) {
   // In one order, however they are written.
   EXPECT_THAT(
@@ -63,7 +74,11 @@ TEST(FindPlanners, SayWhatIsWrong) {
             "algorithm: expected cuts of one that chooses among them, such as neuroshard, got "
             "\"random:rows\"");
   EXPECT_EQ(refusal({"beam-search:columns"}).substr(0, 27), "algorithm: expected cuts of");
-  EXPECT_EQ(refusal({"all", "random"}), "algorithm: expected each once, got \"random\" again");
+  EXPECT_EQ(refusal({"random", "all", "random"}),
+            "--algorithms: expected each once, got \"random\" again");
+  EXPECT_EQ(refusal({"all", "all"}), "--algorithms: expected each once, got \"all\" again");
+  EXPECT_EQ(refusal({"neuroshard:rows+columns", "neuroshard:columns+rows"}),
+            "--algorithms: expected each once, got \"neuroshard:columns+rows\" again");
   EXPECT_EQ(refusal({"best:rows"}).substr(0, 40), "algorithm: expected one of neuroshard, b");
 }
 

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <limits>
+#include <string>
+#include <vector>
 
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/version.h"
@@ -20,6 +23,7 @@
 namespace neuroshard {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -130,6 +134,36 @@ TEST(PlanTask, RefusesAnUnknownAlgorithm) {
   request.algorithm = "oracle";
   EXPECT_THAT(input_error([&] { (void)plan_task(make_task(), request); }),
               HasSubstr("algorithm: expected one of neuroshard, beam-search"));
+}
+
+TEST(PlanTask, RefusesOptionsOutOfRange) {
+  const CostModels models = load_cost_models(kEstimates, make_task().topology);
+  for (const char* algorithm : {"neuroshard", "beam-search", "random"}) {
+    const auto refusals = [&](const PlannerOptions& options) {
+      PlanRequest request = make_request();
+      request.algorithm = algorithm;
+      request.options = options;
+      const auto planner = find_planner(algorithm);
+      return std::vector<std::string>{
+          input_error([&] { (void)plan_task(make_task(), request); }),
+          input_error([&] { (void)plan_task(make_task(), models, *planner, request); })};
+    };
+    PlannerOptions options = make_request().options;
+    for (const bool stop_by_clock : {false, true}) {
+      options.stop_by_clock = stop_by_clock;
+      for (const double seconds : {-1.0, 0.0, std::numeric_limits<double>::quiet_NaN()}) {
+        options.time_limit_seconds = seconds;
+        EXPECT_THAT(refusals(options), Each(HasSubstr("time_limit_seconds: expected above 0, got")))
+            << algorithm;
+      }
+    }
+    options = make_request().options;
+    options.pessimism = 2.0;
+    EXPECT_THAT(refusals(options), Each("pessimism: expected a number from 0 to 1, got 2"));
+    options = make_request().options;
+    options.num_threads = 1025;
+    EXPECT_THAT(refusals(options), Each("num_threads: expected at most 1024, got 1025"));
+  }
 }
 
 TEST(PlanLike, MakesThePlanAgain) {
@@ -281,6 +315,17 @@ TEST(PricePlan, LeavesNothingStale) {
   const PlannedTask again = plan_like(reread(priced.document), {}, "plan.json");
   EXPECT_EQ(again.document.plan.shards, document.plan.shards);
   EXPECT_EQ(model_reference(again.document.model, "compute")->name, "analytic-cpu");
+}
+
+TEST(PricePlan, ByTheModelsOfItsSearchAgainIsAsItWas) {
+  const PlanDocument document = plan_task(make_task(), make_request()).document;
+  const std::vector<std::string> others{"analytic-cpu", "analytic-ethernet-10g"};
+  const PlanDocument by_others = price_plan(document, {.models = others}, "plan.json").document;
+  EXPECT_NE(by_others.search.find("model"), nullptr);
+  const PlanDocument again =
+      price_plan(reread(by_others), {.models = kEstimates}, "plan.json").document;
+  EXPECT_EQ(again.search.find("model"), nullptr);
+  EXPECT_EQ(plan_text(again), plan_text(document));
 }
 
 TEST(PricePlan, TakesOneModelFromTheCommandAndTheOtherFromThePlan) {

@@ -109,6 +109,16 @@ TEST(DisagreementWarnings, NoneAboutDevicesThatDoNotDecide) {
   EXPECT_THAT(warnings_of(simulator_of(1000, 3.0), apart), IsEmpty());
 }
 
+TEST(DisagreementWarnings, AreAboutTheDeviceThatEndsLast) {
+  const Simulator simulator = simulator_of(1000, 3.0);
+  const std::vector<MemberRange> ranges = simulator.member_ranges(kPlan);
+  PlanCost cost = simulator.cost(kPlan);
+  EXPECT_THAT(disagreement_warnings(simulator, kPlan, cost, ranges), testing::SizeIs(1));
+  // Device 0, which is ready first, has the longer all-to-all then.
+  cost.devices[0].forward_comm_ms += 1000.0;
+  EXPECT_THAT(disagreement_warnings(simulator, kPlan, cost, ranges), IsEmpty());
+}
+
 TEST(DisagreementWarnings, NoneOfASingleNetwork) {
   const Simulator two = simulator_of(1000, 3.0);
   const Simulator one(two,
@@ -232,6 +242,22 @@ TEST(PlanWarnings, NameTablesWhoseSlicesAreTooHot) {
   EXPECT_THAT(all_warnings(simulator, {{{0, 0, 32, 0, 0, 20}, {0, 0, 32, 1, 20, 9980}}}),
               ElementsAre(testing::StartsWith(
                   "narrow: lookups per distinct row: trained on at most 8, got ")));
+}
+
+/// The hottest rows have most of the lookups: the slice with the fewest is the long one.
+TEST(PlanWarnings, NameSlicesThatAreTooShortHoweverHot) {
+  TrainedRange range = testing_networks::wide_info().range;
+  range.min_pooling_factor = 0.0;
+  range.max_hits_per_row = 1e9;
+  range.min_embeddings = 1000;
+  range.max_embeddings = 10'000'000;
+  Table table = ordered_table("a");
+  table.num_embeddings = 10'000'000;
+  table.index_distribution = IndexDistribution{.zipf_exponent = 1.5, .access_classes = {}};
+  EXPECT_THAT(all_warnings(simulator_in(range, {table}),
+                           {{{0, 0, 32, 0, 0, 17}, {0, 0, 32, 1, 17, 9'999'983}}}),
+              ElementsAre("narrow: slices of rows: num_embeddings: trained on 1000 to 10000000, "
+                          "got 17 (\"a\")"));
 }
 
 /// A table that is itself too hot, or too wide, does not hide that another one's slice is, and is

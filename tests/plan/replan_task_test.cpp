@@ -166,6 +166,14 @@ TEST(ReplanTask, RefusesWhatItCannotStartFrom) {
   EXPECT_THAT(message_of<InfeasibleError>(older, 0.1), HasSubstr("old.json: not valid: table "));
 }
 
+TEST(ReplanTask, RefusesOptionsOutOfRange) {
+  const PlanDocument older = older_plan();
+  PlanRequest request = replan_request({});
+  request.options.stop_by_clock = true;
+  request.options.time_limit_seconds = -1.0;
+  EXPECT_THROW((void)replan_task(later_task(), older, 0.1, request, "old.json"), InputError);
+}
+
 TEST(ReplanTask, IsNotMadeAgainWithoutTheOlderPlan) {
   const PlannedTask planned = replan_task(later_task(), older_plan(), 0.1, replan_request({}), "o");
   try {

@@ -63,6 +63,18 @@ def test_files_say_how_sets_were_measured(monkeypatch, experiment, plans, device
     assert on_gpu == (device == "cuda")
 
 
+def test_half_of_the_tasks_are_not_taken_for_all(experiment, tmp_path):
+    program = tmp_path / "neuroshard"
+    is_killed = 'for word; do output=$word; done\nmkdir -p "$output" && kill -KILL $$\n'
+    program.write_text("#!/bin/sh\n" + is_killed)
+    program.chmod(0o755)
+    folder = tmp_path / "plans"
+    options = argparse.Namespace(folder=folder, neuroshard=program, count=2, batch_size=64)
+    with pytest.raises(subprocess.CalledProcessError):
+        experiment.make_plans(options)
+    assert [path.name for path in folder.iterdir()] == ["tasks-4.new"]
+
+
 def test_another_wheel_is_packed_as_it_is(tmp_path):
     entry = struct.pack("<HHIQ", 2, 0x101, 64, 4).ljust(28, b"\1") + struct.pack("<I", 90)
     body = entry.ljust(64, b"\2") + b"code"

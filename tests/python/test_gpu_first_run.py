@@ -277,6 +277,17 @@ def test_another_machine_goes_on_from_the_packed_results(visit, tmp_path):
     ]
 
 
+def test_half_of_the_tasks_are_not_taken_for_all(visit):
+    half = visit.state / "tasks-4.new"
+    half.mkdir(parents=True)
+    (half / "task-00.json").write_text("of a call that was cut off")
+    assert visit().returncode == 0
+    assert not half.exists()
+    assert not list((visit.state / "tasks-4").iterdir())  # those of the program that pretends
+    [made] = [line for line in visit.calls.read_text().splitlines() if "tasks-4.new" in line]
+    assert made.startswith("workload tasks ")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

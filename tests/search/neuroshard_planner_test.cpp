@@ -154,6 +154,21 @@ TEST(NeuroShardPlanner, OneDeviceIsNotImproved) {
             (std::vector<Shard>{{0, 0, 64, 0}}));
 }
 
+TEST(NeuroShardPlanner, TheImprovementTakesPartInTheDefaultSecondOn128Devices) {
+  Random random(1);
+  std::vector<Table> tables;
+  for (int t = 0; t < 1000; ++t) {
+    tables.push_back(make_table(fmt::format("t{}", t), random.integer(1'000, 1'000'000),
+                                4 * random.integer(1, 32), random.uniform(1.0, 30.0)));
+  }
+  const Simulator simulator = make_simulator(one_host_task(tables, 128, std::int64_t{4} << 30));
+  const PlanningResult result = NeuroShardPlanner().plan(simulator, PlannerOptions{});
+  ASSERT_FALSE(result.stats.rounds.empty());
+  std::int64_t steps = 0;
+  for (const ChainStats& chain : result.stats.rounds.front().chains) steps += chain.steps;
+  EXPECT_GT(steps, 1'000);
+}
+
 TEST(NeuroShardPlanner, IsNoWorseThanTheSearchItStartsFrom) {
   std::vector<Table> tables;
   for (int t = 0; t < 12; ++t) {

@@ -12,6 +12,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/search/options/option_assignment.h"
 #include "neuroshard/search/options/option_bound.h"
@@ -246,6 +247,39 @@ TEST(OptionPlanner, TablesThatAreTooLargeForOneAnotherTakeTurns) {
   EXPECT_DOUBLE_EQ(plan.cost_ms, 6.0);
 }
 
+/// Two tables of this cost, next to as much that one of two devices has already.
+OptionTask task_of_cost(double cost_ms, double load_ms) {
+  OptionTask task;
+  task.world_size = 2;
+  task.memories = {{"hbm", {10, 10}}};
+  task.load_ms = {load_ms, 0.0};
+  task.tables.assign(2, {"a", {{ShardPlacement::any_device, {{cost_ms, {1}}}}}});
+  return task;
+}
+
+TEST(OptionPlanner, TimesAtBothEndsOfTheirRangeAddUp) {
+  for (const double ms : {kLeastTimeMs, kMostTimeMs}) {
+    EXPECT_DOUBLE_EQ(plan_options(task_of_cost(ms, ms)).cost_ms, 2.0 * ms);
+  }
+}
+
+TEST(OptionPlanner, RefusesTimesBeyondTheirRange) {
+  for (const double ms : {-1.0, 1e-320, 1e308, std::numeric_limits<double>::infinity(),
+                          std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW((void)plan_options(task_of_cost(ms, 1.0)), InputError) << ms;
+    EXPECT_THROW((void)plan_options(task_of_cost(1.0, ms)), InputError) << ms;
+  }
+}
+
+TEST(OptionPlanner, MemoryMayBeAnyNumberBelowZero) {
+  OptionTask task = task_of_cost(1.0, 0.0);
+  task.memories.front().bytes.front() = std::numeric_limits<std::int64_t>::min();
+  const OptionSpace space(task);
+  OptionAssignment assignment(space);
+  assignment.place(0, 0, {0});
+  EXPECT_GE(device_energy(assignment, 0, 1'000), 0x1p126);
+}
+
 TEST(OptionPlanner, NoTables) {
   OptionTask task;
   task.world_size = 3;
@@ -332,13 +366,31 @@ TEST(OptionJson, Refusals) {
       "options.json: tables[0].options[0].shards: expected a multiple of 2 shards, got 3");
   EXPECT_EQ(
       refusal_of_options(with_option(R"({"placement": "any_device", "shards": [[1, -1.0, 1]]})")),
-      "options.json: tables[0].options[0].shards: expected costs of 0 or more, got -1");
+      "options.json: tables[0].options[0].shards[0][1]: expected milliseconds of at least 0, got "
+      "-1.0");
   EXPECT_EQ(refusal_of_options(with_option(R"({"placement": "any_device", "shards": [[1, 1.0]]})"))
                 .substr(0, 96),
             "options.json: tables[0].options[0].shards[0]: expected a number of shards, a cost and "
             "bytes for ");
   EXPECT_EQ(refusal_of_options(with_option("")),
             "options.json: tables[0].options: expected at least one option, got none");
+}
+
+TEST(OptionJson, TimesAreZeroOrWithinTheirLimits) {
+  const auto is_read = [](const std::string& cost, const std::string& load) {
+    std::string text =
+        with_option(R"({"placement": "any_device", "shards": [[1, )" + cost + ", 1]]}");
+    text.insert(text.find("\"tables\""), "\"load_ms\": [" + load + ", 0], ");
+    return refusal_of_options(text).empty();
+  };
+  for (const char* ms : {"0", "1e-30", "1e30"}) {
+    EXPECT_TRUE(is_read(ms, "1.0")) << ms;
+    EXPECT_TRUE(is_read("1.0", ms)) << ms;
+  }
+  for (const char* ms : {"-1", "9e-31", "1e-320", "2e30", "1e308"}) {
+    EXPECT_FALSE(is_read(ms, "1.0")) << ms;
+    EXPECT_FALSE(is_read("1.0", ms)) << ms;
+  }
 }
 
 TEST(OptionJson, WritesTheAnswer) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/search/improved_plan.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/replan/move_limit.h"
 #include "neuroshard/search/replan/placed_before.h"
@@ -398,9 +399,9 @@ Task plain_task(int num_devices) {
 }
 
 PlanningResult replanned(const Task& old_task, const ShardingPlan& old_plan, const Task& task,
-                         double max_move) {
+                         double max_move, const PlannerOptions& options = brief_search()) {
   const auto before = std::make_shared<const PlacedBefore>(old_task, old_plan, task);
-  return Replanner(before, max_move).plan(make_simulator(task), brief_search());
+  return Replanner(before, max_move).plan(make_simulator(task), options);
 }
 
 TEST(Replanner, WithoutAllowanceTheOldPlanStays) {
@@ -423,6 +424,33 @@ TEST(Replanner, GainsMoreWhereMoreMayMove) {
   EXPECT_LE(free, limited * 1.02);
 }
 
+/// That the plan stays where moves must gain all of the longest computation, and only there.
+void expect_stays_without_gain(const Task& old_task, const ShardingPlan& old_plan,
+                               const Task& task) {
+  PlannerOptions options = brief_search();
+  options.least_gain = 1.0;
+  const PlanningResult kept = replanned(old_task, old_plan, task, 1.0, options);
+  EXPECT_EQ(kept.plan.shards, old_plan.shards);
+  EXPECT_EQ(kept.plan.replicated_tables, old_plan.replicated_tables);
+  options.least_gain = 0.0;
+  const PlanningResult moved = replanned(old_task, old_plan, task, 1.0, options);
+  EXPECT_LT(moved.predicted.cost_ms, kept.predicted.cost_ms);
+}
+
+TEST(Replanner, MovesThatGainTooLittleAreNotMade) {
+  const Task old_task = plain_task(4);
+  Task task = old_task;
+  for (int i = 0; i < 24; i += 5) task.tables[i].pooling_factor *= 10.0;
+  expect_stays_without_gain(old_task, *planned_at_first(old_task), task);
+}
+
+TEST(Replanner, CopiesThatGainTooLittleAreNotMade) {
+  Task task = one_host_task({make_table("tiny", 3, 256), make_table("large", 1'000'000, 128, 20.0)},
+                            2, std::int64_t{1} << 40);
+  task.batch_size = 65'536;
+  expect_stays_without_gain(task, {{{0, 0, 256, 0}, {1, 0, 128, 1}}, {}}, task);
+}
+
 /// Nine tables on nine devices, each of which has room for 2^60 bytes: one table of 2^42 rows.
 Task vast_task(std::int64_t num_rows) {
   std::vector<Table> tables;
@@ -440,6 +468,42 @@ TEST(Replanner, BytesPastTheLargestSumMayAllMove) {
   for (int t = 0; t < 9; ++t) old_plan.shards.push_back({t, 0, 1 << 16, t});
   ASSERT_THAT(violations(task, old_plan), IsEmpty());
   EXPECT_THAT(violations(task, replanned(task, old_plan, task, 1.0).plan), IsEmpty());
+}
+
+/// All-reduces take no time.
+class FreeAllReduces final : public AnalyticCommunicationModel {
+ public:
+  FreeAllReduces() : AnalyticCommunicationModel(find_interconnect("a100-nvswitch")) {}
+
+  [[nodiscard]] double all_reduce_ms(const Topology& /*topology*/,
+                                     double /*bytes*/) const override {
+    return 0.0;
+  }
+};
+
+/// Copies move as much as a sum can be, three times: where all may move, the others still may.
+TEST(ImprovedPlan, CopiesPastTheLargestSumLeaveRoomForMoves) {
+  std::vector<Table> tables{make_table("hot", 1'000'000, 64, 1000.0)};
+  for (const char* name : {"a", "b", "c"}) {
+    tables.push_back(make_table(name, std::int64_t{1} << 42, 1 << 14));
+  }
+  const Task task = one_host_task(std::move(tables), 34, std::int64_t{1} << 60);
+  Task old_task = task;
+  old_task.topology = testing_tasks::make_topology(2, 2, std::int64_t{1} << 60);
+  const ShardingPlan plan{{{0, 0, 64, 0}}, {1, 2, 3}};
+  const PlacedBefore before(old_task, plan, task);
+  const std::vector<TableOrigin> origins = whole_tables(task);
+  const MoveRules rules{before, origins, std::numeric_limits<std::int64_t>::max()};
+  LocalSearchBudget budget;
+  budget.steps = 2'000;
+  ThreadPool pool(1);
+  const Simulator simulator(task, testing_tasks::analytic_compute(),
+                            std::make_shared<FreeAllReduces>());
+  const PlanningResult result =
+      improved_plan(simulator, plan, kColumnsAlone, {}, budget, pool, &rules);
+  EXPECT_THAT(violations(task, result.plan), IsEmpty());
+  EXPECT_EQ(result.plan.replicated_tables, plan.replicated_tables);
+  EXPECT_GT(result.plan.shards.size(), 1u);
 }
 
 TEST(Replanner, RelievesADeviceOfMoreThanTheLargestSum) {

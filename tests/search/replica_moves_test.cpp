@@ -6,6 +6,9 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
 
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/memory/memory_fit.h"
@@ -59,6 +62,20 @@ TEST(ReplicaMoves, NotWhereThereIsNoMemory) {
   const Simulator simulator = make_simulator(task);
   EXPECT_THAT(moved(simulator, {{{0, 0, 128, 0}, {1, 0, 128, 0}}, {}}).replicated_tables,
               IsEmpty());
+}
+
+/// Each table moves as much as a sum can be, but nothing where it is on every device.
+TEST(ReplicaMoves, MayLowerWhatMovesBeyondTheLargestSum) {
+  const ReplicaMoveLimit limit{[](int /*table*/, std::span<const Shard> shards) {
+                                 return shards.empty() ? std::int64_t{0}
+                                                       : std::numeric_limits<std::int64_t>::max();
+                               },
+                               0};
+  SearchStats stats;
+  const ShardingPlan plan =
+      with_replica_moves(make_simulator(tiny_and_large()), {{{0, 0, 128, 0}, {1, 0, 128, 0}}, {}},
+                         false, stats, {}, &limit);
+  EXPECT_THAT(plan.replicated_tables, ElementsAre(0));
 }
 
 RC_GTEST_PROP(ReplicaMovesProperty, ValidNoDearerAndWithoutABetterMove, ()) {

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/parallel.h"
 
 namespace neuroshard {
 namespace {
@@ -29,7 +31,7 @@ double arbitrary_share() {
 RC_GTEST_PROP(SearchJsonProperty, OptionsAreReadBackExactly, ()) {
   PlannerOptions options;
   options.seed = *rc::gen::arbitrary<std::uint64_t>();
-  options.num_threads = *rc::gen::arbitrary<int>();
+  options.num_threads = std::min(*rc::gen::arbitrary<int>(), kMaxThreads);
   options.steps = *rc::gen::nonNegative<std::int64_t>();
   options.time_limit_seconds = *rc::gen::element(1e-9, 0.1, 1.0, 1e300);
   options.time_limit_seconds *= 1.0 + arbitrary_share();
@@ -102,8 +104,12 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("seed", 0.5),
             "plan.json: options.seed: expected an integer of 0 or more and 64 bits, got 0.5");
   EXPECT_EQ(refusal("threads", std::int64_t{1} << 40),
-            "plan.json: options.threads: expected an integer between -2147483648 and 2147483647, "
-            "got 1099511627776");
+            "plan.json: options.threads: expected an integer between -2147483648 and 1024, got "
+            "1099511627776");
+  EXPECT_EQ(refusal("threads", 1024), "read");
+  EXPECT_EQ(refusal("threads", 1025),
+            "plan.json: options.threads: expected an integer between -2147483648 and 1024, got "
+            "1025");
   EXPECT_THAT(refusal("beam_width", 3), testing::HasSubstr("got \"beam_width\""));
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "neuroshard/search/first_plan.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/search/arbitrary_simulator.h"
@@ -126,6 +127,34 @@ RC_GTEST_PROP(SearchStatsProperty, AReturnedPlanCostsTheBestThatItsChainsMet, ()
   }
   RC_ASSERT(result.predicted.cost_ms == cost_ms);
   RC_ASSERT(simulator.cost(result.plan).cost_ms == cost_ms);
+}
+
+void expect_same_work(const SearchStats& one, const SearchStats& other) {
+  EXPECT_EQ(one.plans_priced, other.plans_priced);
+  EXPECT_EQ(one.states_expanded, other.states_expanded);
+  EXPECT_EQ(one.head_evaluations, other.head_evaluations);
+  EXPECT_EQ(one.pieces_encoded, other.pieces_encoded);
+}
+
+TEST(SearchStats, TheSearchWithColumnsAloneCountsOnce) {
+  Task task = one_host_task({make_table("tiny", 3, 256), make_table("large", 1'000'000, 128, 20.0)},
+                            2, std::int64_t{1} << 40);
+  task.batch_size = 65'536;
+  const Simulator simulator = make_simulator(task);
+  PlannerOptions options;
+  options.num_threads = 1;
+  const SearchStats of_columns = beam_search(simulator, {}, 1).stats;
+  const FirstPlan first = first_plan(simulator, {}, options);
+  ASSERT_FALSE(first.best.plan.replicated_tables.empty());
+  ASSERT_EQ(first.of_fewer_cuts.size(), 2u);
+  EXPECT_EQ(first.head_evaluations_of_columns, of_columns.head_evaluations);
+  EXPECT_GT(first.best.stats.head_evaluations, of_columns.head_evaluations);
+  // The same search without copies is two parts of it, one of which is counted with the best plan.
+  options.cuts.replicas = false;
+  SearchStats without_copies = first.of_fewer_cuts[0].result.stats;
+  add_work(of_columns, without_copies);
+  expect_same_work(without_copies, first_plan(simulator, {}, options).best.stats);
+  expect_same_work(first.of_fewer_cuts[1].result.stats, {});
 }
 
 TEST(SearchStats, SayWhatARoundDid) {

@@ -77,6 +77,38 @@ TEST_F(ComputeDatasetTest, ReadsFeaturesAndCostsOfEverySample) {
   EXPECT_EQ(dataset.operator_info, to_line(header.operator_info));
 }
 
+TEST_F(ComputeDatasetTest, CostsAreThoseAtTheUsualSpeedOfTheReferenceSets) {
+  ComputeCostsHeader header = make_header();
+  const std::string plain = write("plain.jsonl", header, 20);
+  header.reference_sets = "reference-1";
+  header.batch_size = 2048;  // other samples
+  const auto write_slower = [&](const char* name, int first, const std::vector<double>& slowness) {
+    ComputeCostsWriter writer(folder_.file(name), header);
+    for (std::size_t i = 0; i < slowness.size(); ++i) {
+      ComputeCostSample sample =
+          make_sample(header, {{0, 4 * (first + static_cast<int>(i))}}, static_cast<int>(i));
+      sample.forward_ms *= slowness[i];
+      sample.backward_ms *= slowness[i];
+      sample.reference_ms = {2.0 * slowness[i], 8.0 * slowness[i]};
+      writer.append(sample);
+    }
+    return folder_.file(name);
+  };
+  const ComputeDataset dataset =
+      load({plain, write_slower("a.jsonl", 1, {1.0, 2.0, 4.0}), write_slower("b.jsonl", 4, {3.0})});
+  // The median of 1, 2, 3 and 4 times the geometric mean of 2 and 8.
+  EXPECT_THAT(dataset.reference_ms,
+              testing::ElementsAre(testing::Pair("reference-1", testing::DoubleNear(10.0, 1e-9))));
+  ASSERT_EQ(dataset.size(), 24u);
+  for (int i = 0; i < 4; ++i) {
+    const double cost = 2.5 * testing_costs::true_cost(header, {{0, 4 * (1 + i)}});
+    EXPECT_NEAR(dataset.cost_ms[20 + static_cast<std::size_t>(i)], cost, 1e-9 * cost);
+  }
+  const ComputeDataset alone = load({plain});
+  EXPECT_TRUE(alone.reference_ms.empty());
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(dataset.cost_ms[i], alone.cost_ms[i]);
+}
+
 TEST_F(ComputeDatasetTest, ASliceHasItsShareOfTheTable) {
   constexpr std::int64_t kBatch = 400;  // so that the hottest row has 400 lookups: bin 9
   MeasuredTable table{"t", 1000, 4.0, DataType::fp16, {}, 400.0, 0.25};

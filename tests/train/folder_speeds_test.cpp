@@ -82,6 +82,61 @@ TEST(FolderSpeeds, AreTheSameOnAnyNumberOfThreads) {
             folder_speeds(dataset, files, kSeed, 3)[1].speed);
 }
 
+TEST(FolderSpeeds, FewSamplesWithSetsOfALargerFolderFollowThat) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = files_of_two_hosts(folder, 1.6);
+  std::filesystem::create_directories(folder.file("again"));
+  const ComputeCosts costs = read_compute_costs(files[1]);
+  {
+    ComputeCostsWriter writer(folder.file("again/d.jsonl"), testing_costs::make_header());
+    for (std::size_t i = 0; i < 40; ++i) {
+      ComputeCostSample sample = costs.samples[i];
+      sample.forward_ms *= 0.5;
+      sample.backward_ms *= 0.5;
+      writer.append(sample);
+    }
+  }
+  const std::vector<std::string> all{files[0], folder.file("again/d.jsonl"), files[1]};
+  const std::vector<FolderSpeed> speeds =
+      folder_speeds(load_compute_dataset(all, FeatureSchema::work), all, kSeed, 1);
+  ASSERT_EQ(speeds.size(), 3u);
+  EXPECT_NEAR(speeds[2].speed, 1.6, 0.03 * 1.6) << "by a network of the first";
+  EXPECT_NEAR(speeds[1].speed, 0.5 * speeds[2].speed, 1e-5) << "by the sets of the third";
+}
+
+TEST(FolderSpeeds, FoldersWithTheSameReferenceSetsHaveOneSpeed) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> files = files_of_two_hosts(folder, 1.6);
+  // Two folders of a host of 0.8 times the costs, which is slower by half in the second.
+  std::vector<std::string> all{files[0]};
+  std::uint64_t seed = 10;
+  for (const double slowness : {1.0, 1.5}) {
+    const std::string name = "with-" + std::to_string(++seed);
+    std::filesystem::create_directories(folder.file(name));
+    ComputeCostsHeader header = testing_costs::make_header();
+    testing_costs::write_costs(folder.file("plain.jsonl"), header, 100, seed);
+    ComputeCosts costs = read_compute_costs(folder.file("plain.jsonl"));
+    std::filesystem::remove(folder.file("plain.jsonl"));
+    header.reference_sets = "reference-1";
+    all.push_back(folder.file(name + "/a.jsonl"));
+    ComputeCostsWriter writer(all.back(), header);
+    for (ComputeCostSample& sample : costs.samples) {
+      sample.forward_ms *= 0.8 * slowness;
+      sample.backward_ms *= 0.8 * slowness;
+      sample.reference_ms = {2.0 * slowness};
+      writer.append(sample);
+    }
+  }
+  ComputeDataset dataset = load_compute_dataset(all, FeatureSchema::work);
+  EXPECT_DOUBLE_EQ(dataset.reference_ms.at("reference-1"), 2.5);  // the median of 2 and 3
+  const std::vector<FolderSpeed> speeds = folder_speeds(dataset, all, kSeed, 1);
+  ASSERT_EQ(speeds.size(), 3u);
+  EXPECT_EQ(speeds[1].speed, speeds[2].speed);
+  EXPECT_NEAR(speeds[1].speed, 0.8 * 1.25, 0.03);
+  divide_by_speeds(dataset, all, speeds);
+  EXPECT_DOUBLE_EQ(dataset.reference_ms.at("reference-1"), 2.5 / speeds[1].speed);
+}
+
 /// A network of few samples is off by more than what sets tell that were measured twice.
 TEST(FolderSpeeds, OfSetsThatTwoFoldersShareAreTheirRatios) {
   const TemporaryFolder folder;

@@ -101,6 +101,50 @@ TEST(ModelTest, ASliceIsPricedAsOne) {
   EXPECT_NEAR(test_compute_model(Formula(1.0), path).metrics.mape, 0.0, 1e-9);
 }
 
+TEST(ModelTest, CostsAreBroughtToTheUsualSpeedWhereItIsGiven) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("costs.jsonl");
+  ComputeCostsHeader header = testing_costs::make_header();
+  header.reference_sets = "reference-1";
+  {
+    ComputeCostsWriter writer(path, header);
+    for (int i = 0; i < 3; ++i) {  // the machine is slower by half each time
+      ComputeCostSample sample = testing_costs::make_sample(header, {{0, 64}}, i);
+      const double slowness = std::pow(1.5, i);
+      sample.forward_ms *= slowness;
+      sample.backward_ms *= slowness;
+      sample.reference_ms = {2.0 * slowness, 8.0 * slowness};
+      writer.append(sample);
+    }
+  }
+  const auto ratios = [&](const ModelTestOptions& options) {
+    std::vector<double> found;
+    for (const TestedSample& sample : test_compute_model(Formula(1.0), path, options).samples) {
+      found.push_back(sample.measured_ms / sample.predicted_ms);
+    }
+    return found;
+  };
+  using testing::DoubleNear;
+  EXPECT_THAT(ratios({}), testing::ElementsAre(DoubleNear(1.0, 1e-9), DoubleNear(1.5, 1e-9),
+                                               DoubleNear(2.25, 1e-9)));
+  // Of 2 and 8 the geometric mean is 4.
+  EXPECT_THAT(ratios({.usual = UsualSpeed{{"reference-1", 4.0}}}),
+              testing::Each(DoubleNear(1.0, 1e-9)));
+  EXPECT_THAT(ratios({.usual = UsualSpeed{{"reference-1", 6.0}}}),
+              testing::Each(DoubleNear(1.5, 1e-9)));
+  EXPECT_EQ(input_error([&] {
+              ratios({.usual = UsualSpeed{{"others", 6.0}}});
+            }),
+            path + ": reference_sets: expected others, got reference-1");
+  const std::string without = folder.file("without.jsonl");
+  testing_costs::write_costs(without, testing_costs::make_header(), 3);
+  EXPECT_EQ(input_error([&] {
+              (void)test_compute_model(Formula(1.0), without,
+                                       {.usual = UsualSpeed{{"reference-1", 4.0}}});
+            }),
+            without + ": reference_sets: expected those of the model's samples, got none");
+}
+
 /// Two files of the same samples, the second's times multiplied by a factor for each sample.
 class ModelTestAgain : public testing::Test {
  protected:
@@ -128,7 +172,7 @@ class ModelTestAgain : public testing::Test {
 
 TEST_F(ModelTestAgain, PairsThatDisagreeAreLeftOut) {
   write({1.0, 1.14, 1.16, 1.0 / 1.14, 1.0 / 1.16, 0.0, 1.0});
-  const ModelTest test = test_compute_model(Formula(1.0), first_, second_);
+  const ModelTest test = test_compute_model(Formula(1.0), first_, {.again = second_});
   EXPECT_EQ(test.left_out, 3u);
   ASSERT_EQ(test.samples.size(), 4u);
   EXPECT_EQ(test.samples[1].id, 1);
@@ -143,7 +187,7 @@ TEST_F(ModelTestAgain, PairsThatDisagreeAreLeftOut) {
 TEST_F(ModelTestAgain, WhatIsLeftOutDoesNotDependOnTheModel) {
   write({1.0, 1.3, 1.1, 0.7, 1.0});
   for (const double factor : {0.01, 1.0, 100.0}) {
-    const ModelTest test = test_compute_model(Formula(factor), first_, second_);
+    const ModelTest test = test_compute_model(Formula(factor), first_, {.again = second_});
     EXPECT_EQ(test.left_out, 2u);
     EXPECT_EQ(test.samples.size(), 3u);
   }
@@ -158,13 +202,13 @@ TEST_F(ModelTestAgain, TheOrderOfLinesDoesNotMatter) {
     ComputeCostsWriter writer(second_, header_);
     for (const ComputeCostSample& sample : measured) writer.append(sample);
   }
-  EXPECT_EQ(test_compute_model(Formula(1.0), first_, second_).left_out, 0u);
+  EXPECT_EQ(test_compute_model(Formula(1.0), first_, {.again = second_}).left_out, 0u);
 }
 
 TEST_F(ModelTestAgain, RefusesMeasurementsOfSomethingElse) {
   write({1.0, 1.0});
   const auto refusal = [&] {
-    return input_error([&] { (void)test_compute_model(Formula(1.0), first_, second_); });
+    return input_error([&] { (void)test_compute_model(Formula(1.0), first_, {.again = second_}); });
   };
   std::filesystem::remove(second_);
   {
@@ -186,8 +230,9 @@ TEST_F(ModelTestAgain, RefusesMeasurementsOfSomethingElse) {
 
 TEST_F(ModelTestAgain, RefusesPairsThatAllDisagree) {
   write({2.0, 2.0});
-  EXPECT_EQ(input_error([&] { (void)test_compute_model(Formula(1.0), first_, second_); }),
-            first_ + ": expected measured samples, got none");
+  EXPECT_EQ(
+      input_error([&] { (void)test_compute_model(Formula(1.0), first_, {.again = second_}); }),
+      first_ + ": expected measured samples, got none");
 }
 
 TEST(ModelTest, FilesAreJoinedSampleBySample) {

@@ -81,6 +81,40 @@ TEST(IndexSampler, PopularRowsAreScattered) {
   EXPECT_GT(*distinct.rbegin(), 990'000);
 }
 
+TEST(RankScatter, TheHottestRanksLieEvenlyOverAllRows) {
+  // Of as many ranks as there are slices of equal rows, no slice has more than two, as far as the
+  // golden ratio fits.
+  for (const std::uint64_t rows :
+       {1'000'000ULL, 40'000'000ULL, 1'000'000'000ULL, 3'000'000'000ULL}) {
+    for (const std::uint64_t seed : {0ULL, 123'456'789'012ULL}) {
+      const RankScatter scatter(rows, seed);
+      for (const std::uint64_t slices : {2ULL, 8ULL, 64ULL}) {
+        std::vector<int> ranks_in(slices, 0);
+        for (std::uint64_t rank = 0; rank < slices; ++rank) {
+          ++ranks_in[static_cast<std::uint64_t>(scatter(rank)) * slices / rows];
+        }
+        EXPECT_LE(*std::max_element(ranks_in.begin(), ranks_in.end()), 2)
+            << rows << " rows, " << slices << " slices";
+      }
+    }
+  }
+}
+
+TEST(RankScatter, IsABijectionAtAnySize) {
+  EXPECT_TRUE(rc::check("consecutive ranks have rows of their own", [] {
+    const auto rows = *rc::gen::inRange<std::uint64_t>(1, kMaxEmbeddings + 1);
+    const RankScatter scatter(rows, *rc::gen::arbitrary<std::uint64_t>());
+    const auto first = *rc::gen::inRange<std::uint64_t>(0, rows);
+    const std::uint64_t count = std::min<std::uint64_t>(rows - first, 1000);
+    std::set<std::int64_t> hit;
+    for (std::uint64_t rank = first; rank < first + count; ++rank) {
+      const std::int64_t row = scatter(rank);
+      RC_ASSERT(row >= 0 && static_cast<std::uint64_t>(row) < rows);
+      RC_ASSERT(hit.insert(row).second);
+    }
+  }));
+}
+
 TEST(IndexBatch, ASliceKeepsTheLookupsOfItsRows) {
   IndexBatch batch{{3, 9, 4, 2, 5, 3}, {0, 3, 3, 5, 6}};
   keep_rows({3, 2}, batch);

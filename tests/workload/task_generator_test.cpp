@@ -176,6 +176,26 @@ TEST(TaskGenerator, SaysWhyNoTaskCanBeMade) {
   EXPECT_THAT(error_of(workload, options), testing::HasSubstr("narrowest piece"));
 }
 
+TEST(TaskGenerator, ATableThatIsNeverCutHasToFitWhole) {
+  Workload workload;
+  workload.name = "uncut";
+  for (int t = 0; t < 2; ++t) {
+    Table& table = workload.tables.emplace_back();
+    table.name = "t" + std::to_string(t);
+    table.num_embeddings = 1'000'000;
+    table.embedding_dim = 10;  // no multiple of 4: 40 MB, of which 4 columns would have 16
+    table.pooling_factor = 1.0;
+  }
+  TaskGeneratorOptions options;
+  options.own_dims = true;
+  options.min_tables = options.max_tables = 2;
+  options.num_devices = 4;
+  options.memory_bytes = 30'000'000;
+  EXPECT_THAT(error_of(workload, options), testing::HasSubstr("narrowest piece"));
+  options.memory_bytes = 60'000'000;
+  EXPECT_EQ(generate_task(workload, options, 0).tables.size(), 2u);
+}
+
 TEST(TaskGenerator, RefusesOptionsOutOfRange) {
   const Workload workload = find_workload("mlperf-dlrm-dcnv2", 0);
   TaskGeneratorOptions good;

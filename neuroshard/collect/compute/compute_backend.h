@@ -47,6 +47,9 @@ struct ComputeMeasurement {
   double backward_ms = 0.0;  ///< likewise
   int repetitions = 0;
   double interval = 0.0;  ///< relative half-width of the sum's 95 % interval
+  /// Forward and backward of each reference set: the same quantile over the same rounds. Empty
+  /// where there are none.
+  std::vector<double> reference_ms{};
 };
 
 /// The outcome of a set.

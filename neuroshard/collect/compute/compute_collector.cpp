@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/measure_sets.h"
+#include "neuroshard/collect/compute/reference_sets.h"
 #include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/sharding_plan.h"
@@ -48,8 +49,15 @@ struct Collection {
   Optimizer optimizer = Optimizer::sgd;
   std::uint64_t seed = 0;
   int in_flight = 1;
+  bool has_reference_sets = false;
   ProcessGroup group{};
   std::optional<Clock::time_point> deadline{};
+};
+
+/// A collection and where its samples go.
+struct CollectionFile {
+  Collection collection;
+  std::string path;
 };
 
 /// Histograms are written with this many digits; more would only make the files larger.
@@ -106,13 +114,24 @@ MeasuredTable measured_table(const Table& table, std::int64_t batch_size) {
   return measured;
 }
 
-ComputeCostsHeader make_header(const Collection& options, const BackendDescription& backend) {
+/// None if no file asks for them.
+std::optional<ReferenceSets> reference_sets_of(const std::vector<CollectionFile>& files,
+                                               const BackendDescription& backend) {
+  for (const auto& [collection, path] : files) {
+    if (collection.has_reference_sets) return make_reference_sets(backend.operator_info);
+  }
+  return std::nullopt;
+}
+
+ComputeCostsHeader make_header(const Collection& options, const BackendDescription& backend,
+                               const std::string& reference_sets) {
   ComputeCostsHeader header;
   header.hardware = backend.hardware;
   header.operator_info = backend.operator_info;
   header.batch_size = options.batch_size;
   header.optimizer = options.optimizer;
   header.sampling = options.sampling;
+  header.reference_sets = reference_sets;
   for (const Table& table : options.tables) {
     header.tables.push_back(measured_table(table, options.batch_size));
   }
@@ -132,6 +151,9 @@ ComputeCostSample to_sample(std::int64_t id, std::vector<Piece> pieces,
   if (std::isfinite(measured.interval)) {
     sample.info.interval = std::round(measured.interval * 1e5) / 1e5;
   }
+  for (const double ms : measured.reference_ms) {
+    sample.reference_ms.push_back(std::round(ms * 1e4) / 1e4);
+  }
   return sample;
 }
 
@@ -143,9 +165,10 @@ std::int64_t share_of_samples(const ProcessGroup& group, std::int64_t count) {
 /// A collection's file, and the samples that it does not have yet.
 class OpenFile {
  public:
-  OpenFile(const Collection& collection, const BackendDescription& backend, const std::string& path)
+  OpenFile(const Collection& collection, const BackendDescription& backend,
+           const std::string& reference_sets, const std::string& path)
       : collection_(collection),
-        writer_(path, make_header(collection, backend)),
+        writer_(path, make_header(collection, backend, reference_sets)),
         requested_(share_of_samples(collection.group, collection.num_samples)),
         next_id_(collection.group.rank) {
     open_ = requested_ - std::count_if(writer_.done().begin(), writer_.done().end(),
@@ -191,6 +214,11 @@ class OpenFile {
   std::int64_t open_ = 0;
   std::int64_t next_id_;
 };
+
+/// Leaves none of the files that this run has begun.
+void remove_new(const std::vector<std::unique_ptr<OpenFile>>& files) {
+  for (const std::unique_ptr<OpenFile>& file : files) file->writer().remove_if_new();
+}
 
 /// The samples that several files do not have yet, one after the other, and where each belongs.
 class OpenSamples {
@@ -249,12 +277,6 @@ void append(OpenSamples::Sample sample, const PieceSetResult& result) {
   }
 }
 
-/// A collection and where its samples go.
-struct CollectionFile {
-  Collection collection;
-  std::string path;
-};
-
 /// The last of the files' deadlines; none if one has none.
 std::optional<Clock::time_point> last_deadline(const std::vector<CollectionFile>& files) {
   Clock::time_point last = Clock::time_point::min();
@@ -280,15 +302,19 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
   std::vector<std::unique_ptr<OpenFile>> files;
   CollectionProgress progress;
   MeasuringOptions measuring{.deadline = last_deadline(collections)};
+  const std::optional<ReferenceSets> reference_sets =
+      reference_sets_of(collections, factory.description);
+  if (reference_sets) measuring.reference_sets = reference_sets->sets;
   try {
     for (const auto& [collection, path] : collections) {
-      files.push_back(std::make_unique<OpenFile>(collection, factory.description, path));
+      files.push_back(std::make_unique<OpenFile>(collection, factory.description,
+                                                 reference_sets ? reference_sets->name : "", path));
       progress.done += files.back()->requested() - files.back()->open();
       progress.requested += files.back()->requested();
       measuring.in_flight = std::max(measuring.in_flight, collection.in_flight);
     }
   } catch (...) {  // another file is refused: those begun could not be continued with what it takes
-    for (const std::unique_ptr<OpenFile>& file : files) file->writer().remove_if_new();
+    remove_new(files);
     throw;
   }
   if (std::all_of(files.begin(), files.end(), [](const auto& file) { return file->open() == 0; })) {
@@ -330,12 +356,17 @@ std::int64_t collect(const std::vector<CollectionFile>& collections,
     ++progress.done;
     report();
   };
-  measure_sets(
-      *backend, measuring, [&] { return samples.next(); }, on_done);
+  try {
+    measure_sets(
+        *backend, measuring, [&] { return samples.next(); }, on_done);
+  } catch (...) {  // without a sample, files that begin otherwise may be what is wanted next
+    if (is_new && measured == 0) remove_new(files);
+    throw;
+  }
   for (const std::unique_ptr<OpenFile>& file : files) file->writer().sync();
   if (is_new && measured == 0 && !failure.empty()) {
     // Samples that were skipped are not tried again: the file could never get any.
-    for (const std::unique_ptr<OpenFile>& file : files) file->writer().remove_if_new();
+    remove_new(files);
     throw MachineError(fmt::format("none of {} could be measured: {}",
                                    format_count(progress.done, "sample"), failure));
   }
@@ -352,6 +383,7 @@ Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_sample
           .optimizer = sampling.optimizer,
           .seed = sampling.seed,
           .in_flight = sampling.in_flight,
+          .has_reference_sets = sampling.has_reference_sets,
           .group = sampling.group,
           .deadline = sampling.deadline};
 }

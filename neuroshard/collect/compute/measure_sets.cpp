@@ -1,6 +1,8 @@
 // Alternating passes of sets, timed on each device.
 #include "neuroshard/collect/compute/measure_sets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -8,12 +10,14 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
@@ -99,6 +103,7 @@ struct Run {
 
   std::int64_t id;
   std::unique_ptr<PreparedSet> set;
+  bool is_reference = false;  ///< runs as long as others do, and every round counts
   std::int64_t last_pass;     ///< when it ended, in bytes touched
   std::vector<Round> rounds;  ///< not yet looked at
   RepeatedTiming total;
@@ -113,10 +118,11 @@ struct Run {
       const Clock::time_point start = Clock::now();
       const double forward = round.forward_ms.get();
       const double backward = round.backward_ms.get();
-      if (!total.warming_up()) {
+      if (is_reference || !total.warming_up()) {
         forward_ms.push_back(forward);
         backward_ms.push_back(backward);
       }
+      if (is_reference) continue;
       const double seconds = round.seconds + seconds_since(start);
       total.add(forward + backward, seconds);
       if (!round.is_counted) all_rounds.add(seconds);
@@ -136,6 +142,15 @@ struct Run {
             estimate_quantile(backward_ms, quantile).value, static_cast<int>(forward_ms.size()),
             total.estimate().interval};
   }
+
+  /// Of a reference set, the quantile over the last `count` rounds whose times are collected.
+  [[nodiscard]] double last_rounds_ms(std::size_t count, double quantile) const {
+    std::vector<double> sums;
+    for (std::size_t i = forward_ms.size() - count; i < forward_ms.size(); ++i) {
+      sums.push_back(forward_ms[i] + backward_ms[i]);
+    }
+    return estimate_quantile(sums, quantile).value;
+  }
 };
 
 /// One device at work on the sequence.
@@ -145,28 +160,65 @@ class DeviceLoop {
       : device_(device),
         sequence_(sequence),
         repetitions_(device.repetitions()),
-        in_flight_(std::clamp(options.in_flight, 1, std::max(device.max_in_flight(), 1))),
+        reference_sets_(options.reference_sets),
+        in_flight_(std::clamp(
+            options.in_flight, 1,
+            std::max(device.max_in_flight() - static_cast<int>(options.reference_sets.size()), 1))),
         deadline_(options.deadline) {}
 
   void run() {
+    if (device_.max_in_flight() <= static_cast<int>(reference_sets_.size()) &&
+        !reference_sets_.empty()) {
+      throw InputError("reference sets",
+                       fmt::format("a device that can have more than {} ready",
+                                   format_count(reference_sets_.size(), "set")),
+                       fmt::format("{}", device_.max_in_flight()));
+    }
     device_.forget_tables();
     Random order(0);
     while (true) {
       begin_sets();
-      if (runs_.empty()) return;
+      if (num_in_flight() == 0) return;
+      if (references_.size() < reference_sets_.size()) begin_references();
       // No set always follows the same one, or comes first after the passes of the other kind,
       // whose lines are still on their way out of the caches.
       order.shuffle(runs_);
       start_round();
+      for (const Run* reference : references_) {
+        if (!reference->failure.empty()) throw reference_failure(reference->failure);
+      }
       sequence_.round_ended();
       std::erase_if(runs_, [&](const std::unique_ptr<Run>& run) { return finish_if_done(*run); });
     }
   }
 
  private:
+  /// Sets, without the reference sets.
+  [[nodiscard]] std::size_t num_in_flight() const { return runs_.size() - references_.size(); }
+
+  /// After the first sets, so that nothing runs where there are none.
+  void begin_references() {
+    for (const PieceSet& set : reference_sets_) {
+      try {
+        runs_.push_back(
+            std::make_unique<Run>(set.id, device_.prepare(set), repetitions_, bytes_touched_));
+      } catch (const std::bad_alloc&) {
+        throw reference_failure("out of memory");
+      } catch (const OutOfMemory& error) {
+        throw reference_failure(error.what());
+      }
+      runs_.back()->is_reference = true;
+      references_.push_back(runs_.back().get());
+    }
+  }
+
+  static MachineError reference_failure(const std::string& failure) {
+    return MachineError("the reference sets cannot be run: " + failure);
+  }
+
   void begin_sets() {
-    while (more_ &&
-           (runs_.empty() || (static_cast<int>(runs_.size()) < in_flight_ && device_.has_room()))) {
+    while (more_ && (num_in_flight() == 0 ||
+                     (static_cast<int>(num_in_flight()) < in_flight_ && device_.has_room()))) {
       if (deadline_ && !another_can_begin()) return;
       const Clock::time_point start = Clock::now();
       const std::optional<PieceSet> set = sequence_.next();
@@ -191,14 +243,17 @@ class DeviceLoop {
   /// longer than others do, more can begin later. Nothing of any is known before the first round,
   /// or, of a device with a queue, before its times are fetched.
   [[nodiscard]] bool another_can_begin() const {
-    if (rounds_.count == 0) return runs_.size() < kFirstSets;
+    if (rounds_.count == 0) return num_in_flight() < kFirstSets;
     const double usual = rounds_.mean();
     const RepeatedTiming its_own(repetitions_);
     double seconds = preparing_.mean() + its_own.expected_seconds(usual);
-    for (const std::unique_ptr<Run>& run : runs_) seconds += run->seconds_left(usual);
+    for (const std::unique_ptr<Run>& run : runs_) {
+      if (!run->is_reference) seconds += run->seconds_left(usual);
+    }
     // Sets that are not known well enough go on among the others.
-    const double round = usual * static_cast<double>(runs_.size() + 1);
+    const double round = usual * static_cast<double>(num_in_flight() + 1);
     seconds = std::max(seconds, round * its_own.fewest_runs());
+    seconds += reference_rounds_.mean() * its_own.fewest_runs();
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(
                               std::chrono::duration<double>(seconds)) <=
            *deadline_;
@@ -206,6 +261,7 @@ class DeviceLoop {
 
   /// One repetition of every set.
   void start_round() {
+    double references_seconds = 0.0;
     for (const std::unique_ptr<Run>& run : runs_) {
       const Clock::time_point start = Clock::now();
       Round& round = run->rounds.emplace_back();
@@ -218,9 +274,11 @@ class DeviceLoop {
       Round& round = run->rounds.back();
       round.backward_ms = start_pass(*run, &PreparedSet::backward);
       round.seconds += seconds_since(start);
-      round.is_counted = round.has_run();
+      round.is_counted = !run->is_reference && round.has_run();
       if (round.is_counted) rounds_.add(round.seconds);
+      if (run->is_reference) references_seconds += round.seconds;
     }
+    if (!references_.empty()) reference_rounds_.add(references_seconds);
   }
 
   std::future<double> start_pass(Run& run, std::future<double> (PreparedSet::*pass)()) {
@@ -242,6 +300,7 @@ class DeviceLoop {
   /// Times are only fetched where they may suffice, so that a device with a queue need not wait for
   /// the host before.
   bool finish_if_done(Run& run) {
+    if (run.is_reference) return false;
     if (!run.failure.empty()) {
       sequence_.done({run.id, std::nullopt, run.failure});
       return true;
@@ -252,18 +311,28 @@ class DeviceLoop {
     }
     run.collect_times(rounds_);
     if (!run.total.done() && !(is_late && run.total.suffices_in_a_hurry())) return false;
-    sequence_.done({run.id, run.measurement(repetitions_.quantile), ""});
+    ComputeMeasurement measured = run.measurement(repetitions_.quantile);
+    for (Run* reference : references_) {
+      reference->collect_times(rounds_);
+      measured.reference_ms.push_back(
+          reference->last_rounds_ms(run.forward_ms.size(), repetitions_.quantile));
+    }
+    sequence_.done({run.id, measured, ""});
     return true;
   }
 
   MeasuringDevice& device_;
   Sequence& sequence_;
   RepetitionOptions repetitions_;
-  int in_flight_;
+  std::span<const PieceSet> reference_sets_;
+  int in_flight_;  ///< besides the reference sets
   std::optional<Clock::time_point> deadline_;
-  MeanSeconds preparing_;  ///< of a set
-  MeanSeconds rounds_;     ///< of a repetition of a set, of those known to have run
-  std::vector<std::unique_ptr<Run>> runs_;
+  MeanSeconds preparing_;         ///< of a set
+  MeanSeconds rounds_;            ///< of a repetition of a set, of those known to have run
+  MeanSeconds reference_rounds_;  ///< of a repetition of all reference sets
+  std::vector<std::unique_ptr<Run>>
+      runs_;                      ///< with the reference sets, in the order of the last round
+  std::vector<Run*> references_;  ///< those of `runs_`, in the order given
   bool more_ = true;
   /// A clock that only advances when memory is touched.
   std::int64_t bytes_touched_ = 0;

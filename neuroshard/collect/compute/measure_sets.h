@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 
 #include "neuroshard/collect/compute/compute_backend.h"
 
@@ -19,6 +20,10 @@ struct MeasuringOptions {
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   /// Called after every repetition of all sets in flight; may be empty.
   std::function<void()> on_round{};
+  /// Sets that every device runs next to those in flight, in every round, as long as it measures:
+  /// their times tell how fast the device was while another set was measured
+  /// (ComputeMeasurement::reference_ms).
+  std::span<const PieceSet> reference_sets{};
 };
 
 /// Measures the sets that `next` gives until it gives none: repetitions of forward and backward,
@@ -35,7 +40,8 @@ struct MeasuringOptions {
 /// calling thread. `on_done` is called as each set is done, in no particular order; no
 /// function is called by two threads at once. A set for which a device has no memory is a result
 /// with a `failure`. Any other failure, or an exception of `next` or `on_done`, is thrown once the
-/// other devices have finished the sets that they had begun. With a deadline, no more than a few
+/// other devices have finished the sets that they had begun; MachineError if a device cannot run
+/// the reference sets. With a deadline, no more than a few
 /// dozen sets begin before the first times are known.
 void measure_sets(ComputeBackend& backend, const MeasuringOptions& options,
                   const std::function<std::optional<PieceSet>()>& next,

@@ -57,6 +57,9 @@ struct ComputeSamplingOptions {
   double held_out_share = 0.1;
   std::uint64_t seed = 0;
   int in_flight = 1;  ///< samples that alternate, see measure_sets
+  /// The standard reference sets (reference_sets.h) are measured all along and recorded with each
+  /// sample.
+  bool has_reference_sets = false;
   /// Several processes share the sequence: this one measures those samples whose id modulo `size`
   /// is its rank, into a file of its own.
   ProcessGroup group;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/core/median.h"
 #include "neuroshard/io/compute_costs_io.h"
 
 namespace neuroshard {
@@ -79,11 +80,7 @@ std::vector<SpeedControl> SpeedControls::draw(std::int64_t batch_size, Optimizer
 }
 
 double median_drift(std::vector<double> ratios) {
-  if (ratios.empty()) return 1.0;
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  if (ratios.size() % 2 == 1) return *middle;
-  return 0.5 * (*std::max_element(ratios.begin(), middle) + *middle);
+  return ratios.empty() ? 1.0 : median(std::move(ratios));
 }
 
 }  // namespace neuroshard

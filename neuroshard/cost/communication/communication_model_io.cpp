@@ -80,10 +80,19 @@ std::vector<TrainedCluster> clusters_from(const JsonReader& reader) {
                            .hardware = hardware.text(),
                            .min_world_size = count(element, "min_world_size"),
                            .max_world_size = count(element, "max_world_size")};
+    if (cluster.max_world_size < cluster.min_world_size) {
+      element.field("max_world_size")
+          .fail(fmt::format("an integer of at least {}", cluster.min_world_size));
+    }
     cluster.collectives = {
         weights_from(element, "all_reduce", kNumLinkAllReduceTerms, kNumAllReduceTerms),
         weights_from(element, "partial_sums", kNumPlainPartialSumTerms, kNumPartialSumTerms)};
     cluster.interconnect.name = element.field("name").text();
+    for (const TrainedCluster& other : clusters) {
+      if (other.interconnect.name == cluster.interconnect.name) {
+        element.field("name").fail("a name that no other cluster has");
+      }
+    }
     cluster.interconnect.devices_per_host = count(element, "max_local_world_size");
     clusters.push_back(std::move(cluster));
   }
@@ -98,7 +107,7 @@ Json range_json(const CommunicationModelInfo& info) {
 
 void read_range(const JsonReader& reader, CommunicationModelInfo& info) {
   info.min_batch_size = reader.field("min_batch_size").integer(1);
-  info.max_batch_size = reader.field("max_batch_size").integer(1);
+  info.max_batch_size = reader.field("max_batch_size").integer(info.min_batch_size);
 }
 
 /// NAME.0, NAME.1, ...

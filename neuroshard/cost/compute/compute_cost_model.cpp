@@ -39,7 +39,8 @@ TableStatistics table_statistics(const Table& table, std::int64_t batch_size) {
           .data_type = table.data_type,
           .reuse_histogram = reuse_histogram(table, reuse),
           .num_features = table.num_features,
-          .distinct_rows = reuse.distinct_rows,
+          // A histogram may be of more rows than there are.
+          .distinct_rows = std::min(reuse.distinct_rows, static_cast<double>(table.num_embeddings)),
           .hottest_row_share = hottest_row_share(table, batch_size)};
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/compute/network_bounds.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
@@ -185,6 +186,20 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
   return members;
 }
 
+/// Of models whose samples had reference sets.
+std::map<std::string, double> references_from(const ModelFile& file) {
+  std::map<std::string, double> reference_sets;
+  if (!file.has_metadata("reference_ms")) return reference_sets;
+  reference_sets = file.numbers("reference_ms");
+  for (const auto& [name, ms] : reference_sets) {
+    if (!(ms > 0.0)) {
+      throw InputError(file.place("reference_ms") + ": " + printable(name), "a number above 0",
+                       fmt::format("{}", ms));
+    }
+  }
+  return reference_sets;
+}
+
 void add_estimate(TensorFile& file, const PhysicalEstimate& estimate) {
   file.tensors["estimate.weights"] =
       vector_tensor(std::vector<float>(estimate.weights_ms.begin(), estimate.weights_ms.end()));
@@ -224,6 +239,8 @@ void write_compute_model(const NeuralComputeModel& model, const std::string& pat
                    {"training_data_sha256", info.data_sha256},
                    {"range", to_line(range_json(info.range))},
                    {"metrics", to_line(to_json(info.metrics))}};
+  if (!info.reference_ms.empty())
+    file.metadata["reference_ms"] = to_line(to_json(info.reference_ms));
   // One standardisation serves all members.
   file.tensors["feature_mean"] = vector_tensor(network.feature_mean);
   file.tensors["feature_scale"] = vector_tensor(network.feature_scale);
@@ -255,6 +272,7 @@ std::shared_ptr<const NeuralComputeModel> compute_model_from(const ModelFile& fi
   const Json range = file.json("range");
   info.range = range_from_json(JsonReader(range, file.place("range")));
   info.metrics = file.numbers("metrics");
+  info.reference_ms = references_from(file);
   return std::make_shared<NeuralComputeModel>(members_from(file, path), std::move(info));
 }
 

@@ -24,6 +24,9 @@ struct ComputeModelInfo {
   TrainedRange range;
   /// Test metrics and training facts by name, e.g. "unseen_combinations.mape".
   std::map<std::string, double> metrics;
+  /// What reference sets, by name, took at the speed that the costs are of [ms]; empty: samples had
+  /// none.
+  std::map<std::string, double> reference_ms{};
 };
 
 /// Its cost is the mean over its networks, which were trained on the same samples from different

@@ -19,10 +19,11 @@ constexpr std::int64_t kVectorColumns = 16;  // the widest vectors in use are as
 constexpr double kFewestLookups = 0x1p-20;
 
 double distinct_rows_of(const TableStatistics& table, double lookups) {
-  if (table.distinct_rows > 0.0) return std::min(table.distinct_rows, lookups);
+  const auto rows = static_cast<double>(table.num_embeddings);
+  if (table.distinct_rows > 0.0) return std::min({table.distinct_rows, lookups, rows});
   const ReuseStatistics reuse =
       histogram_statistics(table.reuse_histogram, table.num_embeddings, lookups);
-  return std::min({reuse.distinct_rows, lookups, static_cast<double>(table.num_embeddings)});
+  return std::min({reuse.distinct_rows, lookups, rows});
 }
 
 double hottest_row_hits_of(const TableStatistics& table, double lookups) {

@@ -13,8 +13,9 @@ namespace neuroshard {
 /// Where the fewest rows of a slice leave no room otherwise, a table is cut in both. Tables that
 /// may not lie on every device are also tried first, then with rows of others moving on for theirs
 /// (row_flow.h). Costs are not looked at. If every table may be
-/// cut anywhere, a plan is found whenever the tables together, uncut, leave room for the largest
-/// row on each device. The task must be valid. Throws TimeIsOver.
+/// cut anywhere, a plan is found whenever the tables together, uncut, leave room on each device for
+/// the largest row and what a further slice takes beyond its rows. The task must be valid. Throws
+/// TimeIsOver.
 [[nodiscard]] std::vector<Shard> fit_with_rows(const Task& task, const StopClock& clock = {});
 
 }  // namespace neuroshard

@@ -9,6 +9,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json_reader.h"
+#include "neuroshard/io/sample_io.h"
 
 namespace neuroshard {
 
@@ -43,7 +44,7 @@ void add_shards(const JsonReader& reader, std::size_t num_memories, ShardingChoi
   const JsonReader count = reader.element(0);
   const JsonReader cost = reader.element(1);
   OptionShard shard;
-  shard.cost_ms = cost.number();
+  shard.cost_ms = time_from_json(cost, /*zero_allowed=*/true);
   for (std::size_t k = 0; k < num_memories; ++k) {
     const JsonReader bytes = reader.element(2 + k);
     shard.bytes[k] = bytes.integer(0);
@@ -96,7 +97,7 @@ OptionTask parse_option_task(const std::string& text, const std::string& locatio
   if (task.memories.size() > kMaxMemoryKinds) memories.fail("at most 4 memories");
   if (const auto load = root.optional_field("load_ms")) {
     for (std::size_t d = 0; d < load->array_size(); ++d) {
-      task.load_ms.push_back(load->element(d).number());
+      task.load_ms.push_back(time_from_json(load->element(d), /*zero_allowed=*/true));
     }
   }
   const JsonReader tables = root.field("tables");

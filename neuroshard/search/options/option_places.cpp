@@ -8,14 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/byte_sum.h"
+
 namespace neuroshard {
 
 namespace {
 
-/// Bytes beyond the memory as a share of it.
+/// Bytes beyond the memory, which may be any number below 0, as a share of it.
 double excess(std::int64_t used, std::int64_t capacity) {
   if (used <= capacity) return 0.0;
-  return static_cast<double>(used - capacity) /
+  return static_cast<double>(WideBytes{used} - capacity) /
          static_cast<double>(std::max<std::int64_t>(capacity, 1));
 }
 

@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/units.h"
 
 namespace neuroshard {
 
@@ -19,6 +19,12 @@ constexpr int kMostDevices = 65'536;
 void require(bool holds, const std::string& place, const std::string& expected,
              const std::string& actual) {
   if (!holds) throw InputError(place, expected, actual);
+}
+
+/// Beyond these limits sums and units of costs would be no numbers.
+void require_time(double ms, const std::string& place, const std::string& what) {
+  if (is_time(ms)) return;
+  throw InputError(place, what + " of 0, or between 1e-30 and 1e30 ms", fmt::format("{}", ms));
 }
 
 void require_valid_devices(const OptionTask& task) {
@@ -40,10 +46,7 @@ void require_valid_devices(const OptionTask& task) {
   require(task.load_ms.empty() || task.load_ms.size() == devices, "load_ms",
           fmt::format("one for each of {} devices, or none", devices),
           fmt::format("{}", task.load_ms.size()));
-  for (const double load : task.load_ms) {
-    require(std::isfinite(load) && load >= 0.0, "load_ms", "times of 0 or more",
-            fmt::format("{}", load));
-  }
+  for (const double load : task.load_ms) require_time(load, "load_ms", "times");
 }
 
 void require_valid_shards(const OptionTask& task, const ShardingChoice& option,
@@ -69,8 +72,7 @@ void require_valid_shards(const OptionTask& task, const ShardingChoice& option,
       break;
   }
   for (const OptionShard& shard : option.shards) {
-    require(std::isfinite(shard.cost_ms) && shard.cost_ms >= 0.0, place, "costs of 0 or more",
-            fmt::format("{}", shard.cost_ms));
+    require_time(shard.cost_ms, place, "costs");
     for (const std::int64_t bytes : shard.bytes) {
       require(bytes >= 0, place, "bytes of 0 or more", fmt::format("{}", bytes));
     }

@@ -48,7 +48,7 @@ struct OptionTable {
 /// A kind of memory, such as "hbm".
 struct MemoryKind {
   std::string name{};
-  std::vector<std::int64_t> bytes{};  ///< on each device
+  std::vector<std::int64_t> bytes{};  ///< on each device; below 0: it has too much already
 };
 
 struct OptionTask {
@@ -69,7 +69,8 @@ struct ChosenOption {
 };
 
 /// Throws InputError, which names the place, if the task makes no sense: no option, a number of
-/// shards that its placement does not permit, costs or bytes that are negative or not finite.
+/// shards that its placement does not permit, costs that are no times (core/units.h), shards of
+/// negative bytes.
 void require_valid(const OptionTask& task);
 
 /// Each device's cost [ms]: its load and its shards'.

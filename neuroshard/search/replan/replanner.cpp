@@ -127,20 +127,37 @@ class LimitedSearch {
                                 : one.predicted.cost_ms < other.predicted.cost_ms;
   }
 
+  /// Whether a plan gains as much over the given one as moves must.
+  [[nodiscard]] bool gains_enough(const PlanningResult& plan, const PlanningResult& given) const {
+    const double least_gain_ms = options_.least_gain * longest_compute_ms(given.predicted);
+    return plan.predicted.cost_ms < given.predicted.cost_ms - least_gain_ms;
+  }
+
+  /// Whether a plan is to be taken rather than what the repaired one, `kept`, came to: where that
+  /// keeps to the limit, moves must gain.
+  [[nodiscard]] bool is_worth_moving(const PlanningResult& plan, const PlanningResult& of_kept,
+                                     const ShardingPlan& kept) const {
+    if (!is_within(kept)) return is_better(plan, of_kept);
+    return is_within(plan.plan) && gains_enough(plan, of_kept);
+  }
+
   /// The plan, with other tables on every device and improved, where that gains enough; the costs
   /// are those of the models.
   PlanningResult improved(const ShardingPlan& plan) {
-    PlanningResult result{plan, allowed_.cost(plan), {}};
+    const PlanningResult given{plan, allowed_.cost(plan), {}};
+    PlanningResult result = given;
+    const auto stay = [&] {
+      result.plan = given.plan;
+      result.predicted = given.predicted;
+    };
     try {
       move_replicas(allowed_, options_, clock_, result, &replica_limit_);
+      if (is_within(plan) && !gains_enough(result, given)) stay();
       improve(result);
     } catch (const TimeIsOver&) {
       result.stats.stopped_by_clock = true;
     }
-    if (!is_within(result.plan) && moved_bytes(result.plan) > moved_bytes(plan)) {
-      result.plan = plan;
-      result.predicted = allowed_.cost(plan);
-    }
+    if (!is_within(result.plan) && moved_bytes(result.plan) > moved_bytes(plan)) stay();
     return result;
   }
 
@@ -167,9 +184,8 @@ class LimitedSearch {
     better.predicted = allowed_.cost(better.plan);
     move_replicas(allowed_, options_, clock_, better, &replica_limit_);
     result.stats.stopped_by_clock |= better.stats.stopped_by_clock || clock_.is_over();
-    const double least_gain_ms = options_.least_gain * longest_compute_ms(result.predicted);
     const bool enters_limit = !is_within(result.plan) && is_within(better.plan);
-    if (enters_limit || better.predicted.cost_ms < result.predicted.cost_ms - least_gain_ms) {
+    if (enters_limit || gains_enough(better, result)) {
       result.plan = std::move(better.plan);
       result.predicted = std::move(better.predicted);
     }
@@ -272,7 +288,7 @@ PlanningResult Replanner::plan(const Simulator& simulator, const PlannerOptions&
         add_work(from_there.stats, other.stats);
       }
       add_work(anew.stats, other.stats);
-      if (!kept || search.is_better(other, result)) std::swap(result, other);
+      if (!kept || search.is_worth_moving(other, result, *kept)) std::swap(result, other);
       add_work(other.stats, result.stats);
     } catch (const InfeasibleError&) {
       if (!kept) throw;  // the older plan fits where no new one was found, or the time is over

@@ -15,8 +15,9 @@ inline constexpr double kAnyMove = std::numeric_limits<double>::infinity();
 
 /// Improves an older plan, made valid for the task, within a limit on the bytes that move. The
 /// result moves at most that share of the bytes that the older plan placed (placed_before.h), and
-/// is never predicted to cost more than the repaired plan where that keeps to the limit. Does not
-/// depend on the number of threads, nor on the machine unless the clock may stop the search.
+/// is never predicted to cost more than the repaired plan where that keeps to the limit: then each
+/// move must gain enough (PlannerOptions::least_gain), or that plan stays. Does not depend on the
+/// number of threads, nor on the machine unless the clock may stop the search.
 class Replanner final : public Planner {
  public:
   /// `before` is of the simulator's task; `max_move` is from 0 to 1, or kAnyMove.

@@ -137,7 +137,7 @@ void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double sha
   };
   for (const ComputeCostSample& sample : costs.samples) {
     add_sample(dataset, sample.pieces, statistics_of, settings,
-               sample.forward_ms + sample.backward_ms);
+               usual_cost_ms(sample, header.reference_sets, dataset.reference_ms, "costs"));
     const auto held_out_pieces = std::count_if(
         sample.pieces.begin(), sample.pieces.end(),
         [&](const Piece& piece) { return is_held_out(header.tables[piece.table].name, share); });
@@ -261,7 +261,8 @@ double largest_held_out_share(const std::vector<std::string>& paths) {
   return share;
 }
 
-ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema) {
+ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, FeatureSchema schema,
+                                    const UsualSpeed* usual) {
   ComputeDataset dataset = empty_dataset(schema);
   std::string checksums;  // each file is read for them once: as training_data_sha256
   std::map<std::string, std::string> path_by_checksum;
@@ -278,8 +279,10 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
     const auto [other, is_new] = path_by_checksum.emplace(checksum, path);
     if (!is_new) throw InputError(path, "a file not given before", "the bytes of " + other->second);
   }
+  dataset.reference_ms = usual != nullptr ? *usual : usual_speed(files);
   for (const ComputeCosts& costs : files) {
     dataset.first_sample.push_back(dataset.size());
+    dataset.reference_sets.push_back(costs.header.reference_sets);
     append_costs(dataset, costs, share);
     widen(dataset.range, costs);
   }

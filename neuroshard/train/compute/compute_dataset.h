@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/core/piece.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/io/compute_costs_io.h"
@@ -24,9 +25,10 @@ struct ComputeDataset {
   /// Features x pieces, not standardised; FeatureSchema::work's estimate is not fitted yet
   /// (set_estimate).
   Eigen::MatrixXf features;
-  Eigen::MatrixXf work;               ///< work terms x pieces
-  std::vector<int> first_piece;       ///< sample i has pieces [first_piece[i], first_piece[i + 1])
-  std::vector<double> cost_ms;        ///< forward + backward
+  Eigen::MatrixXf work;          ///< work terms x pieces
+  std::vector<int> first_piece;  ///< sample i has pieces [first_piece[i], first_piece[i + 1])
+  /// Forward + backward; of samples with reference sets, at the usual speed (usual_speed.h).
+  std::vector<double> cost_ms;
   std::vector<std::size_t> widest;    ///< class of each sample's widest piece (widest_class)
   std::vector<bool> rowwise_adagrad;  ///< whether that is each sample's optimizer
   std::vector<bool> held_out;         ///< made of tables that training must not see
@@ -34,8 +36,11 @@ struct ComputeDataset {
   /// The first sample of as many pieces with the same features: one set that was measured more than
   /// once, in one file or in several. A sample that has none before it has its own number.
   std::vector<int> same_as;
-  std::vector<std::size_t> first_sample;  ///< of each file, in the order given
-  std::vector<FolderSpeed> speeds;  ///< that costs were divided by; empty: costs are as measured
+  std::vector<std::size_t> first_sample;    ///< of each file, in the order given
+  std::vector<std::string> reference_sets;  ///< of each file; "": none
+  /// Where costs were divided by speeds, at the speed that they are of.
+  UsualSpeed reference_ms;          ///< what reference sets usually took; empty: no sample has any
+  std::vector<FolderSpeed> speeds;  ///< that costs were divided by; empty: by none
   TrainedRange range;
   std::string hardware;       ///< JSON object
   std::string operator_info;  ///< JSON object
@@ -84,11 +89,13 @@ void append(ComputeDataset& dataset, const ComputeDataset& other,
 /// any. Throws InputError if a file is malformed.
 [[nodiscard]] double largest_held_out_share(const std::vector<std::string>& paths);
 
-/// Tables that one of the files keeps from training are kept from it in all of them.
+/// Tables that one of the files keeps from training are kept from it in all of them. Costs are
+/// brought to the `usual` speed, by default that of these files' samples.
 /// Throws InputError if a file is malformed or given twice, if there are no samples, or if a file
 /// was measured on other hardware or with another operator than the first.
 [[nodiscard]] ComputeDataset load_compute_dataset(const std::vector<std::string>& paths,
-                                                  FeatureSchema schema);
+                                                  FeatureSchema schema,
+                                                  const UsualSpeed* usual = nullptr);
 
 /// Indices of samples, by use.
 struct DatasetSplit {

@@ -354,6 +354,7 @@ class Trainer {
       add("unseen_combinations.large", result.large_samples->unseen_combinations);
       add("unseen_tables.large", result.large_samples->unseen_tables);
     }
+    info.reference_ms = dataset_.reference_ms;
     for (std::size_t folder = 0; folder < dataset_.speeds.size(); ++folder) {
       info.metrics[fmt::format("speed.{}", folder + 1)] = dataset_.speeds[folder].speed;
     }

@@ -55,28 +55,35 @@ std::vector<Folder> folders_of(const std::vector<std::string>& paths) {
   return folders;
 }
 
+InputError no_samples(const Folder& folder) {
+  return InputError(folder.speed.folder, "measured samples", "none");
+}
+
 /// Median over the samples in folders of measured cost, brought to the speed of the first folder,
-/// over predicted cost.
+/// over predicted cost. Of samples with reference sets, the cost at the usual speed.
 double median_ratio(const ComputeCostModel& model, std::span<const Folder> folders,
-                    const std::vector<std::string>& paths) {
+                    const std::vector<std::string>& paths, const UsualSpeed& usual) {
   std::vector<TestedSample> samples;
   for (const Folder& folder : folders) {
     for (const std::size_t file : folder.files) {
-      if (read_compute_costs(paths[file]).samples.empty()) continue;
-      for (TestedSample& sample : test_compute_model(model, paths[file]).samples) {
+      const ComputeCosts costs = read_compute_costs(paths[file]);
+      if (costs.samples.empty()) continue;
+      ModelTestOptions options;
+      if (!costs.header.reference_sets.empty()) options.usual = usual;
+      for (TestedSample& sample : test_compute_model(model, paths[file], options).samples) {
         sample.measured_ms /= folder.speed.speed;
         samples.push_back(sample);
       }
     }
   }
-  if (samples.empty()) throw InputError(folders.front().speed.folder, "measured samples", "none");
+  if (samples.empty()) throw no_samples(folders.front());
   return 1.0 + tested(std::move(samples)).bias;
 }
 
 /// A network of the samples in the folders whose speeds are known.
 std::shared_ptr<const NeuralComputeModel> reference_model(
-    std::span<const Folder> known, const std::vector<std::string>& paths, std::uint64_t seed,
-    int num_threads, const std::function<void(const EpochStats&)>& on_epoch) {
+    std::span<const Folder> known, const std::vector<std::string>& paths, const UsualSpeed& usual,
+    std::uint64_t seed, int num_threads, const std::function<void(const EpochStats&)>& on_epoch) {
   ComputeTrainingOptions options;
   options.members = 1;
   options.loop.epochs = kEpochs;
@@ -88,7 +95,8 @@ std::shared_ptr<const NeuralComputeModel> reference_model(
     for (const std::size_t file : folder.files) files.push_back(paths[file]);
     speeds.push_back(folder.speed);
   }
-  ComputeDataset dataset = load_compute_dataset(files, feature_schema_of(options.architecture));
+  ComputeDataset dataset =
+      load_compute_dataset(files, feature_schema_of(options.architecture), &usual);
   if (dataset.num_known() < kFewestTrainingSamples) {
     throw InputError(known.front().speed.folder,
                      fmt::format("at least {} samples to train on in the first folder, with which "
@@ -124,9 +132,8 @@ std::optional<double> paired_speed(const ComputeDataset& all, const std::vector<
   return 1.0 + tested(std::move(pairs)).bias;
 }
 
-/// Gives those folders a speed that sets measured in two of them tell, and returns which have one;
-/// the first one's is 1.
-std::set<int> with_paired_speeds(const ComputeDataset& all, std::vector<Folder>& folders) {
+/// The folder of each sample.
+std::vector<int> folders_of_samples(const ComputeDataset& all, const std::vector<Folder>& folders) {
   std::vector<int> folder_of(all.size());
   for (std::size_t folder = 0; folder < folders.size(); ++folder) {
     for (const std::size_t file : folders[folder].files) {
@@ -136,19 +143,60 @@ std::set<int> with_paired_speeds(const ComputeDataset& all, std::vector<Folder>&
                 folder_of.begin() + static_cast<std::ptrdiff_t>(end), static_cast<int>(folder));
     }
   }
-  std::set<int> known{0};
+  return folder_of;
+}
+
+/// The reference sets of one of its files; "" if no file has any.
+std::string reference_sets_of_folder(const ComputeDataset& all, const Folder& folder) {
+  for (const std::size_t file : folder.files) {
+    if (!all.reference_sets[file].empty()) return all.reference_sets[file];
+  }
+  return "";
+}
+
+/// That of a `known` folder with the same reference sets, by which costs of both are brought to one
+/// speed already.
+std::optional<double> reference_speed(const ComputeDataset& all, const std::vector<Folder>& folders,
+                                      int folder, const std::set<int>& known) {
+  const auto of = [&](int other) {
+    return reference_sets_of_folder(all, folders[static_cast<std::size_t>(other)]);
+  };
+  const std::string own = of(folder);
+  if (own.empty()) return std::nullopt;
+  const auto same =
+      std::find_if(known.begin(), known.end(), [&](int other) { return of(other) == own; });
+  if (same == known.end()) return std::nullopt;
+  return folders[static_cast<std::size_t>(*same)].speed.speed;
+}
+
+/// Gives those folders a speed that reference sets tell, or sets that were measured in them and in
+/// `known` ones, and adds them to these.
+void add_paired_speeds(const ComputeDataset& all, const std::vector<int>& folder_of,
+                       std::vector<Folder>& folders, std::set<int>& known) {
   for (bool found = true; found;) {
     found = false;
     for (int folder = 1; folder < static_cast<int>(folders.size()); ++folder) {
       if (known.contains(folder)) continue;
-      const std::optional<double> speed = paired_speed(all, folder_of, folders, folder, known);
+      std::optional<double> speed = reference_speed(all, folders, folder, known);
+      if (!speed) speed = paired_speed(all, folder_of, folders, folder, known);
       if (!speed) continue;
       folders[static_cast<std::size_t>(folder)].speed.speed = *speed;
       known.insert(folder);
       found = true;
     }
   }
-  return known;
+}
+
+/// Of the folders that are not `known`, the one with the most samples.
+int largest_unknown(const std::vector<int>& folder_of, const std::set<int>& known) {
+  std::map<int, std::int64_t> samples;
+  for (const int folder : folder_of) {
+    if (!known.contains(folder)) ++samples[folder];
+  }
+  const auto largest =
+      std::max_element(samples.begin(), samples.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  return largest == samples.end() ? -1 : largest->first;
 }
 
 }  // namespace
@@ -162,16 +210,29 @@ std::vector<FolderSpeed> folder_speeds(const ComputeDataset& dataset,
     throw InputError("costs", "files in two folders or more, of which each has a speed of its own",
                      folders.empty() ? "none" : "all in " + folders.front().speed.folder);
   }
-  const std::set<int> paired = with_paired_speeds(dataset, folders);
-  if (paired.size() < folders.size()) {
-    std::vector<Folder> known;
-    for (const int folder : paired) known.push_back(folders[static_cast<std::size_t>(folder)]);
-    const auto model = reference_model(known, paths, seed, num_threads, on_epoch);
-    const double own_ratio = median_ratio(*model, known, paths);
-    for (int folder = 1; folder < static_cast<int>(folders.size()); ++folder) {
-      if (paired.contains(folder)) continue;
-      Folder& other = folders[static_cast<std::size_t>(folder)];
-      other.speed.speed = median_ratio(*model, {&other, 1}, paths) / own_ratio;
+  const std::vector<int> folder_of = folders_of_samples(dataset, folders);
+  std::set<int> known{0};
+  add_paired_speeds(dataset, folder_of, folders, known);
+  if (known.size() < folders.size()) {
+    std::vector<Folder> of_model;
+    for (const int folder : known) of_model.push_back(folders[static_cast<std::size_t>(folder)]);
+    const auto model =
+        reference_model(of_model, paths, dataset.reference_ms, seed, num_threads, on_epoch);
+    const double own_ratio = median_ratio(*model, of_model, paths, dataset.reference_ms);
+    // A network tells the speed of many samples better than that of few, which have sets in common
+    // with those, perhaps.
+    while (known.size() < folders.size()) {
+      const int largest = largest_unknown(folder_of, known);
+      if (largest < 0) {  // what is left has none
+        throw no_samples(*std::find_if(folders.begin(), folders.end(), [&](const Folder& folder) {
+          return !known.contains(static_cast<int>(&folder - folders.data()));
+        }));
+      }
+      Folder& other = folders[static_cast<std::size_t>(largest)];
+      other.speed.speed =
+          median_ratio(*model, {&other, 1}, paths, dataset.reference_ms) / own_ratio;
+      known.insert(largest);
+      add_paired_speeds(dataset, folder_of, folders, known);
     }
   }
   std::vector<FolderSpeed> speeds;
@@ -192,12 +253,17 @@ void divide_by_speeds(ComputeDataset& dataset, const std::vector<std::string>& p
                       const std::vector<FolderSpeed>& speeds) {
   const std::vector<Folder> folders = folders_of(paths);
   assert(folders.size() == speeds.size());
+  std::set<std::string> scaled;  // reference sets
   for (std::size_t place = 0; place < folders.size(); ++place) {
     for (const std::size_t file : folders[place].files) {
       const std::size_t end =
           file + 1 < paths.size() ? dataset.first_sample[file + 1] : dataset.size();
       for (std::size_t i = dataset.first_sample[file]; i < end; ++i) {
         dataset.cost_ms[i] /= speeds[place].speed;
+      }
+      const std::string& reference_sets = dataset.reference_sets[file];
+      if (!reference_sets.empty() && scaled.insert(reference_sets).second) {
+        dataset.reference_ms[reference_sets] /= speeds[place].speed;
       }
     }
   }

@@ -18,12 +18,22 @@ namespace neuroshard {
 
 namespace {
 
-double cost_of(const ComputeCostSample& sample) { return sample.forward_ms + sample.backward_ms; }
+/// A sample's cost [ms], as measured or at the usual speed; `path` is its file.
+double cost_of(const ComputeCostSample& sample, const ComputeCosts& costs,
+               const std::optional<UsualSpeed>& usual, const std::string& path) {
+  if (!usual) return sample.forward_ms + sample.backward_ms;
+  if (costs.header.reference_sets.empty()) {
+    throw InputError(path + ": reference_sets", "those of the model's samples", "none");
+  }
+  return usual_cost_ms(sample, costs.header.reference_sets, *usual, path);
+}
 
 /// The second measurements by the samples' numbers.
 class SecondMeasurements {
  public:
-  SecondMeasurements(const ComputeCosts& first, const std::string& path) : path_(path) {
+  SecondMeasurements(const ComputeCosts& first, const ModelTestOptions& options)
+      : path_(options.again), usual_(options.usual) {
+    const std::string& path = options.again;
     if (path.empty()) return;
     costs_ = read_compute_costs(path);
     const auto same = [](const MeasuredTable& a, const MeasuredTable& b) {
@@ -43,23 +53,28 @@ class SecondMeasurements {
     }
   }
 
-  /// The sample's cost by both measurements; nothing if the second is missing or disagrees.
-  [[nodiscard]] std::optional<double> joined_cost(const ComputeCostSample& sample) const {
-    if (path_.empty()) return cost_of(sample);
+  /// The sample's cost by both measurements, of which `first_ms` is the first; nothing if the
+  /// second is missing or disagrees.
+  [[nodiscard]] std::optional<double> joined_cost(const ComputeCostSample& sample,
+                                                  double first_ms) const {
+    if (path_.empty()) return first_ms;
     const auto found = sample.info.id ? by_id_.find(*sample.info.id) : by_id_.end();
     if (found == by_id_.end()) return std::nullopt;
     if (found->second->pieces != sample.pieces) {
       throw InputError(fmt::format("{}: sample {}", path_, *sample.info.id),
                        "the pieces of the first measurement", "others");
     }
-    const double a = cost_of(sample);
-    const double b = cost_of(*found->second);
-    if (std::max(a, b) > (1.0 + kLargestDisagreement) * std::min(a, b)) return std::nullopt;
-    return std::sqrt(a * b);
+    const double second_ms = cost_of(*found->second, costs_, usual_, path_);
+    if (std::max(first_ms, second_ms) >
+        (1.0 + kLargestDisagreement) * std::min(first_ms, second_ms)) {
+      return std::nullopt;
+    }
+    return std::sqrt(first_ms * second_ms);
   }
 
  private:
   std::string path_;
+  const std::optional<UsualSpeed>& usual_;
   ComputeCosts costs_;
   std::map<std::int64_t, const ComputeCostSample*> by_id_;
 };
@@ -89,16 +104,17 @@ ModelTest tested(std::vector<TestedSample> samples) {
 }
 
 ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path,
-                             const std::string& again) {
+                             const ModelTestOptions& options) {
   const ComputeCosts costs = read_compute_costs(path);
-  const SecondMeasurements second(costs, again);
+  const SecondMeasurements second(costs, options);
   const ComputeCostsHeader& header = costs.header;
   ModelTest test;
   std::vector<double> state(model.state_size());
   std::vector<double> contribution(model.state_size());
   for (std::size_t i = 0; i < costs.samples.size(); ++i) {
     const ComputeCostSample& sample = costs.samples[i];
-    const std::optional<double> measured = second.joined_cost(sample);
+    const std::optional<double> measured =
+        second.joined_cost(sample, cost_of(sample, costs, options.usual, path));
     if (!measured) {
       ++test.left_out;
       continue;

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
 #include "neuroshard/train/metrics.h"
 
@@ -46,12 +48,20 @@ struct FileTest {
 /// out of a test.
 inline constexpr double kLargestDisagreement = 0.15;
 
-/// Of all samples of a file of measured computation costs. If `again` is not empty, it is a file of
-/// the same samples measured a second time: only those that both have and that agree are tested,
-/// whatever is predicted for them. Throws InputError if a file is malformed or has no samples, or
-/// if the second one has other tables or other pieces under the same number.
+struct ModelTestOptions {
+  /// Not empty: a file of the same samples measured a second time. Only those that both have and
+  /// that agree are tested, whatever is predicted for them.
+  std::string again{};
+  /// Given: costs are brought to this usual speed (usual_cost_ms), before two measurements are
+  /// compared too. Else they are as measured.
+  std::optional<UsualSpeed> usual{};
+};
+
+/// Of all samples of a file of measured computation costs. Throws InputError if a file is malformed
+/// or has no samples, if the second one has other tables or other pieces under the same number, or
+/// if it is to be brought to the usual speed and has no reference sets, or others than those known.
 [[nodiscard]] ModelTest test_compute_model(const ComputeCostModel& model, const std::string& path,
-                                           const std::string& again = "");
+                                           const ModelTestOptions& options = {});
 
 /// All samples of the tests as one.
 [[nodiscard]] ModelTest joined(std::span<const FileTest> tests);

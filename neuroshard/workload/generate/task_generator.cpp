@@ -112,8 +112,11 @@ class Picker {
   [[nodiscard]] bool can_be_cut_to_fit(const std::vector<Pick>& picks,
                                        std::int64_t memory_bytes) const {
     return std::all_of(picks.begin(), picks.end(), [&](const Pick& pick) {
-      return shard_bytes(workload_.tables[pick.table], kColumnGranularity, options_.optimizer) <=
-             memory_bytes;
+      Table table = workload_.tables[pick.table];
+      table.embedding_dim = pick.embedding_dim;
+      const std::int64_t narrowest =
+          can_cut(table, pick.embedding_dim) ? narrowest_cut(table) : pick.embedding_dim;
+      return shard_bytes(table, narrowest, options_.optimizer) <= memory_bytes;
     });
   }
 

@@ -19,9 +19,10 @@ class RankScatter {
  public:
   RankScatter(std::uint64_t num_rows, std::uint64_t seed)
       : num_rows_(num_rows), inverse_(~std::uint64_t{0} / num_rows), offset_(seed % num_rows) {
-    // Below 2^21, so that a product with a rank below 2^42 (kMaxEmbeddings) and the sum fit 64
-    // bits.
-    const double range = std::min(static_cast<double>(num_rows), 0x1p21);
+    // The golden ratio of the rows, as far as a product with a rank and the sum fit 64 bits: up to
+    // 3 * 10^9 rows. Beyond, the next ranks lie closer together.
+    const auto rows = static_cast<double>(num_rows);
+    const double range = std::min(rows, 0x1p63 / rows);
     multiplier_ = static_cast<std::uint64_t>(range * (std::numbers::phi - 1.0)) | 1;
     while (std::gcd(multiplier_, num_rows) != 1) multiplier_ += 2;
   }

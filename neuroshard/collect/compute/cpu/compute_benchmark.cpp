@@ -94,6 +94,9 @@ std::int64_t bytes_of_pass(const Table& table, double share, std::int64_t rows,
 /// Of a lookup: its index, and the key by which it is sorted, twice.
 constexpr double kBytesPerLookup = 3.0 * sizeof(std::int64_t);
 
+/// The operator counts lookups in 32 bits; a batch has about as many as expected.
+constexpr double kMostLookups = 4e9;
+
 /// Asking for the memory that is available takes longer than small batches do.
 constexpr double kBytesWorthALook = 0x1p28;
 
@@ -266,6 +269,14 @@ void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) noexcept {
 }
 
 void ComputeBenchmark::require_memory(const PieceSet& set) const {
+  for (const Piece& piece : set.pieces) {
+    const double lookups = static_cast<double>(set.batch_size) * set.table_of(piece).pooling_factor;
+    if (lookups > kMostLookups) {
+      throw OutOfMemory(
+          fmt::format("operator: expected at most {:.0f} lookups of a table in a batch, got {:.0f}",
+                      kMostLookups, lookups));
+    }
+  }
   const double kept = static_cast<double>(output_.size()) + static_cast<double>(gradient_.size());
   const double outputs = bytes_of_outputs(set);
   double more = bytes_of_batch(set);  // indices have no place in what is kept for outputs
