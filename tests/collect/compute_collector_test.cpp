@@ -89,7 +89,10 @@ TEST(ComputeCollector, RecordsWhatReferenceSetsTookMeanwhile) {
     EXPECT_EQ(sample.reference_ms.size(), 16u);
   }
   EXPECT_EQ(input_error([&] { collect(path, 6); }),
-            path + ": line 1: reference_sets: expected nothing, got \"" + name + "\"");
+            path +
+                ": line 1: reference_sets: expected nothing as in this run, to continue the file, "
+                "got \"" +
+                name + "\"");
 }
 
 TEST(ComputeCollector, ReferenceSetsThatCannotRunLeaveNoFile) {

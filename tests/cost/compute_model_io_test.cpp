@@ -162,9 +162,9 @@ TEST(ComputeModelIo, TheSpeedOfTheReferenceSetsIsReadBackAndChecked) {
   write_compute_model(*plain, path);
   EXPECT_TRUE(read_compute_model(path)->info().reference_ms.empty());
   expect_refusals(kLoads, {metadata("reference_ms", R"({"reference-1":0})",
-                                    ": reference-1: expected a number above 0, got 0"),
+                                    ": [\"reference-1\"]: expected a number above 0, got 0"),
                            metadata("reference_ms", R"({"reference-1":"fast"})",
-                                    ": reference-1: expected a number, got \"fast\"")});
+                                    ": [\"reference-1\"]: expected a number, got \"fast\"")});
 }
 
 TEST(ComputeModelIo, RefusesWhatThisBuildDoesNotHave) {

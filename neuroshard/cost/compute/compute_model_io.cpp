@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
 #include "neuroshard/cost/compute/network_bounds.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
@@ -188,16 +187,15 @@ std::vector<ComputeNetwork> members_from(const ModelFile& file, const std::strin
 
 /// Of models whose samples had reference sets.
 std::map<std::string, double> references_from(const ModelFile& file) {
-  std::map<std::string, double> reference_sets;
-  if (!file.has_metadata("reference_ms")) return reference_sets;
-  reference_sets = file.numbers("reference_ms");
-  for (const auto& [name, ms] : reference_sets) {
-    if (!(ms > 0.0)) {
-      throw InputError(file.place("reference_ms") + ": " + printable(name), "a number above 0",
-                       fmt::format("{}", ms));
-    }
-  }
-  return reference_sets;
+  std::map<std::string, double> reference_ms;
+  if (!file.has_metadata("reference_ms")) return reference_ms;
+  const Json object = file.json("reference_ms");
+  JsonReader(object, file.place("reference_ms"))
+      .for_each_field([&](const std::string& name, const JsonReader& value) {
+        reference_ms[name] = value.number();
+        if (!(reference_ms[name] > 0.0)) value.fail("a number above 0");
+      });
+  return reference_ms;
 }
 
 void add_estimate(TensorFile& file, const PhysicalEstimate& estimate) {

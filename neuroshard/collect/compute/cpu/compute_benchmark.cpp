@@ -97,6 +97,17 @@ constexpr double kBytesPerLookup = 3.0 * sizeof(std::int64_t);
 /// The operator counts lookups in 32 bits; a batch has about as many as expected.
 constexpr double kMostLookups = 4e9;
 
+void require_countable(const PieceSet& set) {
+  for (const Piece& piece : set.pieces) {
+    const double lookups = static_cast<double>(set.batch_size) * set.table_of(piece).pooling_factor;
+    if (lookups > kMostLookups) {
+      throw OutOfMemory(
+          fmt::format("operator: expected at most {:.0f} lookups of a table in a batch, got {:.0f}",
+                      kMostLookups, lookups));
+    }
+  }
+}
+
 /// Asking for the memory that is available takes longer than small batches do.
 constexpr double kBytesWorthALook = 0x1p28;
 
@@ -269,14 +280,6 @@ void ComputeBenchmark::take_back(std::vector<IndexBatch> batches) noexcept {
 }
 
 void ComputeBenchmark::require_memory(const PieceSet& set) const {
-  for (const Piece& piece : set.pieces) {
-    const double lookups = static_cast<double>(set.batch_size) * set.table_of(piece).pooling_factor;
-    if (lookups > kMostLookups) {
-      throw OutOfMemory(
-          fmt::format("operator: expected at most {:.0f} lookups of a table in a batch, got {:.0f}",
-                      kMostLookups, lookups));
-    }
-  }
   const double kept = static_cast<double>(output_.size()) + static_cast<double>(gradient_.size());
   const double outputs = bytes_of_outputs(set);
   double more = bytes_of_batch(set);  // indices have no place in what is kept for outputs
@@ -290,6 +293,7 @@ void ComputeBenchmark::require_memory(const PieceSet& set) const {
 
 std::unique_ptr<PreparedSet> ComputeBenchmark::prepare(const PieceSet& set) {
   require_memory(set);
+  require_countable(set);
   Random random = set.random;
   Placement placement = place(set, random);
   std::vector<IndexBatch> batches = draw_batches(set, placement.tables, random);
