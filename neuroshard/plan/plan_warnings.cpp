@@ -170,9 +170,11 @@ Task smallest_slices(const Task& task, const TrainedRange& range, const Sharding
 
 /// Of tables about whose rows nothing is said: no lookup hits the row of another one.
 std::vector<TableStatistics> without_reuse(std::size_t num_tables) {
-  TableStatistics statistics;
-  statistics.distinct_rows = std::numeric_limits<double>::infinity();
-  return std::vector<TableStatistics>(num_tables, statistics);
+  std::vector<TableStatistics> tables(num_tables);
+  for (TableStatistics& table : tables) {
+    table.distinct_rows = std::numeric_limits<double>::infinity();
+  }
+  return tables;
 }
 
 /// The operator of replicated tables, which every device has.

@@ -1,4 +1,5 @@
 // Every subcommand in its intended use, on inputs small enough for seconds.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -184,7 +185,8 @@ TEST(Cli, CompareMeasuresOldSamplesWithThePlans) {
   const std::string fitting = folder.file("fitting.jsonl");
   (void)expect_success({"collect", "compute", "--samples", "3", "--batch-size", "1024", "--tables",
                         "1:2", "--dims", "4", "--arena", "1MiB", "-o", fitting});
-  for (const Arguments& both : {Arguments{costs, fitting}, Arguments{costs + "," + fitting}}) {
+  for (const Arguments& both :
+       {Arguments{costs, fitting}, Arguments{fmt::format("{},{}", costs, fitting)}}) {
     EXPECT_THAT(compare(both).out, HasSubstr("less drift: the gap at the controls' earlier speed"));
   }
 }

@@ -56,7 +56,7 @@ std::vector<Folder> folders_of(const std::vector<std::string>& paths) {
 }
 
 InputError no_samples(const Folder& folder) {
-  return InputError(folder.speed.folder, "measured samples", "none");
+  return {folder.speed.folder, "measured samples", "none"};
 }
 
 /// Median over the samples in folders of measured cost, brought to the speed of the first folder,
