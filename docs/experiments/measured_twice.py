@@ -5,29 +5,26 @@
 
 Each folder has the same files of computation costs (.jsonl, .jsonl.gz). For all samples that both
 have: the median of second/first, the median of their differences (the larger over the smaller, less
-1), and how many differ by more than 15 %. At the usual speed each cost is divided by what the
+1), and how many differ by more than 15 %; and what the reference sets took, in the median of the
+samples. At the usual speed each cost is divided by what the
 reference sets took that were measured with it (the geometric mean of `reference_ms`).
 """
 
-import gzip
-import json
 import statistics
 import sys
 from pathlib import Path
 
+from repeated_costs import samples
+
 
 def costs_of(path: Path) -> dict[int, tuple[float, float]]:
     """By number: the cost [ms], and what the reference sets took [ms]; 1 where there are none."""
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        samples = [json.loads(line) for line in file][1:]
     return {
-        sample["index"]: (
+        number: (
             sample["forward_ms"] + sample["backward_ms"],
             statistics.geometric_mean(sample.get("reference_ms", [1.0])),
         )
-        for sample in samples
-        if "skipped" not in sample
+        for number, sample in samples(path).items()
     }
 
 
@@ -52,6 +49,8 @@ def main() -> None:
             f"difference {100.0 * statistics.median(apart):.1f} %, "
             f"{sum(value > 0.15 for value in apart)} of {len(apart)} beyond 15 %"
         )
+    usual = [statistics.median(pair[i][1] for pair in pairs) for i in (0, 1)]
+    print(f"reference sets: {usual[0]:.2f} ms, then {usual[1]:.2f} ms")
 
 
 if __name__ == "__main__":

@@ -17,15 +17,19 @@ import sys
 from pathlib import Path
 
 
-def costs(path):
-    """The cost of each sample [ms] by its number."""
-    opened = gzip.open if path.endswith(".gz") else open
+def samples(path):
+    """The lines of measured samples by their numbers."""
+    opened = gzip.open if str(path).endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
         lines = [json.loads(line) for line in file][1:]
+    return {line["index"]: line for line in lines if "skipped" not in line}
+
+
+def costs(path):
+    """The pieces and the cost [ms] of each sample by its number."""
     return {
-        line["index"]: (line["shards"], line["forward_ms"] + line["backward_ms"])
-        for line in lines
-        if "skipped" not in line
+        index: (line["shards"], line["forward_ms"] + line["backward_ms"])
+        for index, line in samples(path).items()
     }
 
 
