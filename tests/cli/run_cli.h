@@ -198,6 +198,19 @@ inline void expect_refusal(const CliFolder& folder, const Arguments& arguments,
   EXPECT_TRUE(folder.state() == before) << "files were made or changed";
 }
 
+/// A call, and a part of what is said.
+struct Refused {
+  Arguments arguments;
+  std::string message;
+};
+
+inline void expect_refusals(const std::vector<Refused>& cases) {
+  const CliFolder folder;
+  for (const Refused& refused : cases) {
+    expect_refusal(folder, refused.arguments, refused.message);
+  }
+}
+
 /// A valid task of three tables on two devices of 1 MiB.
 inline constexpr std::string_view kTask =
     R"({"format": "neuroshard/task/1", "batch_size": 1024, "optimizer": "sgd",
