@@ -62,6 +62,7 @@ void run(CalibrateOptions& options) {
   options.measuring.cpu.data_type = DataType::fp16;
   options.measuring.cpu.repetitions = calibration_repetitions();
   calibration.backend = chosen_backend(options.measuring, kCalibrationInFlight);
+  calibration.has_reference_sets = !options.measuring.on_gpus();
   calibration.num_threads = options.measuring.cpu.num_threads;
   // Another machine is what calibration is for; another operator may be a mistake.
   warn_of_measurement_difference(

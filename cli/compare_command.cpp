@@ -151,11 +151,17 @@ void add_compare_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("compare", "Run algorithms over many tasks");
   add_input_option(*command, "tasks", options->tasks, "Task files, or folders of them")->required();
   add_comparison_options(*command, options->run);
-  command->add_option(
+  CLI::Option* controls = command->add_option(
       "--controls", options->run.controls,
       "With --measure: files of costs measured earlier (.jsonl), separated by commas or "
       "spaces, some of which are measured again with the plans, to show how the "
       "machine's speed has changed");
+  command
+      ->add_flag("--reference-sets", options->run.has_reference_sets,
+                 "With --measure: the same, by the sixteen sets that the model's samples were "
+                 "measured next to, which run next to the plans all along; with the --arena of "
+                 "these samples")
+      ->excludes(controls);
   add_backend_options(*command, options->run.measuring);
   command->add_option("--platform", options->setting.platform,
                       "With --measure: simulate the all-to-alls on this cluster, a preset or a "

@@ -17,8 +17,8 @@ namespace neuroshard::cli {
 namespace {
 
 /// Options that say how plans are measured.
-constexpr std::array<std::string_view, 4> kOptionsOfMeasuring{"--arena", "--backend", "--gpus",
-                                                              "--controls"};
+constexpr std::array<std::string_view, 5> kOptionsOfMeasuring{"--arena", "--backend", "--gpus",
+                                                              "--controls", "--reference-sets"};
 
 /// Throws if an option was given that would do nothing.
 void refuse_without_measure(const CLI::App& command) {
@@ -63,11 +63,15 @@ ComparisonRunOptions comparison_run_options(const ComparisonOptions& options) {
   run.planner.time_limit_seconds = parse_seconds(options.time_limit, "--time-limit");
   run.planner.stop_by_clock = was_given(*options.command, "time-limit");
   run.controls = options.controls;
+  run.has_reference_sets = options.has_reference_sets;
   if (!options.measure) {
     refuse_without_measure(*options.command);
     return run;
   }
   BackendOptions measuring = options.measuring;
+  if (options.has_reference_sets && measuring.on_gpus()) {
+    throw InputError("--reference-sets goes with --backend cpu");
+  }
   // --threads plan too: GPUs need none that measure.
   if (!measuring.on_gpus()) measuring.cpu.num_threads = options.planner.num_threads;
   measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");

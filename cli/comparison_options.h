@@ -20,6 +20,7 @@ struct ComparisonOptions {
   std::string arena = "4GiB";
   BackendOptions measuring;           ///< with `measure`: on what
   std::vector<std::string> controls;  ///< with `measure`: files of samples to measure again
+  bool has_reference_sets = false;    ///< with `measure`: those of the model run next to the plans
 };
 
 void add_comparison_options(CLI::App& command, ComparisonOptions& options);

@@ -43,6 +43,7 @@ struct EvaluateOptions {
   std::string platform;
   std::uint64_t seed = 0;
   bool check = false;
+  bool has_reference_sets = false;
   bool json = false;
   bool force = false;
   std::string output;
@@ -72,6 +73,10 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
   // Before threads are pinned to cores, which the process then seems to have fewer of.
   const ComputeBackendFactory factory = chosen_backend(options.measuring, 1);
   const std::string difference = measurement_difference(simulator.compute(), factory.description);
+  std::optional<SpeedReference> reference;
+  if (options.has_reference_sets) {
+    reference = speed_reference(simulator.compute(), factory.description);
+  }
   const std::unique_ptr<ComputeBackend> backend = factory.make();
   const SimulatedPlan simulated{&simulator, &document.plan};
   const std::string sets = format_count(num_measured_sets({&simulated, 1}), "set");
@@ -81,7 +86,9 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
     const auto show = [&](int sets_done) {
       line.show(fmt::format("{} of {} measured", sets_done, sets));
     };
-    evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show).front();
+    evaluation = evaluate_plans({&simulated, 1}, *backend, options.seed, show, {},
+                                reference ? &*reference : nullptr)
+                     .front();
   }
   warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
   warn_of_features_not_measured(simulator.task().tables);
@@ -159,6 +166,9 @@ void run(EvaluateOptions& options) {
     evaluate_on_cluster(simulator, document, options);
     return;
   }
+  if (options.has_reference_sets && (started_by_mpirun() || options.measuring.on_gpus())) {
+    throw InputError("--reference-sets goes with --backend cpu and one process");
+  }
   options.measuring.cpu.arena_bytes = parse_bytes(options.arena, "--arena");
   options.measuring.cpu.data_type = arena_data_type(document.task);
   if (options.check) {
@@ -200,6 +210,13 @@ void add_evaluate_command(CLI::App& app) {
       "and "
       "updated weights with those of whole tables on one device; exit code 1 if they differ");
   check->excludes(platform);
+  command
+      ->add_flag("--reference-sets", options->has_reference_sets,
+                 "Run the sixteen sets that the model's samples were measured next to all along, "
+                 "and show the plan's cost at the speed of these samples too; with the --arena of "
+                 "them")
+      ->excludes(platform)
+      ->excludes(check);
   command->add_flag("--json", options->json, "Print the result as JSON");
   add_output_option(*command, options->output, options->force,
                     "Evaluation to write (.json), which report --evaluation shows")

@@ -2,12 +2,13 @@
 # Collects computation costs over the whole space of tables and sets: what a universal model is
 # trained on, and the frontier set that it is tested on, whose tables, batch sizes and sets no
 # training sees. Stop it whenever you like: started again, it goes on.
-# Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|more|stock|frontier [SAMPLES]
+# Usage: collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER training|more|stock|frontier|fresh [SAMPLES]
 #        collect_coverage.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER unsure MODEL [SAMPLES]
-# SAMPLES (default training and more 300, unsure 150, stock 60, frontier 85) are those of a file.
+# SAMPLES (default training and more 300, unsure 150, stock 60, frontier and fresh 85) are those of a file.
 # `more`: as `training`, of other tables and sets. `unsure`: more training samples where the networks
 # of MODEL, trained on the first, disagree most. Run `frontier` twice, into two folders, with time
-# between: the pairs tell the noise.
+# between: the pairs tell the noise. `fresh`: as `frontier`, of other tables and sets, for what was
+# chosen while the frontier was looked at.
 #
 # The files of a part are measured together, hundreds of samples at a time: other users of the
 # machine's memory slow it for seconds up to minutes, and so all files, and every repetition of a
@@ -23,6 +24,7 @@ if [ "$part" = unsure ]; then
 fi
 samples=${4:-}
 batches=64,128,256,512,1024,2048,4096,8192,16384,32768,65536,131072
+others=80,150,350,700,1500,3000,4000,10000,20000,30000,50000,131072  # of the frontier
 mkdir -p "$folder"
 dims=($(seq 4 4 64) $(seq 72 8 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024))
 
@@ -45,10 +47,9 @@ case $part in
       510table-110b-hotness5; do
       collect 2300 "hugectr-$name" "hugectr-$name" 0 8192,65536 60 0
     done ;;
-  frontier)
-    collect 3000 frontier coverage 53000 \
-      80,150,350,700,1500,3000,4000,10000,20000,30000,50000,131072 85 0 ;;
+  frontier) collect 3000 frontier coverage 53000 $others 85 0 ;;
+  fresh) collect 8000 fresh coverage 58000 $others 85 0 ;;
   *)
-    echo "training, more, unsure, stock or frontier, got $part" >&2
+    echo "training, more, unsure, stock, frontier or fresh, got $part" >&2
     exit 2 ;;
 esac

@@ -25,7 +25,7 @@ cover() {  # SEED PREFIX DATA_TYPE BATCH_SIZES SAMPLES HELD_OUT
   "$python" -m neuroshard.collect --workload coverage --sets coverage --seed "$1" \
     --workload-seed "$1" --data-type "$3" --batch-size "$4" --optimizer rowwise_adagrad,sgd \
     --samples "${samples:-$5}" --held-out "$6" --tables 1:40 --memory 4GiB --max-pass 2GiB \
-    --in-flight 512 --threads 1 \
+    --in-flight 512 --threads 1 --reference-sets \
     --dims $(seq 4 4 64) $(seq 72 8 128) $(seq 144 16 256) $(seq 288 32 512) $(seq 576 64 1024) \
     -o "$folder/$2-$3-b{batch_size}-{optimizer}.jsonl"
 }

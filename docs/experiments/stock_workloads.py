@@ -6,7 +6,8 @@
 Each workload is planned for 1, 2, 4, 8 and 16 devices of enough memory, at its own batch size or,
 where the passes of all its tables together would move more than --most-gigabytes, at the largest
 power of two below at which they do not. `neuroshard evaluate` then measures every device's tables
-on this machine. Printed are sums over the devices of a plan, and the slowest device.
+on this machine. Printed are sums over the devices of a plan, and the slowest device; with
+--reference-sets, for a model of samples with reference sets, also at the speed of these samples.
 """
 
 import argparse
@@ -68,7 +69,16 @@ def evaluated(options, task, devices, folder):
     task_file.write_text(json.dumps(task))
     models = [word for model in options.model for word in ("--model", model)]
     run(options.neuroshard, "plan", task_file, "-o", plan_file, *models)
-    return json.loads(run(options.neuroshard, "evaluate", plan_file, "--json"))["devices"]
+    more = ["--reference-sets"] if options.reference_sets else []
+    return json.loads(run(options.neuroshard, "evaluate", plan_file, "--json", *more))["devices"]
+
+
+def errors(predicted, measured):
+    """Cells: of the sums, of the slowest devices."""
+    return (
+        f"{100 * (sum(predicted) / sum(measured) - 1):+.1f} % "
+        f"| {100 * (max(predicted) / max(measured) - 1):+.1f} %"
+    )
 
 
 def main():
@@ -78,9 +88,14 @@ def main():
     parser.add_argument("--model", action="append", required=True)
     parser.add_argument("--devices", default="1,2,4,8,16")
     parser.add_argument("--most-gigabytes", type=float, default=10.0)
+    parser.add_argument("--reference-sets", action="store_true")
     options = parser.parse_intermixed_args()
-    print("| workload | batch | devices | predicted ms | measured ms | error | slowest device |")
-    print("|---|---|---|---|---|---|---|")
+    titles = ["workload", "batch", "devices", "predicted ms", "measured ms", "error"]
+    titles += ["slowest device"]
+    if options.reference_sets:
+        titles += ["less drift: error", "slowest device"]
+    print(f"| {' | '.join(titles)} |")
+    print("|---" * len(titles) + "|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for workload in options.workloads:
@@ -94,11 +109,14 @@ def main():
                 predicted = [row["predicted_compute_ms"] for row in rows]
                 measured = [row["measured_compute_ms"] for row in rows]
                 batch = task["batch_size"]
+                less_drift = ""
+                if options.reference_sets:
+                    usual = [row["less_drift_compute_ms"] for row in rows]
+                    less_drift = f" {errors(predicted, usual)} |"
                 print(
                     f"| {workload} | {batch:,}{'' if batch == own_batch else f' of {own_batch:,}'} "
                     f"| {devices} | {sum(predicted):.1f} | {sum(measured):.1f} "
-                    f"| {100 * (sum(predicted) / sum(measured) - 1):+.1f} % "
-                    f"| {100 * (max(predicted) / max(measured) - 1):+.1f} % |",
+                    f"| {errors(predicted, measured)} |{less_drift}",
                     flush=True,
                 )
 

@@ -63,7 +63,12 @@ void add_measured(const PlanEvaluation& evaluation, ComparisonEntry& entry) {
   entry.measured_ms = evaluation.measured.cost_ms;
   entry.compute_mape = evaluation.compute_mape;
   entry.drift = evaluation.drift;
-  if (evaluation.less_drift) entry.less_drift_ms = evaluation.less_drift->cost_ms;
+  if (evaluation.less_drift) {
+    entry.less_drift_ms = evaluation.less_drift->cost_ms;
+    for (const DeviceCost& device : evaluation.less_drift->devices) {
+      entry.device_less_drift_ms.push_back(device.compute_ms);
+    }
+  }
   entry.additions = evaluation.additions;
   double slowest = 0.0;
   for (const DeviceCost& device : evaluation.measured.devices) {
@@ -156,8 +161,8 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
 
 std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
-    const PlannerOptions& options, ComputeBackend* backend,
-    std::span<const SpeedControl> controls) {
+    const PlannerOptions& options, ComputeBackend* backend, std::span<const SpeedControl> controls,
+    const SpeedReference* reference) {
   std::vector<std::vector<PlannerRun>> runs;
   std::vector<SimulatedPlan> plans;
   for (const ComparisonTask& task : tasks) {
@@ -173,7 +178,9 @@ std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     }
   }
   std::vector<PlanEvaluation> evaluations;
-  if (backend != nullptr) evaluations = evaluate_plans(plans, *backend, options.seed, {}, controls);
+  if (backend != nullptr) {
+    evaluations = evaluate_plans(plans, *backend, options.seed, {}, controls, reference);
+  }
   auto evaluation = evaluations.begin();
   std::vector<std::vector<ComparisonEntry>> entries;
   for (std::vector<PlannerRun>& of_task : runs) {

@@ -32,11 +32,14 @@ struct ComparisonEntry {
   std::optional<double> measured_ms;          ///< cost with measured computation
   std::optional<double> measured_compute_ms;  ///< of the device that computes longest
   std::optional<double> compute_mape;         ///< predicted against measured, over devices
-  std::optional<double> drift;                ///< of the machine's speed, if there were controls
-  std::optional<double> less_drift_ms;  ///< as `measured_ms`, measured computation over `drift`
+  std::optional<double> drift;          ///< of the machine's speed, with controls or reference sets
+  std::optional<double> less_drift_ms;  ///< as `measured_ms`, without the drift
   std::vector<std::int64_t> device_columns;  ///< per device: sum of columns, if measured
   std::vector<double> device_compute_ms;     ///< per device: computation, if measured
-  PlanAdditions additions{};                 ///< if measured
+  /// Likewise without the drift; empty without one, and in journals of versions that had it as one
+  /// number.
+  std::vector<double> device_less_drift_ms{};
+  PlanAdditions additions{};  ///< if measured
   /// About its plan's prediction, beyond what is said of the task, as of plan_warnings.
   std::vector<std::string> warnings{};
 };
@@ -58,7 +61,7 @@ struct ComparisonSummary {
   /// Mean over its solved tasks of |predicted / measured - 1|.
   std::optional<double> mean_gap;
   /// The same with the measured cost without the machine's drift, over tasks measured with
-  /// controls.
+  /// controls or reference sets.
   std::optional<double> mean_gap_less_drift;
   /// Mean ratio of the cost (measured, if it was) to that of the reference's plan for the same
   /// task, over the tasks that both solved.
@@ -73,12 +76,12 @@ struct ComparisonTask {
 
 /// Runs every planner on every task; the entries of each task. If `backend` is null, nothing is
 /// measured; else the plans of all tasks, which must agree in batch size and optimizer, are
-/// measured together, alternating, with the controls among them. Plans that break a rule are a
-/// defect of the planner and throw std::logic_error.
+/// measured together, alternating, with the controls or the speed reference's sets among them.
+/// Plans that break a rule are a defect of the planner and throw std::logic_error.
 [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_on_tasks(
     std::span<const ComparisonTask> tasks, const std::vector<std::unique_ptr<Planner>>& planners,
     const PlannerOptions& options, ComputeBackend* backend,
-    std::span<const SpeedControl> controls = {});
+    std::span<const SpeedControl> controls = {}, const SpeedReference* reference = nullptr);
 
 /// In the order in which the algorithms first occur. `reference` is an algorithm's name; ratios are
 /// left out if it is none of them.

@@ -42,7 +42,7 @@ std::optional<double> optional_number(const JsonReader& reader, std::string_view
 /// On one device: their bytes of the largest batch are at most 2^60.
 constexpr std::int64_t kMostColumns = (std::int64_t{1} << 60) / (4 * kMaxBatchSize);
 
-/// Columns and computation of each device: both or neither.
+/// Columns and computation of each device: both or neither; with them, computation without drift.
 void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
   const std::optional<JsonReader> columns = reader.optional_field("device_columns");
   const std::optional<JsonReader> compute = reader.optional_field("device_compute_ms");
@@ -54,6 +54,15 @@ void read_devices(const JsonReader& reader, ComparisonEntry& entry) {
   for (std::size_t d = 0; d < count; ++d) {
     entry.device_columns.push_back(columns->element(d).integer(0, kMostColumns));
     entry.device_compute_ms.push_back(time_from_json(compute->element(d), /*zero_allowed=*/true));
+  }
+  const std::optional<JsonReader> less_drift = reader.optional_field("device_less_drift_ms");
+  if (!less_drift) return;
+  if (less_drift->array_size() != count) {
+    less_drift->fail(fmt::format("{} numbers, one per device", count));
+  }
+  for (std::size_t d = 0; d < count; ++d) {
+    entry.device_less_drift_ms.push_back(
+        time_from_json(less_drift->element(d), /*zero_allowed=*/true));
   }
 }
 
@@ -85,6 +94,10 @@ Json to_json(const ComparisonEntry& entry) {
              Json::Array(entry.device_columns.begin(), entry.device_columns.end()));
     json.set("device_compute_ms",
              Json::Array(entry.device_compute_ms.begin(), entry.device_compute_ms.end()));
+  }
+  if (!entry.device_less_drift_ms.empty()) {
+    json.set("device_less_drift_ms",
+             Json::Array(entry.device_less_drift_ms.begin(), entry.device_less_drift_ms.end()));
   }
   const PlanAdditions& additions = entry.additions;
   if (additions.all_reduce_bytes > 0) json.set("all_reduce_bytes", additions.all_reduce_bytes);
@@ -119,8 +132,8 @@ Json to_json(const ComparisonSummary& summary) {
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "cuts", "found", "wall_ms", "reason", "predicted_ms",
                        "measured_ms", "measured_compute_ms", "compute_mape", "drift",
-                       "less_drift_ms", "device_columns", "device_compute_ms", "all_reduce_bytes",
-                       "partial_sums_ms", "warnings"});
+                       "less_drift_ms", "device_columns", "device_compute_ms",
+                       "device_less_drift_ms", "all_reduce_bytes", "partial_sums_ms", "warnings"});
   ComparisonEntry entry;
   entry.task = reader.field("task").text();
   entry.algorithm = reader.field("algorithm").text();

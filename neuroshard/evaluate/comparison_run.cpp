@@ -99,7 +99,13 @@ DataType arena_data_type(const std::vector<NamedTask>& tasks) {
 ComparisonRun::ComparisonRun(std::vector<std::unique_ptr<Planner>> planners,
                              ComparisonRunOptions options)
     : planners_(std::move(planners)), options_(std::move(options)) {
+  if (options_.has_reference_sets && !options_.measuring) {
+    throw InputError("reference sets need measured plans");
+  }
   if (options_.controls.empty()) return;
+  if (options_.has_reference_sets) {
+    throw InputError("controls and reference sets: expected one of the two, got both");
+  }
   if (!options_.measuring) {
     throw InputError("controls needs measured plans");
   }
@@ -163,6 +169,7 @@ Json ComparisonRun::comparison_json(std::span<const CostModels> models,
   // As in journals that are older than the other cuts.
   if (planner.cuts != kColumnsAlone) result.set("cuts", to_json(planner.cuts));
   if (!options_.backend.empty()) result.set("backend", options_.backend);
+  if (options_.has_reference_sets) result.set("reference_sets", true);
   return result;
 }
 
@@ -192,7 +199,7 @@ std::size_t ComparisonRun::group_size(const std::vector<NamedTask>& tasks,
 
 std::vector<std::vector<ComparisonEntry>> ComparisonRun::compare_group(
     const std::vector<NamedTask>& tasks, std::size_t first, std::size_t size,
-    std::span<const CostModels> models) {
+    std::span<const CostModels> models, const SpeedReference* reference) {
   std::vector<ComparisonTask> simulated;
   for (std::size_t task = first; task < first + size; ++task) {
     const CostModels& own = models.size() == 1 ? models.front() : models[task];
@@ -200,13 +207,17 @@ std::vector<std::vector<ComparisonEntry>> ComparisonRun::compare_group(
                                                tasks[task].task, own.compute, own.communication)});
   }
   const std::vector<SpeedControl> sets = controls(tasks[first].task, first);
-  return compare_on_tasks(simulated, planners_, options_.planner, backend(), sets);
+  return compare_on_tasks(simulated, planners_, options_.planner, backend(), sets, reference);
 }
 
 std::vector<ComparisonEntry> ComparisonRun::compare(
     const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
     const std::string& journal_file,
     const std::function<void(const ComparisonProgress&)>& on_progress) {
+  std::optional<SpeedReference> reference;
+  if (options_.has_reference_sets) {
+    reference = speed_reference(*models.front().compute, options_.measuring->description);
+  }
   std::optional<ComparisonJournal> journal;
   if (!journal_file.empty()) {
     journal.emplace(journal_file, comparison_json(models, tasks), results_of(tasks));
@@ -225,7 +236,7 @@ std::vector<ComparisonEntry> ComparisonRun::compare(
     size = group_size(tasks, first);
     const auto group = std::span(by_task).subspan(first, size);
     if (std::all_of(group.begin(), group.end(), [](const auto& task) { return !!task; })) continue;
-    auto results = compare_group(tasks, first, size, models);
+    auto results = compare_group(tasks, first, size, models, reference ? &*reference : nullptr);
     for (std::size_t i = 0; i < size; ++i) {
       if (group[i]) continue;
       if (journal) journal->append(static_cast<std::int64_t>(first + i), results[i]);

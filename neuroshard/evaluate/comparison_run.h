@@ -45,6 +45,9 @@ struct ComparisonRunOptions {
   /// With `measuring`: files of computation costs measured earlier (.jsonl[.gz]) of one workload,
   /// some samples of which are measured again with each group of plans.
   std::vector<std::string> controls;
+  /// With `measuring` and without controls: the reference sets that the computation model knows run
+  /// next to the plans' sets, to tell the machine's speed (SpeedReference).
+  bool has_reference_sets = false;
 };
 
 struct ComparisonProgress {
@@ -56,8 +59,8 @@ struct ComparisonProgress {
 /// Runs planners on tasks, and measures their plans on request.
 class ComparisonRun {
  public:
-  /// Throws InputError for controls without `measuring`, and for files of controls that cannot be
-  /// read, are of several workloads, or do not name their workload.
+  /// Throws InputError for controls or reference sets without `measuring`, for both, and for files
+  /// of controls that cannot be read, are of several workloads, or do not name their workload.
   ComparisonRun(std::vector<std::unique_ptr<Planner>> planners, ComparisonRunOptions options);
 
   /// The entries of all tasks, in their order. `models` are one pair for all tasks, or one for
@@ -66,8 +69,8 @@ class ComparisonRun {
   /// tasks all plans are measured again, together as they would have been, and those of the missing
   /// tasks are kept: so the result does not depend on where a run was stopped, but for the times.
   /// `on_progress` is called after each group of tasks. Throws InputError for the journal of
-  /// another comparison, and if no control has the batch size and optimizer of a task; MachineError
-  /// as the backend does.
+  /// another comparison, if no control has the batch size and optimizer of a task, and as
+  /// speed_reference; MachineError as the backend does.
   [[nodiscard]] std::vector<ComparisonEntry> compare(
       const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
       const std::string& journal = "",
@@ -86,7 +89,7 @@ class ComparisonRun {
   /// The entries of the `size` tasks from number `first` on.
   [[nodiscard]] std::vector<std::vector<ComparisonEntry>> compare_group(
       const std::vector<NamedTask>& tasks, std::size_t first, std::size_t size,
-      std::span<const CostModels> models);
+      std::span<const CostModels> models, const SpeedReference* reference);
   /// Samples to measure with these tasks' plans; none if no files of them were given.
   [[nodiscard]] std::vector<SpeedControl> controls(const Task& task, std::size_t group) const;
   /// The backend takes memory, and time to settle, only once there is something to measure.

@@ -54,16 +54,24 @@ Json to_json(const PlanEvaluation& evaluation) {
     set_costs(device, "predicted", evaluation.predicted.devices[d]);
     set_costs(device, "measured", evaluation.measured.devices[d]);
     device.set("part_measured_total_ms", evaluation.measured.devices[d].total_ms());
+    if (evaluation.less_drift) {
+      device.set("less_drift_compute_ms", evaluation.less_drift->devices[d].compute_ms);
+    }
     devices.push_back(std::move(device));
   }
-  return Json::Object{
+  Json json = Json::Object{
       {"format", "neuroshard/evaluation/1"},
       {"predicted_ms", evaluation.predicted.cost_ms},
       {"measured_ms", evaluation.measured.cost_ms},
       {"part_measured_ms", evaluation.measured.cost_ms},
       {"compute_mape", evaluation.compute_mape},
-      {"compute_tau", evaluation.compute_tau ? Json(*evaluation.compute_tau) : Json()},
-      {"devices", std::move(devices)}};
+      {"compute_tau", evaluation.compute_tau ? Json(*evaluation.compute_tau) : Json()}};
+  if (evaluation.less_drift) {
+    json.set("drift", *evaluation.drift);
+    json.set("less_drift_ms", evaluation.less_drift->cost_ms);
+  }
+  json.set("devices", std::move(devices));
+  return json;
 }
 
 Json simulated_iteration_json(const PlanCost& predicted, const PlanIterations& simulated) {

@@ -15,9 +15,11 @@
 #include "neuroshard/collect/compute/cpu/compute_benchmark.h"
 #include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/collect/compute/resolved_set.h"
+#include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/name_list.h"
 #include "neuroshard/core/printable.h"
+#include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
 
@@ -194,14 +196,22 @@ std::vector<MeasuredItem> order_of_measurement(std::size_t num_sets, std::size_t
   return order;
 }
 
-PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& plan,
-                              std::vector<double> compute_ms, std::vector<double> interval,
+/// What was measured of a plan's devices.
+struct MeasuredDevices {
+  std::vector<double> compute_ms;
+  std::vector<double> interval;
+  std::vector<double> less_drift_ms;  ///< `compute_ms` at the speed of the predictions
+};
+
+PlanEvaluation summarize_plan(const SimulatedPlan& of, MeasuredDevices devices,
                               std::optional<double> drift) {
+  const Simulator& simulator = *of.simulator;
+  const std::vector<double>& compute_ms = devices.compute_ms;
   PlanEvaluation evaluation;
-  evaluation.additions = additions_of({&simulator, &plan});
-  evaluation.predicted = simulator.cost(plan);
-  evaluation.measured = simulator.cost(plan, compute_ms);
-  evaluation.interval = std::move(interval);
+  evaluation.additions = additions_of(of);
+  evaluation.predicted = simulator.cost(*of.plan);
+  evaluation.measured = simulator.cost(*of.plan, compute_ms);
+  evaluation.interval = std::move(devices.interval);
   std::vector<double> predicted;
   std::vector<double> measured;
   for (std::size_t d = 0; d < compute_ms.size(); ++d) {
@@ -213,14 +223,33 @@ PlanEvaluation summarize_plan(const Simulator& simulator, const ShardingPlan& pl
   evaluation.compute_mape = metrics.mape;
   evaluation.compute_tau = metrics.kendall_tau;
   if (drift) {
-    for (double& ms : compute_ms) ms /= *drift;
     evaluation.drift = drift;
-    evaluation.less_drift = simulator.cost(plan, compute_ms);
+    evaluation.less_drift = simulator.cost(*of.plan, devices.less_drift_ms);
   }
   return evaluation;
 }
 
 }  // namespace
+
+SpeedReference speed_reference(const ComputeCostModel& model, const BackendDescription& here) {
+  SpeedReference reference{make_reference_sets(here.operator_info)};
+  const auto* neural = dynamic_cast<const NeuralComputeModel*>(&model);
+  const std::map<std::string, double> known =
+      neural == nullptr ? std::map<std::string, double>{} : neural->info().reference_ms;
+  const auto usual = known.find(reference.sets.name);
+  if (usual == known.end()) {
+    std::vector<std::string> names;
+    for (const auto& [name, ms] : known) names.push_back(printable(name));
+    throw InputError(
+        "reference sets",
+        fmt::format("a model whose samples were measured next to them ({})", reference.sets.name),
+        fmt::format("{}, {}", printable(model.name()),
+                    names.empty() ? "which knows none"
+                                  : fmt::format("which knows {}", fmt::join(names, " and "))));
+  }
+  reference.usual_ms = usual->second;
+  return reference;
+}
 
 PlanAdditions additions_of(const SimulatedPlan& plan) {
   const double bytes = all_reduce_bytes(plan.simulator->task(), plan.plan->replicated_tables);
@@ -234,20 +263,22 @@ std::int64_t num_measured_sets(std::span<const SimulatedPlan> plans) {
 std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
                                            ComputeBackend& backend, std::uint64_t seed,
                                            const std::function<void(int)>& on_set,
-                                           std::span<const SpeedControl> controls) {
+                                           std::span<const SpeedControl> controls,
+                                           const SpeedReference* reference) {
+  assert(controls.empty() || reference == nullptr);
   if (plans.empty()) return {};
   const Task& first = plans.front().simulator->task();
   const std::vector<Holding> holdings = distinct_holdings(plans);
   const bool can_keep_rows =
       std::all_of(backend.devices.begin(), backend.devices.end(),
                   [](const auto& device) { return device->can_keep_rows(); });
-  std::vector<std::vector<double>> compute_ms;
+  std::vector<MeasuredDevices> devices;
   for (const SimulatedPlan& plan : plans) {
     const Task& task = plan.simulator->task();
     assert(task.batch_size == first.batch_size && task.optimizer == first.optimizer);
-    compute_ms.emplace_back(task.topology.world_size, 0.0);
+    const std::vector<double> nothing(task.topology.world_size, 0.0);
+    devices.push_back({nothing, nothing, nothing});
   }
-  std::vector<std::vector<double>> intervals = compute_ms;
   const std::vector<MeasuredItem> order = order_of_measurement(holdings.size(), controls.size());
   std::size_t next_item = 0;
   std::unordered_map<std::int64_t, std::vector<Table>> own_tables;  // of sets in flight
@@ -283,14 +314,20 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
       if (item.is_control) {
         drifts.push_back(cost_ms / controls[item.number].cost_ms);
       } else {
+        double slowness = 1.0;
+        if (reference != nullptr) {
+          slowness = mean_of_references(result.measurement->reference_ms) / reference->usual_ms;
+          drifts.push_back(slowness);
+        }
         for (const PlanDevice& where : holdings[item.number].devices) {
-          double& sum_ms = compute_ms[where.plan][where.device];
-          double& interval = intervals[where.plan][where.device];
+          double& sum_ms = devices[where.plan].compute_ms[where.device];
+          double& interval = devices[where.plan].interval[where.device];
           // Of a device with copies and pieces, two operators.
           interval = sum_ms > 0.0 ? (interval * sum_ms + result.measurement->interval * cost_ms) /
                                         (sum_ms + cost_ms)
                                   : result.measurement->interval;
           sum_ms += cost_ms;
+          devices[where.plan].less_drift_ms[where.device] += cost_ms / slowness;
         }
       }
     } else if (!item.is_control) {
@@ -298,14 +335,17 @@ std::vector<PlanEvaluation> evaluate_plans(std::span<const SimulatedPlan> plans,
     }
     if (on_set) on_set(++done);
   };
-  measure_sets(backend, kSetsInFlight, next, on_done);
+  MeasuringOptions measuring{.in_flight = kSetsInFlight};
+  if (reference != nullptr) measuring.reference_sets = reference->sets.sets;
+  measure_sets(backend, measuring, next, on_done);
   const std::optional<double> drift =
       drifts.empty() ? std::nullopt : std::optional(median_drift(drifts));
   std::vector<PlanEvaluation> evaluations;
   for (std::size_t plan = 0; plan < plans.size(); ++plan) {
-    evaluations.push_back(summarize_plan(*plans[plan].simulator, *plans[plan].plan,
-                                         std::move(compute_ms[plan]), std::move(intervals[plan]),
-                                         drift));
+    if (!controls.empty() && drift) {
+      for (double& ms : devices[plan].less_drift_ms) ms /= *drift;
+    }
+    evaluations.push_back(summarize_plan(plans[plan], std::move(devices[plan]), drift));
   }
   return evaluations;
 }

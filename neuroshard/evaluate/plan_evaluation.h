@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
+#include "neuroshard/collect/compute/reference_sets.h"
 #include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
@@ -24,10 +25,12 @@ struct PlanEvaluation {
   double compute_mape = 0.0;     ///< of predicted against measured computation, devices with pieces
   /// Kendall's rank correlation, likewise; nothing if all predicted or all measured are equal.
   std::optional<double> compute_tau;
-  /// With controls: median of their cost now over their cost then, the same for all plans measured
-  /// together.
+  /// With controls: median of their cost now over their cost then; with a speed reference: median
+  /// over all sets of what reference sets took meanwhile over what they usually take. The same for
+  /// all plans measured together.
   std::optional<double> drift;
-  /// With controls: as `measured`, the measured computation divided by `drift`.
+  /// As `measured`, the measured computation without the drift: with controls divided by `drift`,
+  /// with a speed reference each set by what its own reference sets tell.
   std::optional<PlanCost> less_drift;
   PlanAdditions additions{};
 };
@@ -37,6 +40,18 @@ struct SimulatedPlan {
   const Simulator* simulator = nullptr;
   const ShardingPlan* plan = nullptr;
 };
+
+/// What tells a machine's speed next to the speed that costs are predicted at.
+struct SpeedReference {
+  ReferenceSets sets;
+  double usual_ms = 0.0;  ///< their geometric mean, at the speed of the predictions
+};
+
+/// The reference sets that a model's samples were measured next to, as the operator measures them.
+/// Throws InputError, "reference sets: expected ..., got ...", for a model that knows none or
+/// others.
+[[nodiscard]] SpeedReference speed_reference(const ComputeCostModel& model,
+                                             const BackendDescription& here);
 
 [[nodiscard]] PlanAdditions additions_of(const SimulatedPlan& plan);
 
@@ -50,12 +65,13 @@ struct SimulatedPlan {
 /// the lookups of its own rows, and with them a hot row or none; where a backend cannot keep rows,
 /// those of a mean slice. The tasks must agree in batch size and optimizer, and so must the
 /// controls, which are measured among the plans' sets and show by how much the machine's speed has
-/// changed. `on_set` is called after each set, with the number done. Throws MachineError if the
-/// machine has no memory for one.
+/// changed; the sets of a speed `reference` run next to them all along and show it for each set.
+/// One of the two may be given. `on_set` is called after each set, with the number done. Throws
+/// MachineError if the machine has no memory for one.
 [[nodiscard]] std::vector<PlanEvaluation> evaluate_plans(
     std::span<const SimulatedPlan> plans, ComputeBackend& backend, std::uint64_t seed,
     const std::function<void(int sets_done)>& on_set = {},
-    std::span<const SpeedControl> controls = {});
+    std::span<const SpeedControl> controls = {}, const SpeedReference* reference = nullptr);
 
 /// That tables of several features are measured with one pooled output, where costs are predicted
 /// of one for each feature; names the first such tables. Empty if there is none.

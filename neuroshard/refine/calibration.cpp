@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/set_sampling.h"
+#include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/model_file.h"
 #include "neuroshard/io/compute_costs_io.h"
@@ -166,10 +167,11 @@ void sample_published_plans(ComputeSamplingOptions& sampling, const CalibrationO
 }
 
 ComputeSamplingOptions sampling_of(const CalibrationOptions& options, const Group& group,
-                                   std::size_t number) {
+                                   std::size_t number, bool has_reference_sets) {
   ComputeSamplingOptions sampling = coverage_within(options.model->info().range, group.batch_size,
                                                     group.optimizer, mix64(options.seed) + number);
   sampling.in_flight = kCalibrationInFlight;
+  sampling.has_reference_sets = has_reference_sets;
   if (group.sets == SetsOf::plans) {
     sample_plans(sampling, options);
     return sampling;
@@ -193,6 +195,15 @@ std::vector<std::string> files_there(const CalibrationOptions& options) {
     return !std::filesystem::is_regular_file(file, ignored);
   });
   return files;
+}
+
+/// False for a file that is not of costs: measuring says what it is instead.
+bool lacks_reference_sets(const std::string& file) {
+  try {
+    return read_compute_costs(file).header.reference_sets.empty();
+  } catch (const InputError&) {
+    return false;
+  }
 }
 
 /// None for a file that is not of costs: measuring says what it is instead.
@@ -242,17 +253,21 @@ std::int64_t measure(const CalibrationOptions& options, const std::vector<Group>
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                          kMeasuringShare * std::min(options.time_limit_seconds, kMostSeconds)));
+  std::vector<std::string> there = files_there(options);
+  const bool begins_anew = is_finished(options, there);
+  const bool has_reference_sets =
+      options.has_reference_sets &&
+      (begins_anew || std::none_of(there.begin(), there.end(), lacks_reference_sets));
   const std::vector<std::int64_t> counts = samples_of_groups(groups, options.samples);
   std::vector<ComputeCollection> files;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    files.push_back(
-        {sampling_of(options, groups[g], g), counts[g], file_of_group(options, groups[g])});
+    files.push_back({sampling_of(options, groups[g], g, has_reference_sets), counts[g],
+                     file_of_group(options, groups[g])});
     files.back().sampling.deadline = deadline;
   }
   ComputeBackendFactory backend = options.backend;
   std::unique_ptr<ComputeBackend> made;
-  std::vector<std::string> there = files_there(options);
-  if (is_finished(options, there)) {
+  if (begins_anew) {
     // All that may be refused is refused before the costs are lost.
     for (const ComputeCollection& file : files) {
       validate(file.sampling);
@@ -322,10 +337,28 @@ double granularity_of(const ComputeModelInfo& info) {
   return found == info.metrics.end() ? 0.0 : std::max(found->second, 0.0);
 }
 
-/// Of the model on all samples of the files.
-ModelTest test_on(const NeuralComputeModel& model, const std::vector<std::string>& files) {
+/// Without one sample in twenty at either end.
+std::optional<SlownessRange> slowness_range(const std::vector<std::string>& files,
+                                            const UsualSpeed& usual) {
+  std::vector<ComputeCosts> costs;
+  for (const std::string& file : files) costs.push_back(read_compute_costs(file));
+  std::vector<double> slow = slowness(costs, usual);
+  if (slow.empty()) return std::nullopt;
+  std::sort(slow.begin(), slow.end());
+  const std::size_t ends = slow.size() / 20;
+  return SlownessRange{slow[ends], slow[slow.size() - 1 - ends]};
+}
+
+/// Of the model on all samples of the files, at the usual speed of their reference sets, if they
+/// have any.
+ModelTest test_on(const NeuralComputeModel& model, const std::vector<std::string>& files,
+                  const UsualSpeed& usual) {
+  ModelTestOptions options;
+  if (!usual.empty()) options.usual = usual;
   std::vector<FileTest> tests;
-  for (const std::string& file : files) tests.push_back({file, test_compute_model(model, file)});
+  for (const std::string& file : files) {
+    tests.push_back({file, test_compute_model(model, file, options)});
+  }
   return joined(tests);
 }
 
@@ -399,10 +432,12 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   result.samples = samples;
   result.samples_before = samples_before;
   result.validation = trained.validation;
-  const ModelTest before = test_on(*options.model, files);
+  const UsualSpeed& usual = trained.model->info().reference_ms;
+  const ModelTest before = test_on(*options.model, files, usual);
   result.before = before.metrics;
   result.speed = 1.0 + before.bias;
-  result.after = test_on(*result.model, files).metrics;
+  result.slowness = slowness_range(files, usual);
+  result.after = test_on(*result.model, files, usual).metrics;
   return result;
 }
 

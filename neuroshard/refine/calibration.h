@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct CalibrationOptions {
   /// Sets that are not measured but trained on at the costs that are expected of them, at the most:
   /// fewer where the time limit is below some minutes.
   int expected_sets = 3000;
+  /// Measures the standard reference sets (collect/compute/reference_sets.h) all along, by which
+  /// training tells the machine's slow minutes from costs. A folder of costs without them goes on
+  /// without them.
+  bool has_reference_sets = false;
   /// Of measuring and training: no sample begins after most of it.
   double time_limit_seconds = 600.0;
   std::uint64_t seed = 0;  ///< of the tables and sets
@@ -46,12 +51,22 @@ inline constexpr int kCalibrationInFlight = 512;
 /// The files in `folder`.
 [[nodiscard]] std::vector<std::string> calibration_files(const CalibrationOptions& options);
 
+/// How slow a machine was at times, relative to its usual speed: 1.1 is a tenth slower.
+struct SlownessRange {
+  double fastest = 1.0;
+  double slowest = 1.0;
+};
+
 struct CalibrationResult {
   std::shared_ptr<const NeuralComputeModel> model;
   std::int64_t samples = 0;
   std::int64_t samples_before = 0;  ///< of these, in the folder before anything was measured
   double speed = 1.0;  ///< median of measured over predicted cost of the model as it was
-  // On all samples, whose costs training saw, except for `validation`:
+  /// Of nine of ten samples, what reference sets took relative to their median over all samples;
+  /// none without reference sets.
+  std::optional<SlownessRange> slowness;
+  // On all samples, at the usual speed where they have reference sets. Training saw all but those
+  // of `validation`:
   PredictionMetrics before;      ///< the model as it was
   PredictionMetrics validation;  ///< the calibrated model on samples that chose its epoch
   PredictionMetrics after;       ///< the calibrated model

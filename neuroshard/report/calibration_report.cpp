@@ -27,20 +27,31 @@ std::string calibration_text(const CalibrationResult& result, const std::string&
     before = fmt::format("{} of the {} samples were there already, as a run before measured them\n",
                          result.samples_before, result.samples);
   }
-  return table.to_string() + before +
+  std::string meanwhile;
+  if (result.slowness) {
+    meanwhile = fmt::format(
+        "meanwhile reference sets took {:.2f} to {:.2f} times what they usually did; costs are at "
+        "the usual speed\n",
+        result.slowness->fastest, result.slowness->slowest);
+  }
+  return table.to_string() + before + meanwhile +
          fmt::format("{}: costs here are {:.3f} times those that the model predicted\n",
                      printable(model_file), result.speed);
 }
 
 Json calibration_json(const CalibrationResult& result, const std::string& model_file) {
-  return Json::Object{{"format", "neuroshard/calibration/1"},
-                      {"model", model_file},
-                      {"samples", result.samples},
-                      {"samples_before", result.samples_before},
-                      {"speed", result.speed},
-                      {"before", to_json(result.before)},
-                      {"after", to_json(result.after)},
-                      {"validation", to_json(result.validation)}};
+  Json json = Json::Object{{"format", "neuroshard/calibration/1"},
+                           {"model", model_file},
+                           {"samples", result.samples},
+                           {"samples_before", result.samples_before},
+                           {"speed", result.speed}};
+  if (result.slowness) {
+    json.set("slowness", Json::Array{result.slowness->fastest, result.slowness->slowest});
+  }
+  json.set("before", to_json(result.before));
+  json.set("after", to_json(result.after));
+  json.set("validation", to_json(result.validation));
+  return json;
 }
 
 }  // namespace neuroshard

@@ -76,6 +76,17 @@ std::string correlation_text(const PlanEvaluation& evaluation) {
   return "rank correlation (tau) not defined: all devices are equal";
 }
 
+/// A line on the plan at the speed of the model's samples, if that is known.
+std::string less_drift_text(const PlanEvaluation& evaluation) {
+  if (!evaluation.less_drift) return "";
+  return fmt::format(
+      "less drift: {:.3f} ms at the speed of the model's samples (prediction {}), from which the "
+      "machine's differed by {:+.1f}%\n",
+      evaluation.less_drift->cost_ms,
+      error(evaluation.predicted.cost_ms, evaluation.less_drift->cost_ms),
+      100.0 * (*evaluation.drift - 1.0));
+}
+
 }  // namespace
 
 std::string evaluation_text(const PlanEvaluation& evaluation) {
@@ -105,7 +116,8 @@ std::string evaluation_text(const PlanEvaluation& evaluation) {
              "{})\n",
              100.0 * evaluation.compute_mape, correlation_text(evaluation),
              evaluation.predicted.cost_ms, evaluation.measured.cost_ms,
-             error(evaluation.predicted.cost_ms, evaluation.measured.cost_ms));
+             error(evaluation.predicted.cost_ms, evaluation.measured.cost_ms)) +
+         less_drift_text(evaluation);
 }
 
 std::string simulated_iteration_text(const PlanCost& predicted, const PlanIterations& simulated) {

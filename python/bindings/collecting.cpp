@@ -197,6 +197,12 @@ class Collection {
     use_planned_sets(sampling_, find_planning_model(model), 0);
   }
 
+  /// From now on, the standard reference sets are measured too, in the tables' data type.
+  void measure_reference_sets() {
+    sampling_.has_reference_sets = true;
+    sampling_.reference_data_type = sampling_.tables.front().data_type;
+  }
+
   /// From now on, sets are these, of pieces of the tables; as many as a file may have samples.
   void give(const std::vector<Triples>& sets, const std::string& kind, const std::string& by) {
     std::vector<std::vector<Piece>> given;
@@ -300,6 +306,7 @@ void bind_collecting(nb::module_& module) {
       .def("cover", &Collection::cover)
       .def("plan", &Collection::plan)
       .def("give", &Collection::give)
+      .def("measure_reference_sets", &Collection::measure_reference_sets)
       .def("pieces", &Collection::pieces)
       .def("draw", &Collection::draw);
   module.def("collect", &collect);

@@ -138,6 +138,12 @@ def parser() -> argparse.ArgumentParser:
     add("--memory", type=parse_bytes, default=4 << 30, help="memory that pieces lie in")
     add("--in-flight", type=int, default=1, help="samples that alternate")
     add(
+        "--reference-sets",
+        action="store_true",
+        help="on a CPU: measure sixteen sets, always the same ones, all along and record with each "
+        "sample what they took meanwhile: training then tells the machine's slow minutes from costs",
+    )
+    add(
         "--quantile",
         type=float,
         help="of a sample's repetitions; if none is given, 0.25 on a CPU and 0.5, the median, on a "
@@ -191,7 +197,8 @@ class Device:
 
         from .fbgemm import Arena
 
-        self._wraps = options.sets != "uniform"
+        # Reference sets have tables of up to 1 GB, whatever --memory is.
+        self._wraps = options.sets != "uniform" or options.reference_sets
         device = torch.device(options.device)
         if device.type == "cuda" and device.index is not None:
             # Passes are timed by events of the current device, which also waits before them.
@@ -343,6 +350,8 @@ def collection_of(
         collection.cover(options.slices, options.max_pass, options.large)
     if options.sets == "plans":
         collection.plan(options.planned_by)
+    if options.reference_sets:
+        collection.measure_reference_sets()
     return collection
 
 
@@ -362,6 +371,8 @@ def collect(options: argparse.Namespace) -> int:
             f"--workload: expected one of {', '.join(workloads)}, got {options.workload!r}"
         )
     hardware = hardware_of(options.device)
+    if options.reference_sets and options.device != "cpu":
+        raise InputError(f"--reference-sets: expected --device cpu, got {options.device!r}")
     collections = [
         (collection_of(options, number, batch_size, optimizer), path)
         for number, (batch_size, optimizer, path) in enumerate(files_of(options))

@@ -44,12 +44,14 @@ class ComparisonEntry:
     measured_compute_ms: float | None = None
     #: Mean relative error of the predicted computation; 0.05 is 5 %.
     compute_mape: float | None = None
-    #: With controls: their cost now over their cost then, the median.
+    #: With controls: their cost now over their cost then, the median; with reference sets: what
+    #: they took over what they took next to the model's samples.
     drift: float | None = None
-    #: With controls: as `measured_ms`, with the measured computation divided by `drift`.
+    #: As `measured_ms`, the measured computation without the drift.
     less_drift_ms: float | None = None
     device_columns: Sequence[int] = ()
     device_compute_ms: Sequence[float] = ()
+    device_less_drift_ms: Sequence[float] = ()
     #: If measured: bytes of the all-reduce of replicated tables on each device, and the predicted
     #: time of adding up partial sums of slices of rows.
     all_reduce_bytes: int = 0
@@ -106,6 +108,7 @@ def compare(
     measure: bool = False,
     arena_bytes: int | str = 4 << 30,
     controls: Sequence[str | os.PathLike[str]] = (),
+    reference_sets: bool = False,
     journal: str | os.PathLike[str] | None = None,
     platform: str | os.PathLike[str] | None = None,
     backend: str = "cpu",
@@ -118,12 +121,13 @@ def compare(
     With `measure`, the computation of every plan is measured on this machine, the tables lying in
     `arena_bytes` of memory, a number or a size such as "1GiB". `controls` are files of costs
     measured earlier, some samples of which are measured again with the plans, to show how the
-    machine's speed has changed. `journal` is a file of results task by task (.jsonl), with which a
+    machine's speed has changed; `reference_sets` shows it by the sixteen sets that the model's
+    samples were measured next to, with the `arena_bytes` of these. `journal` is a file of results task by task (.jsonl), with which a
     run that was stopped goes on.
 
     `platform` simulates the all-to-alls of measured plans on a cluster, as of `evaluate`; `backend`
-    "cuda" measures on GPUs. Either is done by the package's executable, to which a journal then
-    belongs.
+    "cuda" measures on GPUs. Either, and `reference_sets`, is done by the package's executable, to
+    which a journal then belongs.
 
     >>> from neuroshard import Table, Task, Topology, compare
     >>> task = Task([Table("user", 1000, 64, 3.0)], Topology(2, "1GiB"), batch_size=65536)
@@ -138,6 +142,7 @@ def compare(
     True
     """
     measure = flag_of(measure, "measure")
+    reference_sets = flag_of(reference_sets, "reference_sets")
     arena = integer_of(bytes_of(arena_bytes, "arena_bytes"), "arena_bytes", 1 << 20, 1 << 60)
     reference = text_of(reference, "reference")
     backend = text_of(backend, "backend")
@@ -147,9 +152,11 @@ def compare(
         for number, file in enumerate(items_of(controls, "controls", "a list of files"))
     ]
     texts = tasks_of(tasks)
-    if platform is not None or backend != "cpu":
+    if platform is not None or backend != "cpu" or reference_sets:
         if not measure:
-            raise InputError("compare: platform and backend need measure=True")
+            raise InputError(
+                "compare: platform, backend and reference_sets need measure=True"
+            )
         arguments = [*options_arguments(options, "compare"), "--measure"]
         arguments += [f"--arena={arena}", f"--backend={backend}"]
         arguments += [f"--relative-to={reference}"] if reference else []
@@ -157,6 +164,7 @@ def compare(
             arguments += [f"--algorithms={','.join(names)}"]
         arguments += of_models(names_of(models, "models"))
         arguments += of_files("--controls", files)
+        arguments += ["--reference-sets"] if reference_sets else []
         arguments += of_files("--journal", [] if journal is None else [journal])
         if platform is not None:
             arguments.append(of_platform(path_of(platform, "platform")))

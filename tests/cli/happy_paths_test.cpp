@@ -187,8 +187,32 @@ TEST(Cli, CompareMeasuresOldSamplesWithThePlans) {
                         "1:2", "--dims", "4", "--arena", "1MiB", "-o", fitting});
   for (const Arguments& both :
        {Arguments{costs, fitting}, Arguments{fmt::format("{},{}", costs, fitting)}}) {
-    EXPECT_THAT(compare(both).out, HasSubstr("less drift: the gap at the controls' earlier speed"));
+    EXPECT_THAT(compare(both).out,
+                HasSubstr("less drift: the gap at the speed of the earlier samples"));
   }
+}
+
+TEST(Cli, CompareRunsTheModelsReferenceSetsNextToThePlans) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kTask);
+  const std::string costs = folder.file("costs.jsonl");
+  (void)expect_success({"collect", "compute", "--samples", "40", "--batch-size", "64", "--tables",
+                        "1:2", "--dims", "4", "--arena", "4MiB", "--in-flight", "40",
+                        "--reference-sets", "-o", costs});
+  const std::string model = folder.file("mine.safetensors");
+  (void)expect_success({"train", "compute", costs, "--epochs", "1", "--members", "1", "-o", model});
+  const auto compare = [&](const char* arena) {
+    return run_cli({"compare", task, "--algorithms", "greedy-dim", "--measure", "--arena", arena,
+                    "--reference-sets", "--model", model, "--model", "analytic-a100-nvswitch"});
+  };
+  EXPECT_THAT(compare("4MiB").out,
+              HasSubstr("less drift: the gap at the speed of the earlier samples"));
+  const CommandResult other = compare("8MiB");
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err,
+              HasSubstr("reference sets: expected a model whose samples were measured next to them "
+                        "(reference-1, arena_bytes 8388608, quantile 0.25), got mine, which knows "
+                        "reference-1, arena_bytes 4194304, quantile 0.25\n"));
 }
 
 TEST(Cli, PaperTableGoesOnWhereItStopped) {

@@ -331,6 +331,10 @@ TEST(CliRefusals, FilesThatAreNone) {
   expect_refusal(folder, {"compare", too_long}, "File name too long");
   const Arguments controlled{"compare", folder.write("task.json", kTask), "--controls", missing};
   expect_refusal(folder, controlled, "--controls needs --measure");
+  const Arguments referred{"compare", folder.file("task.json"), "--reference-sets"};
+  expect_refusal(folder, referred, "--reference-sets needs --measure");
+  expect_refusal(folder, referred + Arguments{"--measure", "--model", "analytic-cpu"},
+                 "quantile 0.25), got analytic-cpu, which knows none");
   expect_refusal(folder, controlled + Arguments{"--measure"},
                  missing + ": expected a readable file, got No such");
   // Files separated by commas, unless one is called so.

@@ -44,6 +44,10 @@ TEST(ReferenceSetsTest, TheNameSaysWhatTheirTimesDependOn) {
   EXPECT_EQ(name(Json::Object{}), "reference-1");
   EXPECT_EQ(name(Json::Object{{"quantile", 0.25}, {"arena_bytes", 1024}, {"version", 1}}),
             "reference-1, arena_bytes 1024, quantile 0.25");
+  const ReferenceSets halves =
+      make_reference_sets(Json::Object{{"quantile", 0.25}}, DataType::fp16);
+  EXPECT_EQ(halves.name, "reference-1, quantile 0.25, data_type fp16");
+  for (const Table& table : halves.tables) EXPECT_EQ(table.data_type, DataType::fp16);
 }
 
 TEST(ReferenceSetsTest, KeepTheirTablesWhenTheyAreMoved) {

@@ -54,11 +54,13 @@ bool simulated_takes_the_place_of_predicted() {
   entry.less_drift_ms = 1.0;
   entry.device_columns = {64, 64};
   entry.device_compute_ms = {50.0, 90.0};
-  std::vector<ComparisonEntry> entries{entry, ComparisonEntry{}};
+  std::vector<ComparisonEntry> entries{entry, ComparisonEntry{}, entry};
+  entries[2].device_less_drift_ms = {50.0, 60.0};  // slow minutes of the second device alone
   simulate_communication({two_devices("a", 4096)}, "ethernet-25g", entries);
   return entries[0].measured_ms > 90.0 && entries[0].measured_ms < 100.0 &&
          entries[0].less_drift_ms > 45.0 && entries[0].less_drift_ms < 55.0 &&
-         !entries[1].measured_ms;
+         !entries[1].measured_ms && entries[2].less_drift_ms > 60.0 &&
+         entries[2].less_drift_ms < 70.0;
 }
 
 // In processes of their own, as SimGrid simulates once per process.

@@ -33,6 +33,7 @@ ComparisonEntry found_entry() {
   entry.less_drift_ms = 12.5;
   entry.device_columns = {128, 0};
   entry.device_compute_ms = {11.0, 0.0};
+  entry.device_less_drift_ms = {10.5, 0.0};
   entry.warnings = {"model: its 2 networks disagree by 50% about device 1"};
   return entry;
 }
@@ -224,12 +225,19 @@ TEST(ComparisonJournal, RefusesDevicesThatATaskDoesNotHave) {
   ComparisonEntry none = found_entry();
   none.device_columns.clear();
   none.device_compute_ms.clear();
+  none.device_less_drift_ms.clear();
   EXPECT_THAT(refusal(none), HasSubstr("line 2: entries[0].device_columns: expected"));
   ComparisonEntry three = found_entry();
   three.device_columns.push_back(4);
   three.device_compute_ms.push_back(1.0);
+  three.device_less_drift_ms.push_back(1.0);
   EXPECT_THAT(refusal(three),
               HasSubstr("line 2: entries[0].device_columns: expected 2 numbers, one per device"));
+  ComparisonEntry one = found_entry();
+  one.device_less_drift_ms.pop_back();
+  EXPECT_THAT(refusal(one),
+              HasSubstr("line 2: entries[0].device_less_drift_ms: expected 2 numbers, "
+                        "one per device"));
   ComparisonEntry wide = found_entry();
   wide.device_columns[1] = std::int64_t{1} << 61;
   EXPECT_THAT(refusal(wide), HasSubstr("line 2: entries[0].device_columns[1]: expected"));

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/hardware_info.h"
+#include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json.h"
 #include "tests/collect/tiny_collection.h"
@@ -112,6 +113,42 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   EXPECT_FALSE(without.drift || without.less_drift);
   device.failing = 4.0;
   EXPECT_THROW((void)evaluate_plans({&simulated, 1}, *backend, 1, {}, controls), MachineError);
+}
+
+/// Counts reference sets and others.
+class ReferenceCountingDevice final : public testing_backends::ExactDevice {
+ public:
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
+    (set.id < 0 ? references : sets) += 1;
+    return ExactDevice::prepare(set);
+  }
+  int references = 0;
+  int sets = 0;
+};
+
+TEST(EvaluatePlan, ReferenceSetsTellTheMachinesDriftOfEachSet) {
+  const Task task = one_host_task({make_table("a", 1000, 8, 3.0), make_table("b", 100, 4)}, 2,
+                                  std::int64_t{1} << 20);
+  const Simulator simulator = make_simulator(task);
+  const ShardingPlan plan{{{0, 0, 8, 0}, {1, 0, 4, 1}}};
+  const SimulatedPlan simulated{&simulator, &plan};
+  SpeedReference reference{make_reference_sets(Json::Object{})};
+  std::vector<double> times_ms;  // of ExactDevice: 2 ms per column
+  for (const PieceSet& set : reference.sets.sets) {
+    double columns = 0.0;
+    for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
+    times_ms.push_back(2.0 * columns);
+  }
+  reference.usual_ms = mean_of_references(times_ms) / 1.25;
+  const auto backend = one_device(std::make_unique<ReferenceCountingDevice>());
+  auto& device = static_cast<ReferenceCountingDevice&>(*backend->devices.front());
+  const auto evaluation = evaluate_plans({&simulated, 1}, *backend, 1, {}, {}, &reference).front();
+  EXPECT_EQ(device.references, 16);
+  EXPECT_EQ(device.sets, 2);
+  EXPECT_NEAR(evaluation.drift.value(), 1.25, 1e-12);
+  EXPECT_EQ(evaluation.measured.devices[0].compute_ms, 16.0);
+  EXPECT_NEAR(evaluation.less_drift->devices[0].compute_ms, 16.0 / 1.25, 1e-9);
+  EXPECT_NEAR(evaluation.less_drift->devices[1].compute_ms, 8.0 / 1.25, 1e-9);
 }
 
 /// Remembers the tables of what it measures.

@@ -358,6 +358,19 @@ def test_controls_are_measured_with_the_plans(task, tmp_path):
     assert result.summary[0].mean_gap_less_drift is not None
 
 
+def test_reference_sets_need_measured_plans_and_a_model_that_knows_them(task):
+    with pytest.raises(InputError, match="reference_sets need measure=True"):
+        neuroshard.compare([task], algorithms=["random"], reference_sets=True)
+    with pytest.raises(InputError, match="which knows none"):
+        neuroshard.compare(
+            [task],
+            algorithms=["random"],
+            models=["analytic-cpu", "analytic-pcie4"],
+            measure=True,
+            reference_sets=True,
+        )
+
+
 @pytest.mark.usefixtures("simgrid")
 def test_a_plan_on_a_simulated_cluster(task):
     plan = neuroshard.plan(task)

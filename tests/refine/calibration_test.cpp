@@ -80,6 +80,37 @@ class FasterMachine final : public MeasuringDevice {
   ScriptedDevice device_;
 };
 
+/// One that is half as fast for a third of the passes of every set and reference set.
+class RestlessMachine final : public MeasuringDevice {
+ public:
+  explicit RestlessMachine(std::shared_ptr<const ComputeCostModel> model)
+      : model_(std::move(model)), device_(script()) {}
+
+  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
+    costs_[set.id] = cost_here(*model_, set, {set.batch_size, set.optimizer});
+    return device_.prepare(set);
+  }
+  [[nodiscard]] int max_in_flight() const override { return 24; }  // eight next to the references
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override { return device_.repetitions(); }
+
+ private:
+  Script script() {
+    Script script;
+    script.time = [this](std::int64_t id, Action, int) {
+      const bool is_slow = passes_++ / 480 % 3 == 2;
+      return 0.5 * costs_.at(id) * (is_slow ? 2.0 : 1.0);
+    };
+    return script;
+  }
+
+  std::shared_ptr<const ComputeCostModel> model_;
+  std::map<std::int64_t, double> costs_;
+  std::int64_t passes_ = 0;
+  ScriptedDevice device_;
+};
+
 class CalibrationTest : public testing::Test {
  protected:
   CalibrationTest() {
@@ -135,6 +166,49 @@ TEST_F(CalibrationTest, FindsTheSpeedOfTheMachine) {
   EXPECT_EQ(result.model->name(), "here");
   EXPECT_THAT(result.model->hardware(), testing::HasSubstr("this machine"));
   EXPECT_EQ(backends_made_, 1);  // one arena for all batch sizes
+}
+
+TEST_F(CalibrationTest, ReferenceSetsTellTheMachinesSlowMinutesFromCosts) {
+  options_.samples = 200;
+  options_.backend.make = [this] {
+    return one_device(std::make_unique<RestlessMachine>(options_.model));
+  };
+  const CalibrationResult without = calibrate(options_, {});
+  EXPECT_GT(without.after.percentile_95, 0.3);
+  EXPECT_FALSE(without.slowness);
+  EXPECT_THAT(without.model->info().reference_ms, testing::IsEmpty());
+
+  options_.has_reference_sets = true;
+  // What has none goes on without.
+  options_.samples = 201;
+  EXPECT_EQ(calibrate(options_, {}).samples_before, 200);
+
+  options_.folder = folder_.file("with");
+  const CalibrationResult with = calibrate(options_, {});
+  EXPECT_EQ(with.samples, 201);
+  // A set whose passes are partly slow is told by no quantile.
+  EXPECT_LT(with.after.percentile_95, 0.5 * without.after.percentile_95);
+  EXPECT_NEAR(with.speed, kSpeed, 0.05);
+  EXPECT_THAT(with.model->info().reference_ms, testing::SizeIs(1));
+  ASSERT_TRUE(with.slowness);
+  EXPECT_NEAR(with.slowness->fastest, 1.0, 0.1);
+  EXPECT_NEAR(with.slowness->slowest, 2.0, 0.1);
+  EXPECT_THAT(calibration_text(with, "here"), testing::HasSubstr("meanwhile reference sets took "));
+  // And goes on with them where it was stopped.
+  const std::string file = calibration_files(options_).front();
+  const std::string text = read_file(file);
+  write_file(file, text.substr(0, text.rfind("\n{") + 1));  // without its last sample
+  EXPECT_EQ(calibrate(options_, {}).samples_before, 200);
+}
+
+TEST_F(CalibrationTest, BegunAnewItHasReferenceSetsThoughTheCostsBeforeHadNone) {
+  options_.samples = 30;
+  options_.backend.make = [this] {
+    return one_device(std::make_unique<RestlessMachine>(options_.model));
+  };
+  (void)finished();
+  options_.has_reference_sets = true;
+  EXPECT_TRUE(calibrate(options_, {}).slowness);
 }
 
 TEST_F(CalibrationTest, KnowsNoLessThanTheModelBefore) {

@@ -155,6 +155,32 @@ def test_sets_are_those_of_the_native_collector(tmp_path, sets):
     }
 
 
+def references_of(path):
+    """Name of the reference sets, and what they took in each sample."""
+    header, *samples = [json.loads(line) for line in open(path)]
+    return header["reference_sets"], [sample["reference_ms"] for sample in samples]
+
+
+def test_reference_sets_are_measured_next_to_samples_in_the_arenas_data_type(tmp_path):
+    path = tmp_path / "costs.jsonl"
+    run = collect_command(path, "3", "--reference-sets")
+    assert run.returncode == 0, run.stderr
+    name, times = references_of(path)
+    assert name == "reference-1, arena_bytes 67108864, quantile 0.25"
+    assert [len(each) for each in times] == [16] * 3
+    assert all(ms > 0 for each in times for ms in each)
+    run = collect_command(path, "4")  # without them it is another file
+    assert run.returncode == 2
+    assert "reference_sets" in run.stderr
+
+    halves = tmp_path / "fp16.jsonl"
+    run = collect_command(halves, "1", "--reference-sets", "--data-type", "fp16")
+    assert run.returncode == 0, run.stderr
+    assert references_of(halves)[0] == (
+        "reference-1, arena_bytes 67108864, quantile 0.25, data_type fp16"
+    )
+
+
 FAULTS = """
 import resource
 import torch
@@ -254,6 +280,13 @@ def test_refusals(tmp_path, more, text):
     assert run.returncode == 2
     assert text in run.stderr
     assert not (tmp_path / "costs.jsonl").exists()
+
+
+def test_a_gpu_has_no_reference_sets(monkeypatch, tmp_path):
+    monkeypatch.setattr(collect, "hardware_of", lambda device: {"kind": "cuda"})
+    words = ["--samples", "1", "--device", "cuda", "--reference-sets", "-o", str(tmp_path / "c.jsonl")]
+    with pytest.raises(neuroshard.InputError, match="--reference-sets: expected --device cpu, got 'cuda'"):
+        collect.collect(collect.parser().parse_args(words))
 
 
 def test_devices_that_there_are_not(monkeypatch):

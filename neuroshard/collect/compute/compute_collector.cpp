@@ -50,6 +50,7 @@ struct Collection {
   std::uint64_t seed = 0;
   int in_flight = 1;
   bool has_reference_sets = false;
+  DataType reference_data_type = DataType::fp32;
   ProcessGroup group{};
   std::optional<Clock::time_point> deadline{};
 };
@@ -118,7 +119,9 @@ MeasuredTable measured_table(const Table& table, std::int64_t batch_size) {
 std::optional<ReferenceSets> reference_sets_of(const std::vector<CollectionFile>& files,
                                                const BackendDescription& backend) {
   for (const auto& [collection, path] : files) {
-    if (collection.has_reference_sets) return make_reference_sets(backend.operator_info);
+    if (collection.has_reference_sets) {
+      return make_reference_sets(backend.operator_info, collection.reference_data_type);
+    }
   }
   return std::nullopt;
 }
@@ -384,6 +387,7 @@ Collection drawn(const ComputeSamplingOptions& sampling, std::int64_t num_sample
           .seed = sampling.seed,
           .in_flight = sampling.in_flight,
           .has_reference_sets = sampling.has_reference_sets,
+          .reference_data_type = sampling.reference_data_type,
           .group = sampling.group,
           .deadline = sampling.deadline};
 }

@@ -37,13 +37,16 @@ constexpr std::array<ReferenceKind, 8> kReferenceKinds{{
 
 }  // namespace
 
-ReferenceSets make_reference_sets(const Json& operator_info) {
+ReferenceSets make_reference_sets(const Json& operator_info, DataType data_type) {
   ReferenceSets reference_sets;
   reference_sets.name = "reference-1";
   for (const char* field : {"arena_bytes", "quantile"}) {
     if (const Json* value = operator_info.find(field)) {
       reference_sets.name += fmt::format(", {} {}", field, describe(*value));
     }
+  }
+  if (data_type != DataType::fp32) {
+    reference_sets.name += fmt::format(", data_type {}", to_string(data_type));
   }
   std::vector<int> first_table;
   for (const ReferenceKind& kind : kReferenceKinds) {
@@ -55,7 +58,7 @@ ReferenceSets make_reference_sets(const Json& operator_info) {
       table.num_embeddings = kind.num_embeddings;
       table.embedding_dim = kind.num_columns;
       table.pooling_factor = kind.pooling_factor;
-      table.data_type = DataType::fp32;
+      table.data_type = data_type;
       table.index_distribution = IndexDistribution{.zipf_exponent = kind.zipf_exponent};
     }
   }

@@ -60,6 +60,7 @@ struct ComputeSamplingOptions {
   /// The standard reference sets (reference_sets.h) are measured all along and recorded with each
   /// sample.
   bool has_reference_sets = false;
+  DataType reference_data_type = DataType::fp32;  ///< of their tables
   /// Several processes share the sequence: this one measures those samples whose id modulo `size`
   /// is its rank, into a file of its own.
   ProcessGroup group;

@@ -10,23 +10,18 @@
 
 namespace neuroshard {
 
-namespace {
-
-/// The geometric mean, to which every reference set contributes alike, however long it takes.
-double mean_of_references(const ComputeCostSample& sample) {
+double mean_of_references(std::span<const double> reference_ms) {
   double sum = 0.0;
-  for (const double ms : sample.reference_ms) sum += std::log(ms);
-  return std::exp(sum / static_cast<double>(sample.reference_ms.size()));
+  for (const double ms : reference_ms) sum += std::log(ms);
+  return std::exp(sum / static_cast<double>(reference_ms.size()));
 }
-
-}  // namespace
 
 UsualSpeed usual_speed(const std::vector<ComputeCosts>& files) {
   std::map<std::string, std::vector<double>> means;
   for (const ComputeCosts& costs : files) {
     if (costs.header.reference_sets.empty()) continue;
     for (const ComputeCostSample& sample : costs.samples) {
-      means[costs.header.reference_sets].push_back(mean_of_references(sample));
+      means[costs.header.reference_sets].push_back(mean_of_references(sample.reference_ms));
     }
   }
   UsualSpeed usual;
@@ -34,6 +29,18 @@ UsualSpeed usual_speed(const std::vector<ComputeCosts>& files) {
     usual[reference_sets] = median(std::move(values));
   }
   return usual;
+}
+
+std::vector<double> slowness(const std::vector<ComputeCosts>& files, const UsualSpeed& usual) {
+  std::vector<double> slowness;
+  for (const ComputeCosts& costs : files) {
+    const auto known = usual.find(costs.header.reference_sets);
+    if (known == usual.end()) continue;
+    for (const ComputeCostSample& sample : costs.samples) {
+      slowness.push_back(mean_of_references(sample.reference_ms) / known->second);
+    }
+  }
+  return slowness;
 }
 
 double usual_cost_ms(const ComputeCostSample& sample, const std::string& reference_sets,
@@ -47,7 +54,7 @@ double usual_cost_ms(const ComputeCostSample& sample, const std::string& referen
     throw InputError(place + ": reference_sets", names.empty() ? "none" : names,
                      printable(reference_sets));
   }
-  return measured * known->second / mean_of_references(sample);
+  return measured * known->second / mean_of_references(sample.reference_ms);
 }
 
 }  // namespace neuroshard

@@ -140,7 +140,11 @@ void simulate_communication(const std::vector<NamedTask>& tasks, const std::stri
     iterations.push_back(iteration);
     costs.push_back(&entry.measured_ms);
     if (!entry.drift) continue;
-    for (double& ms : iteration.compute_ms) ms /= *entry.drift;
+    if (!entry.device_less_drift_ms.empty()) {
+      iteration.compute_ms = entry.device_less_drift_ms;
+    } else {
+      for (double& ms : iteration.compute_ms) ms /= *entry.drift;
+    }
     iterations.push_back(std::move(iteration));
     costs.push_back(&entry.less_drift_ms);
   }
