@@ -158,9 +158,9 @@ void add_compare_command(CLI::App& app) {
       "machine's speed has changed");
   command
       ->add_flag("--reference-sets", options->run.has_reference_sets,
-                 "With --measure: the same, by the sixteen sets that the model's samples were "
-                 "measured next to, which run next to the plans all along; with the --arena of "
-                 "these samples")
+                 "With --measure: also run, in every round, the reference sets that the model's "
+                 "samples were measured next to, to show the gap at the speed that the model's "
+                 "costs are of; needs the --arena and --threads of these samples")
       ->excludes(controls);
   add_backend_options(*command, options->run.measuring);
   command->add_option("--platform", options->setting.platform,

@@ -212,9 +212,9 @@ void add_evaluate_command(CLI::App& app) {
   check->excludes(platform);
   command
       ->add_flag("--reference-sets", options->has_reference_sets,
-                 "Run the sixteen sets that the model's samples were measured next to all along, "
-                 "and show the plan's cost at the speed of these samples too; with the --arena of "
-                 "them")
+                 "Also run, in every round, the reference sets that the model's samples were "
+                 "measured next to, and show the plan's cost at the speed that the model's costs "
+                 "are of; needs the --arena and --threads of these samples")
       ->excludes(platform)
       ->excludes(check);
   command->add_flag("--json", options->json, "Print the result as JSON");

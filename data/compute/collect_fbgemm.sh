@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Collects the computation costs of FBGEMM's operator that models of it are trained on.
-# Stop it whenever you like: started again, it goes on.
+# Stop it whenever you like: started again, it goes on (but in folders of before reference sets were
+# measured).
 # Usage: collect_fbgemm.sh PYTHON OUTPUT_FOLDER usual|coverage|more|frontier|gpu [SAMPLES], PYTHON as
 # of `make test-torchrec`: build/torchrec/bin/python
 # usual: sets of tables of one model at one batch size; coverage: the whole space of tables and sets,

@@ -2,7 +2,8 @@
 # Collects computation costs of sets as plans have them: those of the devices of plans that a model's
 # search makes for random tasks of `dlrm-2021` and of the published workloads. Stop it whenever you
 # like: started again, it goes on. PERCENT (100) of the samples are measured: all took a quarter of an
-# hour on an EPYC, half of them 21 minutes on a Xeon, before it went in rounds.
+# hour on an EPYC, half of them 21 minutes on a Xeon, before it went in rounds. Folders of before
+# reference sets were measured do not go on.
 # Usage: collect_plans.sh NEUROSHARD_EXECUTABLE OUTPUT_FOLDER MODEL [PERCENT]
 set -euo pipefail
 executable=$1
@@ -14,7 +15,7 @@ mkdir -p "$folder"
 collect() {  # SEED WORKLOAD HELD_OUT BATCH_SIZES SAMPLES
   "$executable" collect compute --sets plans --planned-by "$model" --seed "$1" --workload "$2" \
     --held-out "$3" --batch-size "$4" --samples "$5" --optimizer rowwise_adagrad,sgd \
-    --in-flight 256 --arena 4GiB -o "$folder/plans-$2-b{batch_size}-{optimizer}.jsonl"
+    --in-flight 256 --arena 4GiB --reference-sets -o "$folder/plans-$2-b{batch_size}-{optimizer}.jsonl"
 }
 
 # In rounds that each go on with all files: machines change for minutes, and what a workload's files

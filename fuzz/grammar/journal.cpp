@@ -28,6 +28,7 @@ JsonText entry(const std::string& task, const std::string& algorithm, Random& ra
   if (!once_in(10, random)) {
     json.add("device_columns", array({number(std::int64_t{8}), number(std::int64_t{0})}));
     json.add("device_compute_ms", array({ms(), ms()}));
+    if (once_in(2, random)) json.add("device_less_drift_ms", array({ms(), ms()}));
   }
   if (once_in(4, random)) {
     json.add("all_reduce_bytes", number(integer_between(0, 1 << 30, random)));

@@ -247,6 +247,17 @@ SpeedReference speed_reference(const ComputeCostModel& model, const BackendDescr
                     names.empty() ? "which knows none"
                                   : fmt::format("which knows {}", fmt::join(names, " and "))));
   }
+  const Json measured = model.operator_info().empty()
+                            ? Json(Json::Object{})
+                            : parse_json(model.operator_info(), model.name() + ": operator");
+  const Json* theirs = measured.find("num_threads");
+  const Json* ours = here.operator_info.find("num_threads");
+  if (theirs != nullptr && ours != nullptr && *theirs != *ours) {
+    throw InputError("reference sets",
+                     fmt::format("as many threads as the samples of {} were measured with ({})",
+                                 printable(model.name()), describe(*theirs)),
+                     describe(*ours));
+  }
   reference.usual_ms = usual->second;
   return reference;
 }

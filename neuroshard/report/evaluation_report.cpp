@@ -80,8 +80,9 @@ std::string correlation_text(const PlanEvaluation& evaluation) {
 std::string less_drift_text(const PlanEvaluation& evaluation) {
   if (!evaluation.less_drift) return "";
   return fmt::format(
-      "less drift: {:.3f} ms at the speed of the model's samples (prediction {}), from which the "
-      "machine's differed by {:+.1f}%\n",
+      "less drift: {:.3f} ms at the speed that the model's costs are of (prediction {}), from "
+      "which "
+      "the machine's differed by {:+.1f}%\n",
       evaluation.less_drift->cost_ms,
       error(evaluation.predicted.cost_ms, evaluation.less_drift->cost_ms),
       100.0 * (*evaluation.drift - 1.0));

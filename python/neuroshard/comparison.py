@@ -45,7 +45,7 @@ class ComparisonEntry:
     #: Mean relative error of the predicted computation; 0.05 is 5 %.
     compute_mape: float | None = None
     #: With controls: their cost now over their cost then, the median; with reference sets: what
-    #: they took over what they took next to the model's samples.
+    #: they took over what they take at the speed that the model's costs are of.
     drift: float | None = None
     #: As `measured_ms`, the measured computation without the drift.
     less_drift_ms: float | None = None

@@ -41,6 +41,10 @@ class Evaluation:
     #: Kendall's rank correlation of predicted and measured computation; None where all devices are
     #: predicted, or measured, to be equal.
     compute_tau: float | None
+    #: With reference sets: what they took over what they take at the speed that the model's costs
+    #: are of (median over the plan's devices), and the plan's measured cost at that speed.
+    drift: float | None = None
+    less_drift_ms: float | None = None
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     #: The files that the plan was read or made from; `write` does not replace them.
@@ -74,6 +78,7 @@ def evaluate(
     num_threads: int = 0,
     seed: int = 0,
     backend: str = "cpu",
+    reference_sets: bool = False,
     platform: None = None,
 ) -> Evaluation: ...
 
@@ -92,13 +97,17 @@ def evaluate(
     num_threads: int = 0,
     seed: int = 0,
     backend: str = "cpu",
+    reference_sets: bool = False,
     platform: str | os.PathLike[str] | None = None,
 ) -> Evaluation | SimulatedIteration:
     """Runs every device's pieces through the library's own operator on this machine or, with
     `backend` "cuda", on its GPUs. With `platform`, `evaluate_on_cluster`: nothing is measured.
 
     `models` default to those that the plan was made with. The tables lie in `arena_bytes` of
-    memory, a number or a size such as "1GiB".
+    memory, a number or a size such as "1GiB". With `reference_sets`, the sixteen sets that the
+    model's samples were measured next to run all along, in the `arena_bytes` of these samples, and
+    `less_drift_ms` is the plan's cost at the speed that the model's costs are of; the package's
+    executable does it.
 
     >>> import warnings
     >>> from neuroshard import Plan, Shard, Table, Task, Topology, evaluate
@@ -118,16 +127,20 @@ def evaluate(
     num_threads = integer_of(num_threads, "num_threads", 0, MOST_THREADS)
     seed = integer_of(seed, "seed", 0, MOST_SEED)
     backend = text_of(backend, "backend")
+    reference_sets = flag_of(reference_sets, "reference_sets")
     if platform is not None:
         if backend != "cpu":
             raise InputError("evaluate: platform simulates, backend measures: expected one of them")
+        if reference_sets:
+            raise InputError("evaluate: platform measures nothing, reference_sets need what does")
         where = path_of(platform, "platform")
         found, reasons, notes = _run_evaluate(plan, models, [of_platform(where)])
         tell(reasons, notes)
         return _simulated_iteration(found, files_behind(plan, platform))
-    if backend != "cpu":
+    if backend != "cpu" or reference_sets:
         arguments = [f"--backend={backend}", "--arena", str(arena), "--seed", str(seed)]
         arguments += ["--threads", str(num_threads)] if num_threads != 0 else []
+        arguments += ["--reference-sets"] if reference_sets else []
         found, reasons, notes = _run_evaluate(plan, models, arguments)
     else:
         text, reasons, notes = _core.evaluate(
@@ -141,6 +154,8 @@ def evaluate(
         interval=[device["interval"] for device in found["devices"]],
         compute_mape=found["compute_mape"],
         compute_tau=found["compute_tau"],
+        drift=found.get("drift"),
+        less_drift_ms=found.get("less_drift_ms"),
         document=found,
         read_from=files_behind(plan),
     )

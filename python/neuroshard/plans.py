@@ -273,12 +273,14 @@ def plan_text(plan: PlanLike) -> str:
 
 
 def files_behind(*arguments: Any) -> tuple[str, ...]:
-    """The files that arguments were read or made from: of a path itself, of a plan what it knows.
+    """The files that arguments were read or made from: of a path itself, of a task or a plan what it knows.
     What is made from the arguments does not replace them."""
     files: list[str] = []
     for argument in arguments:
         if isinstance(argument, Plan):
             files += names_of(argument.read_from, "read_from")
+            files += names_of(argument.file, "file")
+        elif isinstance(argument, Task):
             files += names_of(argument.file, "file")
         else:
             files += paths_among(argument)

@@ -20,6 +20,7 @@ from .arguments import (
     number_of,
     one_of,
     path_of,
+    paths_among,
     shown,
     text_of,
     to_text,
@@ -225,6 +226,9 @@ class Task:
     optimizer: str = "sgd"
     #: Cuts that tables may have.
     allow: Sequence[str] = CUTS
+    #: The file that the task was read from, if any. `write` may replace it; what is made from the
+    #: task does not. No field of a task.
+    file = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The task as in a task file."""
@@ -254,7 +258,10 @@ class Task:
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Task:
         """Reads a task file; InputError names the place of a fault."""
-        return task_of_fields(json.loads(_core.read_task(path_of(path, "path"))))
+        name = path_of(path, "path")
+        task = task_of_fields(json.loads(_core.read_task(name)))
+        [task.file] = paths_among(name)
+        return task
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes a task file, whole or not at all; over measured data, a journal or a model only by

@@ -333,6 +333,9 @@ TEST(CliRefusals, FilesThatAreNone) {
   expect_refusal(folder, controlled, "--controls needs --measure");
   const Arguments referred{"compare", folder.file("task.json"), "--reference-sets"};
   expect_refusal(folder, referred, "--reference-sets needs --measure");
+  expect_refusal(folder, referred + Arguments{"--measure", "--controls", missing}, "excludes --");
+  expect_refusal(folder, referred + Arguments{"--measure", "--backend", "cuda"},
+                 "--reference-sets goes with --backend cpu");
   expect_refusal(folder, referred + Arguments{"--measure", "--model", "analytic-cpu"},
                  "quantile 0.25), got analytic-cpu, which knows none");
   expect_refusal(folder, controlled + Arguments{"--measure"},

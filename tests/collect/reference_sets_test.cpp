@@ -44,6 +44,10 @@ TEST(ReferenceSetsTest, TheNameSaysWhatTheirTimesDependOn) {
   EXPECT_EQ(name(Json::Object{}), "reference-1");
   EXPECT_EQ(name(Json::Object{{"quantile", 0.25}, {"arena_bytes", 1024}, {"version", 1}}),
             "reference-1, arena_bytes 1024, quantile 0.25");
+  EXPECT_EQ(name(Json::Object{{"name", "neuroshard-cpu"}, {"quantile", 0.25}}),
+            "reference-1, quantile 0.25");
+  EXPECT_EQ(name(Json::Object{{"name", "another"}, {"quantile", 0.25}}),
+            "reference-1, another, quantile 0.25");
   const ReferenceSets halves =
       make_reference_sets(Json::Object{{"quantile", 0.25}}, DataType::fp16);
   EXPECT_EQ(halves.name, "reference-1, quantile 0.25, data_type fp16");

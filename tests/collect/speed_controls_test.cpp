@@ -67,6 +67,23 @@ TEST_F(SpeedControlsTest, TablesAreFoundByNameWhereverTheyAre) {
   }
 }
 
+TEST_F(SpeedControlsTest, CostsNextToReferenceSetsAreThoseAtTheUsualSpeed) {
+  ComputeCosts costs = read_compute_costs(costs_);
+  costs.header.reference_sets = "some";
+  costs.samples.resize(3, costs.samples.front());
+  for (std::size_t i = 0; i < 3; ++i) {  // the same set, once in a slow minute, once in a fast one
+    const double slowness = i == 0 ? 2.0 : i == 1 ? 1.0 : 0.5;
+    costs.samples[i] = costs.samples.front();
+    costs.samples[i].forward_ms = 3.0 * slowness;
+    costs.samples[i].backward_ms = 5.0 * slowness;
+    costs.samples[i].reference_ms = {2.0 * slowness, 8.0 * slowness};
+  }
+  const auto controls = SpeedControls({costs}, sampling_.tables)
+                            .draw(sampling_.batch_size, sampling_.optimizer, 3, Random(1));
+  ASSERT_EQ(controls.size(), 3u);
+  for (const SpeedControl& control : controls) EXPECT_NEAR(control.cost_ms, 8.0, 1e-9);
+}
+
 TEST_F(SpeedControlsTest, SlicesStaySlices) {
   ComputeCosts costs = read_compute_costs(costs_);
   costs.samples.resize(1);

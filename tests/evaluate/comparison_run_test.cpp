@@ -11,6 +11,7 @@
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/workload/workload.h"
+#include "tests/cost/arbitrary_network.h"
 #include "tests/evaluate/exact_backend.h"
 #include "tests/io/io_test_util.h"
 #include "tests/search/arbitrary_simulator.h"
@@ -299,6 +300,35 @@ TEST_F(ComparisonRunTest, AResumedRunIsEqualToAnUninterruptedOne) {
   const std::string twelve = head_of(text, 13);
   write_file(journal, first + text.substr(twelve.size()));
   EXPECT_EQ(run(), whole);
+}
+
+TEST_F(ComparisonRunTest, AJournalGoesOnWithReferenceSetsAsItBegan) {
+  const TemporaryFolder folder;
+  ComputeModelInfo info = testing_networks::wide_info("mine");
+  info.reference_ms = {{"reference-1", 100.0}};
+  models_.compute = std::make_shared<NeuralComputeModel>(
+      testing_networks::random_network(ComputeArchitecture::bounded_loads, 1), info);
+  ComparisonRunOptions options = measured();
+  const std::vector<NamedTask> tasks{named("a", 4), named("b", 8, 2048)};
+  const std::string journal = folder.file("journal.jsonl");
+  const auto run = [&] {
+    ComparisonRun comparison(one_planner(), options);
+    return lines_of(comparison.compare(tasks, {&models_, 1}, journal));
+  };
+  options.has_reference_sets = true;
+  const std::vector<std::string> whole = run();
+  EXPECT_THAT(whole, testing::Each(HasSubstr("\"device_less_drift_ms\"")));
+  write_file(journal, head_of(read_file(journal), 2));
+  EXPECT_EQ(run(), whole);
+  options.has_reference_sets = false;
+  EXPECT_THAT(input_error([&] { (void)run(); }), HasSubstr("reference_sets"));
+  options.has_reference_sets = true;
+  options.controls = {controls_file(folder, 1024)};
+  EXPECT_EQ(input_error([&] { (void)run(); }),
+            "controls and reference sets: expected one of the two, got both");
+  options.controls.clear();
+  options.measuring.reset();
+  EXPECT_EQ(input_error([&] { (void)run(); }), "reference sets need measured plans");
 }
 
 TEST_F(ComparisonRunTest, RefusesControlsThatSayNothing) {

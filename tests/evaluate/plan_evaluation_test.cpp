@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,8 +16,11 @@
 #include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/io/json/json.h"
+#include "neuroshard/report/evaluation_report.h"
 #include "tests/collect/tiny_collection.h"
+#include "tests/cost/arbitrary_network.h"
 #include "tests/evaluate/exact_backend.h"
+#include "tests/io/io_test_util.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {
@@ -115,15 +120,40 @@ TEST(EvaluatePlan, ControlsTellTheMachinesDrift) {
   EXPECT_THROW((void)evaluate_plans({&simulated, 1}, *backend, 1, {}, controls), MachineError);
 }
 
-/// Counts reference sets and others.
-class ReferenceCountingDevice final : public testing_backends::ExactDevice {
+/// Has one set ready at a time, next to the reference sets, and is half as fast from the second on.
+class SlowingDevice final : public MeasuringDevice {
  public:
   std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
-    (set.id < 0 ? references : sets) += 1;
-    return ExactDevice::prepare(set);
+    (set.id < 0 ? num_references : num_sets) += 1;
+    if (num_sets > 1) slowness = 2.0;
+    double columns = 0.0;
+    for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
+    return std::make_unique<Prepared>(*this, columns);
   }
-  int references = 0;
-  int sets = 0;
+  [[nodiscard]] int max_in_flight() const override { return 17; }
+  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
+  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
+  [[nodiscard]] RepetitionOptions repetitions() const override {
+    return {.warm_ups = 0, .min_repetitions = 1, .max_repetitions = 1};
+  }
+
+  int num_references = 0;
+  int num_sets = 0;
+  double slowness = 1.0;
+
+ private:
+  /// A millisecond per column in each direction.
+  class Prepared final : public PreparedSet {
+   public:
+    Prepared(const SlowingDevice& device, double ms) : device_(device), ms_(ms) {}
+    std::future<double> forward() override { return known_time(ms_ * device_.slowness); }
+    std::future<double> backward() override { return known_time(ms_ * device_.slowness); }
+    [[nodiscard]] std::int64_t bytes_touched() const override { return 0; }
+
+   private:
+    const SlowingDevice& device_;
+    double ms_;
+  };
 };
 
 TEST(EvaluatePlan, ReferenceSetsTellTheMachinesDriftOfEachSet) {
@@ -133,22 +163,47 @@ TEST(EvaluatePlan, ReferenceSetsTellTheMachinesDriftOfEachSet) {
   const ShardingPlan plan{{{0, 0, 8, 0}, {1, 0, 4, 1}}};
   const SimulatedPlan simulated{&simulator, &plan};
   SpeedReference reference{make_reference_sets(Json::Object{})};
-  std::vector<double> times_ms;  // of ExactDevice: 2 ms per column
+  std::vector<double> times_ms;
   for (const PieceSet& set : reference.sets.sets) {
     double columns = 0.0;
     for (const Piece& piece : set.pieces) columns += static_cast<double>(piece.num_columns);
     times_ms.push_back(2.0 * columns);
   }
   reference.usual_ms = mean_of_references(times_ms) / 1.25;
-  const auto backend = one_device(std::make_unique<ReferenceCountingDevice>());
-  auto& device = static_cast<ReferenceCountingDevice&>(*backend->devices.front());
+  const auto backend = one_device(std::make_unique<SlowingDevice>());
+  auto& device = static_cast<SlowingDevice&>(*backend->devices.front());
   const auto evaluation = evaluate_plans({&simulated, 1}, *backend, 1, {}, {}, &reference).front();
-  EXPECT_EQ(device.references, 16);
-  EXPECT_EQ(device.sets, 2);
-  EXPECT_NEAR(evaluation.drift.value(), 1.25, 1e-12);
+  EXPECT_EQ(device.num_references, 16);
+  EXPECT_EQ(device.num_sets, 2);
   EXPECT_EQ(evaluation.measured.devices[0].compute_ms, 16.0);
+  EXPECT_EQ(evaluation.measured.devices[1].compute_ms, 16.0);
   EXPECT_NEAR(evaluation.less_drift->devices[0].compute_ms, 16.0 / 1.25, 1e-9);
   EXPECT_NEAR(evaluation.less_drift->devices[1].compute_ms, 8.0 / 1.25, 1e-9);
+  EXPECT_NEAR(evaluation.drift.value(), 0.5 * (1.25 + 2.5), 1e-12);
+  EXPECT_THAT(evaluation_text(evaluation), testing::HasSubstr("\nless drift: "));
+}
+
+TEST(EvaluatePlan, ReferenceSetsAreThoseOfTheModelWithItsThreads) {
+  const auto refusal = [](std::map<std::string, double> known, int threads) {
+    ComputeModelInfo info = testing_networks::wide_info("mine");
+    info.reference_ms = std::move(known);
+    info.operator_info = R"({"name": "neuroshard-cpu", "num_threads": 2})";
+    const NeuralComputeModel model(
+        testing_networks::random_network(ComputeArchitecture::bounded_loads, 1), info);
+    BackendDescription here;
+    here.operator_info = Json::Object{{"name", "neuroshard-cpu"}, {"num_threads", threads}};
+    return input_error([&] { (void)speed_reference(model, here); });
+  };
+  EXPECT_EQ(refusal({{"reference-1", 1.5}}, 2), "no error");
+  EXPECT_EQ(refusal({{"reference-1", 1.5}}, 1),
+            "reference sets: expected as many threads as the samples of mine were measured with "
+            "(2), got 1");
+  EXPECT_EQ(refusal({}, 2),
+            "reference sets: expected a model whose samples were measured next to them "
+            "(reference-1), got mine, which knows none");
+  EXPECT_EQ(refusal({{"reference-0", 1.5}}, 2),
+            "reference sets: expected a model whose samples were measured next to them "
+            "(reference-1), got mine, which knows reference-0");
 }
 
 /// Remembers the tables of what it measures.

@@ -369,6 +369,33 @@ def test_reference_sets_need_measured_plans_and_a_model_that_knows_them(task):
             measure=True,
             reference_sets=True,
         )
+    plan = neuroshard.plan(task, algorithm="greedy-size")
+    with pytest.raises(InputError, match="platform measures nothing"):
+        neuroshard.evaluate(plan, reference_sets=True, platform="pcie4")
+    with pytest.raises(InputError, match="got analytic-cpu, which knows none"):
+        neuroshard.evaluate(plan, models=["analytic-cpu", "analytic-pcie4"], reference_sets=True)
+
+
+def test_an_evaluation_next_to_reference_sets_knows_the_machines_speed(task, tmp_path):
+    costs, model = tmp_path / "costs.jsonl", tmp_path / "mine.safetensors"
+    for command in (
+        ["collect", "compute", "--samples", "40", "--batch-size", "64", "--tables", "1:2"]
+        + ["--dims", "4", "--arena", "4MiB", "--in-flight", "40", "--reference-sets", "-o", costs],
+        ["train", "compute", costs, "--epochs", "1", "--members", "1", "-o", model],
+    ):
+        subprocess.run([EXECUTABLE, *command], check=True, capture_output=True)
+    plan = neuroshard.plan(task, models=["analytic-cpu", "analytic-pcie4"], steps=10)
+    with warnings.catch_warnings(action="ignore"):  # of what it was trained on
+        found = neuroshard.evaluate(
+            plan,
+            models=[str(model), "analytic-pcie4"],
+            arena_bytes="4MiB",
+            reference_sets=True,
+        )
+    assert found.drift > 0
+    assert found.less_drift_ms > 0
+    assert found.document["less_drift_ms"] == found.less_drift_ms
+    assert all("less_drift_compute_ms" in device for device in found.document["devices"])
 
 
 @pytest.mark.usefixtures("simgrid")

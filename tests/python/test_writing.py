@@ -1,6 +1,7 @@
 """All that Python writes, by the rules of the command line: whole or not at all, through links and
 pipes, and never over what is read or took long to measure."""
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -252,6 +253,25 @@ def test_what_plans_in_between_were_made_from_is_not_written(task, tmp_path, mon
     read.write("../plan.json")
     neuroshard.price(made).write("../plan.json")
     made.report("report.html", {"read": read})
+
+
+def test_the_file_that_a_task_was_read_from_is_not_written_over_by_its_plan(
+    task, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    task.write("task.json")
+    content = (tmp_path / "task.json").read_bytes()
+    read = neuroshard.Task.read("task.json")
+    assert read == task
+    plan = neuroshard.plan(read, models=ANALYTIC, steps=10)
+    for write in (plan.write, plan.report, neuroshard.replan(read, plan, steps=10).write):
+        with pytest.raises(InputError, match="^path: expected another file than those"):
+            write("task.json", force=True)
+    assert (tmp_path / "task.json").read_bytes() == content
+    # A dict of its fields is a task, as ever.
+    assert neuroshard.plan(dataclasses.asdict(read), models=ANALYTIC, steps=10).shards == plan.shards
+    read.batch_size *= 2
+    read.write("task.json")  # itself, changed
 
 
 def test_a_models_file_is_not_written(task, tmp_path, monkeypatch):

@@ -166,7 +166,7 @@ def test_reference_sets_are_measured_next_to_samples_in_the_arenas_data_type(tmp
     run = collect_command(path, "3", "--reference-sets")
     assert run.returncode == 0, run.stderr
     name, times = references_of(path)
-    assert name == "reference-1, arena_bytes 67108864, quantile 0.25"
+    assert name == "reference-1, fbgemm-split-tbe, arena_bytes 67108864, quantile 0.25"
     assert [len(each) for each in times] == [16] * 3
     assert all(ms > 0 for each in times for ms in each)
     run = collect_command(path, "4")  # without them it is another file
@@ -177,7 +177,7 @@ def test_reference_sets_are_measured_next_to_samples_in_the_arenas_data_type(tmp
     run = collect_command(halves, "1", "--reference-sets", "--data-type", "fp16")
     assert run.returncode == 0, run.stderr
     assert references_of(halves)[0] == (
-        "reference-1, arena_bytes 67108864, quantile 0.25, data_type fp16"
+        "reference-1, fbgemm-split-tbe, arena_bytes 67108864, quantile 0.25, data_type fp16"
     )
 
 

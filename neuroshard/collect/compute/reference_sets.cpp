@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/core/random.h"
 
 namespace neuroshard {
@@ -40,6 +41,10 @@ constexpr std::array<ReferenceKind, 8> kReferenceKinds{{
 ReferenceSets make_reference_sets(const Json& operator_info, DataType data_type) {
   ReferenceSets reference_sets;
   reference_sets.name = "reference-1";
+  const Json* name = operator_info.find("name");
+  if (name != nullptr && name->text() != nullptr && *name->text() != kOperatorName) {
+    reference_sets.name += ", " + *name->text();
+  }
   for (const char* field : {"arena_bytes", "quantile"}) {
     if (const Json* value = operator_info.find(field)) {
       reference_sets.name += fmt::format(", {} {}", field, describe(*value));

@@ -27,9 +27,10 @@ struct ReferenceSets {
 
 /// Sixteen sets that take a few milliseconds each on a CPU: eight kinds of work, from rows that
 /// stay in the caches to ones that never do, from one wide table to thirty, each with SGD and with
-/// row-wise Adagrad, all of one data type. Their times depend on where they lie and on the quantile
-/// too, so that the name says "arena_bytes" and "quantile" of the operator that measures them
-/// (BackendDescription::operator_info), where it has them, and a data type other than fp32.
+/// row-wise Adagrad, all of one data type. Their times depend on the operator that measures them
+/// (BackendDescription::operator_info), on where they lie and on the quantile too, so that the name
+/// says the operator's, if it is not this project's own on CPUs, its "arena_bytes" and "quantile",
+/// where it has them, and a data type other than fp32.
 [[nodiscard]] ReferenceSets make_reference_sets(const Json& operator_info,
                                                 DataType data_type = DataType::fp32);
 

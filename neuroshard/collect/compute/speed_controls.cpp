@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/core/median.h"
 #include "neuroshard/io/compute_costs_io.h"
 
@@ -53,12 +54,13 @@ SpeedControls::SpeedControls(const std::vector<ComputeCosts>& files,
                              std::span<const Table> tables) {
   TableNumbers numbers;
   for (std::size_t i = 0; i < tables.size(); ++i) numbers[tables[i].name] = static_cast<int>(i);
+  const UsualSpeed usual = usual_speed(files);
   for (const ComputeCosts& costs : files) {
     Group& group = groups_.emplace_back();
     group.batch_size = costs.header.batch_size;
     group.optimizer = costs.header.optimizer;
     for (const ComputeCostSample& sample : costs.samples) {
-      const double cost_ms = sample.forward_ms + sample.backward_ms;
+      const double cost_ms = usual_cost_ms(sample, costs.header.reference_sets, usual, "controls");
       auto pieces = pieces_of(sample, costs.header, tables, numbers);
       if (pieces && cost_ms > 0.0) group.samples.push_back({tables, std::move(*pieces), cost_ms});
     }

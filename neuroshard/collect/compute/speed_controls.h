@@ -20,7 +20,9 @@ namespace neuroshard {
 struct SpeedControl {
   std::span<const Table> tables;  ///< of the pieces; must outlive the control
   std::vector<Piece> pieces;      ///< slices of rows among them (resolve_slices)
-  double cost_ms = 0.0;           ///< forward and backward, as it was
+  /// Forward and backward, as it was; of a sample with reference sets, at the usual speed of its
+  /// files (usual_speed.h).
+  double cost_ms = 0.0;
 };
 
 /// The samples of some files that can be measured again.
