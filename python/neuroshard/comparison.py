@@ -51,11 +51,12 @@ class ComparisonEntry:
     less_drift_ms: float | None = None
     device_columns: Sequence[int] = ()
     device_compute_ms: Sequence[float] = ()
-    device_less_drift_ms: Sequence[float] = ()
     #: If measured: bytes of the all-reduce of replicated tables on each device, and the predicted
     #: time of adding up partial sums of slices of rows.
     all_reduce_bytes: int = 0
     partial_sums_ms: float = 0.0
+    #: As `device_compute_ms`, without the drift.
+    device_less_drift_ms: Sequence[float] = ()
 
 
 @dataclass(frozen=True)

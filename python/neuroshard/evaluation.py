@@ -41,14 +41,14 @@ class Evaluation:
     #: Kendall's rank correlation of predicted and measured computation; None where all devices are
     #: predicted, or measured, to be equal.
     compute_tau: float | None
-    #: With reference sets: what they took over what they take at the speed that the model's costs
-    #: are of (median over the plan's devices), and the plan's measured cost at that speed.
-    drift: float | None = None
-    less_drift_ms: float | None = None
     #: As `neuroshard evaluate -o` writes it.
     document: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     #: The files that the plan was read or made from; `write` does not replace them.
     read_from: Sequence[str] = field(default=(), repr=False, compare=False)
+    #: With reference sets: what they took over what they take at the speed that the model's costs
+    #: are of (median over the plan's devices), and the plan's measured cost at that speed.
+    drift: float | None = None
+    less_drift_ms: float | None = None
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
@@ -154,10 +154,10 @@ def evaluate(
         interval=[device["interval"] for device in found["devices"]],
         compute_mape=found["compute_mape"],
         compute_tau=found["compute_tau"],
-        drift=found.get("drift"),
-        less_drift_ms=found.get("less_drift_ms"),
         document=found,
         read_from=files_behind(plan),
+        drift=found.get("drift"),
+        less_drift_ms=found.get("less_drift_ms"),
     )
 
 
