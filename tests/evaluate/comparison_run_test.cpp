@@ -1,6 +1,7 @@
 // Whole comparisons: plans measured together, results read back from a journal, and controls.
 #include "neuroshard/evaluate/comparison_run.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -64,7 +65,7 @@ TEST(ReadNamedTasks, ATaskIsGivenOnceByWhateverPaths) {
     const std::string again = folder.file(name);
     const std::vector<std::string> twice{path, three[1], again};
     EXPECT_EQ(input_error([&] { (void)read_named_tasks(twice); }),
-              again + ": expected each task once, got the file of " + path + " again");
+              fmt::format("{}: expected each task once, got the file of {} again", again, path));
   }
 }
 

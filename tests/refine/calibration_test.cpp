@@ -54,43 +54,19 @@ double cost_here(const ComputeCostModel& model, const PieceSet& set,
   return kSpeed * model.cost(state);
 }
 
-/// Half of a set's cost is the forward pass.
+/// Half of a set's cost is the forward pass. A restless one is half as fast for a third of all
+/// passes.
 class FasterMachine final : public MeasuringDevice {
  public:
-  explicit FasterMachine(std::shared_ptr<const ComputeCostModel> model)
-      : model_(std::move(model)), device_(script()) {}
+  explicit FasterMachine(std::shared_ptr<const ComputeCostModel> model, bool is_restless = false)
+      : model_(std::move(model)), is_restless_(is_restless), device_(script()) {}
 
   std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
     costs_[set.id] = cost_here(*model_, set, {set.batch_size, set.optimizer});
     return device_.prepare(set);
   }
-  [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
-  std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
-  [[nodiscard]] RepetitionOptions repetitions() const override { return device_.repetitions(); }
-
- private:
-  Script script() {
-    Script script;
-    script.time = [this](std::int64_t id, Action, int) { return 0.5 * costs_.at(id); };
-    return script;
-  }
-
-  std::shared_ptr<const ComputeCostModel> model_;
-  std::map<std::int64_t, double> costs_;
-  ScriptedDevice device_;
-};
-
-/// One that is half as fast for a third of the passes of every set and reference set.
-class RestlessMachine final : public MeasuringDevice {
- public:
-  explicit RestlessMachine(std::shared_ptr<const ComputeCostModel> model)
-      : model_(std::move(model)), device_(script()) {}
-
-  std::unique_ptr<PreparedSet> prepare(const PieceSet& set) override {
-    costs_[set.id] = cost_here(*model_, set, {set.batch_size, set.optimizer});
-    return device_.prepare(set);
-  }
-  [[nodiscard]] int max_in_flight() const override { return 24; }  // eight next to the references
+  /// Eight sets next to sixteen reference sets.
+  [[nodiscard]] int max_in_flight() const override { return is_restless_ ? 24 : 1; }
   [[nodiscard]] std::int64_t bytes_between_passes() const override { return 0; }
   std::int64_t disturb_caches(std::int64_t bytes) override { return bytes; }
   [[nodiscard]] RepetitionOptions repetitions() const override { return device_.repetitions(); }
@@ -99,15 +75,16 @@ class RestlessMachine final : public MeasuringDevice {
   Script script() {
     Script script;
     script.time = [this](std::int64_t id, Action, int) {
-      const bool is_slow = passes_++ / 480 % 3 == 2;
+      const bool is_slow = is_restless_ && passes_++ / 480 % 3 == 2;
       return 0.5 * costs_.at(id) * (is_slow ? 2.0 : 1.0);
     };
     return script;
   }
 
   std::shared_ptr<const ComputeCostModel> model_;
-  std::map<std::int64_t, double> costs_;
+  bool is_restless_;
   std::int64_t passes_ = 0;
+  std::map<std::int64_t, double> costs_;
   ScriptedDevice device_;
 };
 
@@ -171,7 +148,7 @@ TEST_F(CalibrationTest, FindsTheSpeedOfTheMachine) {
 TEST_F(CalibrationTest, ReferenceSetsTellTheMachinesSlowMinutesFromCosts) {
   options_.samples = 200;
   options_.backend.make = [this] {
-    return one_device(std::make_unique<RestlessMachine>(options_.model));
+    return one_device(std::make_unique<FasterMachine>(options_.model, true));
   };
   const CalibrationResult without = calibrate(options_, {});
   EXPECT_GT(without.after.percentile_95, 0.3);
@@ -204,7 +181,7 @@ TEST_F(CalibrationTest, ReferenceSetsTellTheMachinesSlowMinutesFromCosts) {
 TEST_F(CalibrationTest, BegunAnewItHasReferenceSetsThoughTheCostsBeforeHadNone) {
   options_.samples = 30;
   options_.backend.make = [this] {
-    return one_device(std::make_unique<RestlessMachine>(options_.model));
+    return one_device(std::make_unique<FasterMachine>(options_.model, true));
   };
   (void)finished();
   options_.has_reference_sets = true;
