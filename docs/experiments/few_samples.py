@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Copies some samples of files of measured costs, as many of each file.
 
-Usage: few_samples.py [--evenly] COUNT OUTPUT_FOLDER COSTS.jsonl[.gz] ...
+Usage: few_samples.py [--evenly] [--without-reference-sets] COUNT OUTPUT_FOLDER COSTS.jsonl[.gz] ...
 
 The first lines of each file or, with --evenly, samples evenly spaced by their numbers: files have
 samples as they were done, the longest, which are repeated least often, before others, and the first
-minutes of a machine are not like its others.
+minutes of a machine are not like its others. With --without-reference-sets, what these took is left
+out, as if they had not been measured.
 """
 
 import argparse
@@ -15,9 +16,18 @@ import sys
 from pathlib import Path
 
 
+def without(line: str) -> str:
+    """The line without what it says of reference sets."""
+    fields = json.loads(line)
+    for field in ("reference_sets", "reference_ms"):
+        fields.pop(field, None)
+    return json.dumps(fields) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--evenly", action="store_true")
+    parser.add_argument("--without-reference-sets", action="store_true")
     parser.add_argument("count", type=int)
     parser.add_argument("output", type=Path)
     parser.add_argument("files", type=Path, nargs="+")
@@ -35,6 +45,8 @@ def main() -> None:
             chosen = [measured[i * len(measured) // samples] for i in range(samples)]
         else:
             chosen = measured[:samples]
+        if options.without_reference_sets:
+            header, *chosen = [without(line) for line in (header, *chosen)]
         (options.output / file.name.removesuffix(".gz")).write_text("".join([header, *chosen]))
 
 

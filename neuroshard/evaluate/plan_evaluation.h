@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_backend.h"
-#include "neuroshard/collect/compute/reference_sets.h"
 #include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/evaluate/iteration.h"
+#include "neuroshard/evaluate/speed_reference.h"
 
 namespace neuroshard {
 
@@ -40,18 +40,6 @@ struct SimulatedPlan {
   const Simulator* simulator = nullptr;
   const ShardingPlan* plan = nullptr;
 };
-
-/// What tells a machine's speed next to the speed that costs are predicted at.
-struct SpeedReference {
-  ReferenceSets sets;
-  double usual_ms = 0.0;  ///< their geometric mean, at the speed that the model's costs are of
-};
-
-/// The reference sets that a model's samples were measured next to, as the operator measures them.
-/// Throws InputError, "reference sets: expected ..., got ...", for a model that knows none or
-/// others, or whose samples were measured with another number of threads.
-[[nodiscard]] SpeedReference speed_reference(const ComputeCostModel& model,
-                                             const BackendDescription& here);
 
 [[nodiscard]] PlanAdditions additions_of(const SimulatedPlan& plan);
 

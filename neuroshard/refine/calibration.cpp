@@ -197,22 +197,23 @@ std::vector<std::string> files_there(const CalibrationOptions& options) {
   return files;
 }
 
-/// False for a file that is not of costs: measuring says what it is instead.
-bool lacks_reference_sets(const std::string& file) {
-  try {
-    return read_compute_costs(file).header.reference_sets.empty();
-  } catch (const InputError&) {
-    return false;
-  }
-}
-
 /// None for a file that is not of costs: measuring says what it is instead.
-std::optional<std::int64_t> samples_in(const std::string& file) {
+std::optional<ComputeCosts> costs_in(const std::string& file) {
   try {
-    return static_cast<std::int64_t>(read_compute_costs(file).samples.size());
+    return read_compute_costs(file);
   } catch (const InputError&) {
     return std::nullopt;
   }
+}
+
+bool lacks_reference_sets(const std::string& file) {
+  const std::optional<ComputeCosts> costs = costs_in(file);
+  return costs && costs->header.reference_sets.empty();
+}
+
+std::int64_t samples_in(const std::string& file) {
+  const std::optional<ComputeCosts> costs = costs_in(file);
+  return costs ? static_cast<std::int64_t>(costs->samples.size()) : 0;
 }
 
 /// Whether the model that may be replaced was trained on exactly the costs of these files.
@@ -221,9 +222,9 @@ bool is_finished(const CalibrationOptions& options, const std::vector<std::strin
   if (!std::filesystem::is_regular_file(options.replaced_model, ignored)) return false;
   std::vector<std::string> trained_on;  // as `calibrate` does: those with samples
   for (const std::string& file : files) {
-    const std::optional<std::int64_t> samples = samples_in(file);
-    if (!samples) return false;
-    if (*samples > 0) trained_on.push_back(file);
+    const std::optional<ComputeCosts> costs = costs_in(file);
+    if (!costs) return false;
+    if (!costs->samples.empty()) trained_on.push_back(file);
   }
   if (trained_on.empty()) return false;
   try {
@@ -279,7 +280,7 @@ std::int64_t measure(const CalibrationOptions& options, const std::vector<Group>
     there.clear();
   }
   std::int64_t samples_before = 0;
-  for (const std::string& file : there) samples_before += samples_in(file).value_or(0);
+  for (const std::string& file : there) samples_before += samples_in(file);
   (void)collect_compute_costs(files, backend, on_sample);
   return samples_before;
 }

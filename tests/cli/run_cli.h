@@ -26,6 +26,12 @@ using Arguments = std::vector<std::string>;
 /// Models that need no file.
 inline const Arguments kAnalytic{"--model", "analytic-cpu", "--model", "analytic-ethernet-25g"};
 
+/// Makes three small tasks in the folder `output`.
+inline Arguments tasks_command(const std::string& output, const char* seed = "1") {
+  return {"workload", "tasks",     "dlrm-2021", "--count", "3",  "--tables", "2:4", "--max-dim",
+          "16",       "--devices", "2",         "--seed",  seed, "-o",       output};
+}
+
 struct CommandResult {
   int exit_code = -1;  ///< minus the signal's number if one ended it
   std::string out;
