@@ -1,4 +1,4 @@
-// The reference sets that tell how fast the machine is next to the speed that a model's costs are of.
+// Reference sets tell how fast the machine is, next to the speed that a model's costs are of.
 #pragma once
 
 #include "neuroshard/collect/compute/compute_backend.h"

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "neuroshard/io/json/json.h"
 #include "tests/cli/run_cli.h"
 
 namespace neuroshard {
