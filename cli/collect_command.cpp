@@ -59,8 +59,7 @@ void set_sampling(CollectComputeOptions& options) {
       coverage_repetitions(options.measuring.cpu.repetitions.quantile);
   if (options.sets != "coverage") return;
   sampling.sampling = SetSampling::coverage;
-  sampling.max_pass_bytes = static_cast<double>(parse_bytes(options.max_pass, "--max-pass"));
-  sampling.usual_max_pass_bytes = 0.1 * sampling.max_pass_bytes;
+  set_max_pass(sampling, parse_bytes(options.max_pass, "--max-pass"));
 }
 
 /// Throws if an option was given that would do nothing.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,7 +28,6 @@
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/evaluate/comparison_warnings.h"
 #include "neuroshard/evaluate/distributed/cluster_evaluation.h"
-#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_files.h"
@@ -126,17 +126,16 @@ void run(CompareOptions& options) {
         [&](const ComparisonProgress& progress) { line.show(progress_text(progress)); });
   }
   if (!platform.empty()) simulate_communication(tasks, platform, entries);
-  options.setting.warnings = comparison_warnings(tasks, models, entries);
+  std::vector<std::string>& warnings = options.setting.warnings;
+  warnings = comparison_warnings(tasks, models, entries);
+  if (run_options.measuring) {
+    std::ranges::move(measuring_warnings(tasks, models, run_options.measuring->description),
+                      std::back_inserter(warnings));
+  }
   const std::vector<ComparisonSummary> summaries = summarize(entries, options.setting.reference);
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));
   write_output(options.output, document);
-  if (run_options.measuring) {
-    const ComputeCostModel& compute = *models.front().compute;
-    warn_of_measurement_difference(
-        compute, measurement_difference(compute, run_options.measuring->description));
-    for (const NamedTask& named : tasks) warn_of_features_not_measured(named.task.tables);
-  }
   print_warnings(options.setting.warnings);
   if (is_standard_output(options.output)) return;
   ComparisonSetting setting = options.setting;

@@ -90,8 +90,8 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
                                 reference ? &*reference : nullptr)
                      .front();
   }
-  warn_of_measurement_difference(simulator.compute(), difference);  // a refusal is one line
-  warn_of_features_not_measured(simulator.task().tables);
+  // Only now, as a refusal is one line.
+  print_warnings(measuring_warnings(simulator.compute(), difference, simulator.task().tables));
   finish(options, document, to_json(evaluation), evaluation_text(evaluation));
 }
 
@@ -108,8 +108,8 @@ void evaluate_under_mpirun(const Simulator& simulator, const PlanDocument& docum
         [&](int iterations) { line.show(format_count(iterations, "iteration")); });
   }
   if (!evaluation) return;
-  warn_of_measurement_difference(simulator.compute(), evaluation->difference);
-  warn_of_features_not_measured(simulator.task().tables);
+  print_warnings(
+      measuring_warnings(simulator.compute(), evaluation->difference, simulator.task().tables));
   if (evaluation->oversubscribed) print_warnings({std::string(kOversubscribed)});
   finish(options, document,
          measured_iterations_json(evaluation->predicted, evaluation->measured,

@@ -64,8 +64,9 @@ void run(PaperTableCommand& options) {
   }
   const PaperTable found = run_paper_table(table, comparison, callbacks);
   if (run_options.measuring && found.compute) {
-    warn_of_measurement_difference(
-        *found.compute, measurement_difference(*found.compute, run_options.measuring->description));
+    print_warnings(measuring_warnings(
+        *found.compute,
+        measurement_difference(*found.compute, run_options.measuring->description)));
   }
   print_warnings(found.warnings);
   const std::string document = to_document(paper_table_json(found));

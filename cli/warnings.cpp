@@ -2,7 +2,6 @@
 #include "cli/warnings.h"
 
 #include "cli/console.h"
-#include "neuroshard/evaluate/plan_evaluation.h"
 
 namespace neuroshard::cli {
 
@@ -31,15 +30,6 @@ void print_models_used(const CostModels& models) {
       {named("computation", models.compute->name(), models.compute_file, models.compute_sha256),
        named("communication", models.communication->name(), models.communication_file,
              models.communication_sha256)});
-}
-
-void warn_of_measurement_difference(const ComputeCostModel& model, const std::string& difference) {
-  if (!difference.empty()) print_warnings({model.name() + ": measured on " + difference});
-}
-
-void warn_of_features_not_measured(std::span<const Table> tables) {
-  const std::string line = features_not_measured(tables);
-  if (!line.empty()) print_warnings({line});
 }
 
 }  // namespace neuroshard::cli

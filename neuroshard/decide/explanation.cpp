@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <tuple>
@@ -17,7 +18,9 @@
 #include "neuroshard/cost/communication/faster_links.h"
 #include "neuroshard/decide/planning_again.h"
 #include "neuroshard/decide/priced_pieces.h"
+#include "neuroshard/plan/collected_warnings.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/plan/plan_warnings.h"
 
 namespace neuroshard {
 
@@ -102,7 +105,12 @@ Alternative answer(const Question& question, const PricedPlan& priced, PlannerOp
   options.cuts = question.cuts;
   try {
     const Simulator simulator(question.task, priced.models.compute, question.communication);
-    result.cost_ms = planned_again(simulator, priced.document, options).predicted.cost_ms;
+    const PlanningResult planned = planned_again(simulator, priced.document, options);
+    CostModels models = priced.models;
+    models.communication = question.communication;
+    result.cost_ms = planned.predicted.cost_ms;
+    result.warnings = prediction_warnings(models, simulator, planned.plan, planned.predicted,
+                                          simulator.member_ranges(planned.plan));
     result.found = true;
   } catch (const InfeasibleError& error) {
     result.reason = error.what();
@@ -121,6 +129,7 @@ void take_same_plans(const std::vector<Question>& asked, std::vector<Alternative
     if (!asked[i].takes_same_plans || (answer.found && answer.cost_ms <= same.cost_ms)) continue;
     answer.found = true;
     answer.cost_ms = same.cost_ms;
+    answer.warnings = same.warnings;
     answer.reason.clear();
   }
 }
@@ -195,6 +204,11 @@ Explanation explain_plan(const PlanDocument& document, const ExplainRequest& req
     if (request.progress) request.progress(num_done, asked.size());
   });
   take_same_plans(asked, result.alternatives);
+  std::vector<std::string> known = priced.warnings;
+  for (const Alternative& other : result.alternatives) {
+    std::ranges::move(further_warnings(other.change, other.warnings, known),
+                      std::back_inserter(result.warnings));
+  }
   std::stable_sort(result.alternatives.begin() + 1, result.alternatives.end(),
                    [](const Alternative& a, const Alternative& b) {
                      return std::tuple(!a.found, a.cost_ms) < std::tuple(!b.found, b.cost_ms);

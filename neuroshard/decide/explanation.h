@@ -39,6 +39,7 @@ struct Alternative {
   bool found = false;
   double cost_ms = 0.0;  ///< predicted, if found
   std::string reason{};  ///< why no plan, if not found
+  std::vector<std::string> warnings{};  ///< about the prediction, if found
 };
 
 struct Explanation {
@@ -60,6 +61,7 @@ struct Explanation {
   /// rising cost, those without a plan last.
   std::vector<Alternative> alternatives{};
   CostModels models{};  ///< by which all is predicted
+  /// The plan's, then those of other reasons about the alternatives, which they name.
   std::vector<std::string> warnings{};
   std::vector<std::string> notes{};
 };

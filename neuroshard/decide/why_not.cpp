@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,7 +15,9 @@
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/decide/planning_again.h"
+#include "neuroshard/plan/collected_warnings.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/replan/replanner.h"
 
 namespace neuroshard {
@@ -300,12 +303,18 @@ WhyNot why_not(const PlanDocument& document, const Choice& choice, const Explain
   const PricedPlan priced = price_plan(document, {request.models, false}, file);
   const ForcedPlanning forced(priced, choice, options);
   const PlanningResult planned = forced.plan();
-  const PlanCost cost = forced.simulator().cost(planned.plan);
+  const Simulator simulator = forced.simulator();
+  const PlanCost cost = simulator.cost(planned.plan);
   const int number = find_table(document.task, choice.table, "--why-not");
   WhyNot result;
   result.choice = choice;
   result.is_met_already = forced.is_met_already();
   result.warnings = priced.warnings;
+  std::vector<std::string> known = priced.warnings;
+  std::ranges::move(
+      further_warnings("with the choice",
+                       prediction_warnings(priced.models, simulator, planned.plan), known),
+      std::back_inserter(result.warnings));
   result.notes = priced.notes;
   result.cost_ms = priced.document.predicted->cost_ms;
   result.choice_ms = cost.cost_ms;

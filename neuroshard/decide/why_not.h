@@ -42,6 +42,7 @@ struct WhyNot {
   bool equally_slow = false;  ///< all devices, of which the slowest is then the first
   bool choice_equally_slow = false;
   CostModels models{};
+  /// The plan's, then those of other reasons about the plan with the choice.
   std::vector<std::string> warnings{};
   std::vector<std::string> notes{};
 };

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <utility>
 
+#include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/plan/plan_models.h"
 
 namespace neuroshard {
@@ -30,6 +32,20 @@ std::vector<std::string> comparison_warnings(const std::vector<NamedTask>& tasks
   CollectedWarnings warnings("tasks");
   add_warnings(tasks, models, entries, warnings);
   return warnings.lines();
+}
+
+std::vector<std::string> measuring_warnings(const std::vector<NamedTask>& tasks,
+                                            std::span<const CostModels> models,
+                                            const BackendDescription& backend) {
+  const ComputeCostModel& compute = *models.front().compute;
+  std::vector<std::string> lines =
+      measuring_warnings(compute, measurement_difference(compute, backend));
+  CollectedWarnings of_tables("tasks");
+  for (const NamedTask& named : tasks) {
+    of_tables.add(named.name, measuring_warnings(compute, "", named.task.tables));
+  }
+  for (std::string& line : of_tables.lines()) lines.push_back(std::move(line));
+  return lines;
 }
 
 }  // namespace neuroshard

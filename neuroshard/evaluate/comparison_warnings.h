@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/collect/compute/compute_backend.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison_run.h"
 #include "neuroshard/plan/collected_warnings.h"
@@ -20,5 +21,11 @@ void add_warnings(const std::vector<NamedTask>& tasks, std::span<const CostModel
 [[nodiscard]] std::vector<std::string> comparison_warnings(
     const std::vector<NamedTask>& tasks, std::span<const CostModels> models,
     std::span<const ComparisonEntry> entries = {});
+
+/// Of plans that are measured by `backend`, besides: those of measuring_warnings, of the first
+/// task's computation model and of each task's tables.
+[[nodiscard]] std::vector<std::string> measuring_warnings(const std::vector<NamedTask>& tasks,
+                                                          std::span<const CostModels> models,
+                                                          const BackendDescription& backend);
 
 }  // namespace neuroshard

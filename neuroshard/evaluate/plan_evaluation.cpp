@@ -81,6 +81,16 @@ std::string measurement_difference(const ComputeCostModel& model) {
   return measurement_difference(model, cpu_backend({}, 1).description);
 }
 
+std::vector<std::string> measuring_warnings(const ComputeCostModel& model,
+                                            const std::string& difference,
+                                            std::span<const Table> tables) {
+  std::vector<std::string> lines;
+  if (!difference.empty()) lines.push_back(model.name() + ": measured on " + difference);
+  std::string features = features_not_measured(tables);
+  if (!features.empty()) lines.push_back(std::move(features));
+  return lines;
+}
+
 DataType arena_data_type(const Task& task) {
   const bool all_fp16 = std::all_of(task.tables.begin(), task.tables.end(), [](const Table& table) {
     return table.data_type == DataType::fp16;

@@ -73,6 +73,13 @@ struct SimulatedPlan {
 /// The same, on this machine's CPU.
 [[nodiscard]] std::string measurement_difference(const ComputeCostModel& model);
 
+/// Why costs that are measured here are not of what is predicted, a line each: `difference`, as
+/// measurement_difference or operator_difference gives it before threads are pinned to cores, and
+/// tables with several features.
+[[nodiscard]] std::vector<std::string> measuring_warnings(const ComputeCostModel& model,
+                                                          const std::string& difference,
+                                                          std::span<const Table> tables = {});
+
 /// Likewise why costs that are measured here are not of what the model is of: another operator, or
 /// another version of it, on whatever machine.
 [[nodiscard]] std::string operator_difference(const ComputeCostModel& model,

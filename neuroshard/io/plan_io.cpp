@@ -125,7 +125,12 @@ PlanDocument plan_from_json(const JsonReader& reader) {
   const TableIndex tables = index_by_name(document.task);
   const JsonReader shards = reader.field("shards");
   for (std::size_t i = 0; i < shards.array_size(); ++i) {
-    document.plan.shards.push_back(shard_from_json(shards.element(i), tables));
+    Shard shard = shard_from_json(shards.element(i), tables);
+    // All rows, however that is written, are no slice.
+    if (shard.row_offset == 0 && shard.num_rows == document.task.tables[shard.table].num_embeddings) {
+      shard.num_rows = 0;
+    }
+    document.plan.shards.push_back(shard);
   }
   if (const auto replicated = reader.optional_field("replicated_tables")) {
     for (std::size_t i = 0; i < replicated->array_size(); ++i) {

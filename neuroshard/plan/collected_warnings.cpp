@@ -47,4 +47,18 @@ std::vector<std::string> CollectedWarnings::lines() const {
   return lines;
 }
 
+std::vector<std::string> further_warnings(const std::string& item,
+                                          std::span<const std::string> lines,
+                                          std::vector<std::string>& known) {
+  std::vector<std::string> further;
+  for (const std::string& line : lines) {
+    const bool is_known = std::ranges::any_of(
+        known, [&](const std::string& other) { return reason_of(other) == reason_of(line); });
+    if (is_known) continue;
+    further.push_back(fmt::format("{}: {}", item, line));
+    known.push_back(line);
+  }
+  return further;
+}
+
 }  // namespace neuroshard

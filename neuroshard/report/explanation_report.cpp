@@ -247,6 +247,7 @@ template <typename Answer>
 void add_models_and_warnings(const Answer& answer, Json& json) {
   json.set("compute_model", answer.models.compute->name());
   json.set("communication_model", answer.models.communication->name());
+  json.set("communication_is_simulated", answer.models.communication->is_simulated());
   json.set("warnings", Json::Array(answer.warnings.begin(), answer.warnings.end()));
 }
 

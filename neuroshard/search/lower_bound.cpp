@@ -126,6 +126,7 @@ class LeastContributions {
       keep(1.0, piece);
       for (const double share : shares) {
         if (share >= 1.0) continue;
+        clock.check();
         simulator.encode({table, n * quantum_, share}, slice);
         keep(share, slice);
         for (std::size_t i = 0; i < size_; ++i) piece[i] = std::min(piece[i], slice[i] / share);

@@ -43,7 +43,8 @@ bool has_other_cuts(const ShardingPlan& plan) {
 }
 
 std::int64_t share_of_steps(std::int64_t steps, double share) {
-  return static_cast<std::int64_t>(static_cast<double>(steps) * share);
+  // As double, steps may be more than an integer holds.
+  return share >= 1.0 ? steps : static_cast<std::int64_t>(static_cast<double>(steps) * share);
 }
 
 }  // namespace

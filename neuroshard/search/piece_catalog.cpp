@@ -18,8 +18,9 @@ namespace {
 constexpr PieceType kUnknown = -1;
 }  // namespace
 
-PieceCatalog::PieceCatalog(const Simulator& simulator)
+PieceCatalog::PieceCatalog(const Simulator& simulator, const StopClock& clock)
     : simulator_(simulator),
+      clock_(clock),
       pins_(simulator.task()),
       contributions_(simulator.compute().state_size()),
       types_(simulator.task().tables.size()) {}
@@ -42,8 +43,8 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns, int num_slices)
   PieceType& place = place_of(table, num_columns, num_slices);
   if (place != kUnknown) return place;
   const auto type = static_cast<PieceType>(facts_.size());
-  place = type;
   if (num_slices == 1 || !has_row_order(whole)) {
+    place = type;
     const std::int64_t most_rows = (whole.num_embeddings + num_slices - 1) / num_slices;
     // By table: it may stand for several, which its own statistics do not tell.
     simulator_.encode(Piece{table, num_columns, 1.0 / num_slices}, next_contribution());
@@ -52,9 +53,14 @@ PieceType PieceCatalog::add(int table, std::int64_t num_columns, int num_slices)
   }
   const std::vector<TableStatistics>& slices = slices_of(table, num_slices);
   for (int slice = 0; slice < num_slices; ++slice) {
+    if (clock_.is_over()) {
+      facts_.erase(facts_.begin() + type, facts_.end());
+      throw TimeIsOver();
+    }
     simulator_.encode(slices[slice], num_columns, next_contribution());
     add_slice(table, num_columns, num_slices, slice, slices[slice].num_embeddings);
   }
+  place = type;
   return type;
 }
 

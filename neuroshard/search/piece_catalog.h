@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/stop_clock.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/state_rows.h"
@@ -21,13 +22,16 @@ using PieceType = int;
 /// between growths is.
 class PieceCatalog {
  public:
-  explicit PieceCatalog(const Simulator& simulator);
+  /// With a clock, it is looked at for each slice of a table with a row order, which takes some
+  /// microseconds each.
+  explicit PieceCatalog(const Simulator& simulator, const StopClock& clock = {});
 
   /// The piece's type, encoded now if it is new: one of `num_slices` slices of the rows that cost
   /// the same (`Simulator::slice_ends`). Where ids are hashes, they are all alike,
   /// and of one type; those of a table with a row order are of one type each, and this is the
   /// first's. `num_columns` is a multiple of 4 or the whole table's. Throws InputError, which names
-  /// model and table, if the model gives no finite cost.
+  /// model and table, if the model gives no finite cost, and TimeIsOver, after which the catalog is
+  /// as it was.
   PieceType add(int table, std::int64_t num_columns, int num_slices = 1);
 
   [[nodiscard]] int table(PieceType type) const { return facts_[type].table; }
@@ -115,6 +119,7 @@ class PieceCatalog {
   };
 
   const Simulator& simulator_;
+  StopClock clock_;
   TablePins pins_;
   std::vector<Facts> facts_;
   StateRows contributions_;  ///< by type

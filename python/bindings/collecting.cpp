@@ -188,8 +188,7 @@ class Collection {
     sampling_.sampling = SetSampling::coverage;
     sampling_.large_share = large_share;
     sampling_.slice_share = slice_share;
-    sampling_.max_pass_bytes = static_cast<double>(max_pass_bytes);
-    sampling_.usual_max_pass_bytes = 0.1 * sampling_.max_pass_bytes;
+    set_max_pass(sampling_, max_pass_bytes);
   }
 
   /// From now on, sets are those of the devices of plans by this model, a name or a file.

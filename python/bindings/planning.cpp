@@ -4,7 +4,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -151,10 +153,15 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
   ComparisonRun comparison(
       request.algorithms.empty() ? make_planners() : find_planners(request.algorithms), run);
   const std::vector<ComparisonEntry> entries = comparison.compare(named, of_tasks, request.journal);
+  Names warnings = comparison_warnings(named, of_tasks, entries);
+  if (run.measuring) {
+    std::ranges::move(measuring_warnings(named, of_tasks, run.measuring->description),
+                      std::back_inserter(warnings));
+  }
   return to_line(comparison_document(of_tasks, entries, summarize(entries, request.reference),
                                      {.reference = request.reference,
                                       .platform = "",
-                                      .warnings = comparison_warnings(named, of_tasks, entries)}));
+                                      .warnings = std::move(warnings)}));
 }
 
 Answer evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,
@@ -166,9 +173,8 @@ Answer evaluate(const std::string& text, const Names& models, std::int64_t arena
   warnings.insert(warnings.end(), found.changes.begin(), found.changes.end());
   // Before threads are pinned to cores, which the process then seems to have fewer of.
   const std::string difference = measurement_difference(simulator.compute());
-  if (!difference.empty()) {
-    warnings.push_back(simulator.compute().name() + ": measured on " + difference);
-  }
+  std::ranges::move(measuring_warnings(simulator.compute(), difference, document.task.tables),
+                    std::back_inserter(warnings));
   ComputeBenchmarkOptions settings;
   settings.arena_bytes = arena_bytes;
   settings.num_threads = num_threads;

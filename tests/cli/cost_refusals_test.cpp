@@ -66,8 +66,8 @@ TEST(CliRefusals, CoverageOptions) {
   const Arguments collect{
       "collect",  "compute", "--workload", "coverage", "--sets",
       "coverage", "--arena", "1MiB",       "-o",       folder.file("costs.jsonl")};
-  expect_refusal(folder, collect + Arguments{"--max-pass", "1KiB"},
-                 "max_pass: expected at least 128 KiB, got ");
+  expect_refusal(folder, collect + Arguments{"--max-pass", "639KiB"},
+                 "--max-pass: expected at least 640 KiB, got 639.00 KiB");
   expect_refusal(folder, collect + Arguments{"--slices", "1"},
                  "--slices: expected a share from 0 to below 1, got \"1\"");
 }

@@ -51,7 +51,7 @@ TEST(CliExplain, AnswersInWordsAndAsJson) {
 /// warn of.
 void expect_models_and_warnings(const Arguments& command) {
   const Json json = parse_json(expect_success(command + Arguments{"--json"}), "answer");
-  for (const char* field : {"compute_model", "communication_model"}) {
+  for (const char* field : {"compute_model", "communication_model", "communication_is_simulated"}) {
     EXPECT_NE(json.find(field), nullptr) << field;
   }
   ASSERT_NE(json.find("warnings"), nullptr);

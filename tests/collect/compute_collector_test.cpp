@@ -118,7 +118,6 @@ TEST(ComputeCollector, ReportsItsProgress) {
       tiny_sampling(), tiny_benchmark(), 5, folder.file("a"), [&](const CollectionProgress& now) {
         done.push_back(now.done);
         EXPECT_EQ(now.requested, 5);
-        EXPECT_GE(now.seconds_left, 0.0);
       });
   EXPECT_EQ(measured, 3);
   EXPECT_THAT(done, testing::ElementsAre(3, 4, 5));
@@ -133,7 +132,6 @@ TEST(ComputeCollector, NoMoreTimeIsLeftThanUntilTheDeadline) {
                               [&](const CollectionProgress& now) {
                                 ++reports;
                                 EXPECT_LE(now.seconds_left, 0.3);
-                                EXPECT_GE(now.seconds_left, 0.0);
                               });
   EXPECT_GT(reports, 0);
 }

@@ -207,20 +207,20 @@ TEST(CoverageSampling, SaysWhatItCannotDo) {
   EXPECT_EQ(refusal([](auto& o) { o.slice_share = -0.1; }),
             "slices: expected a share from 0 to below 1, got -0.1");
   EXPECT_EQ(refusal([](auto& o) { o.max_pass_bytes = o.usual_max_pass_bytes = 1000.0; }),
-            "max_pass: expected at least 128 KiB, got 1000 B");
+            "max_pass_bytes: expected at least 128 KiB, got 1000 B");
   EXPECT_EQ(refusal([](auto& o) {
               o.batch_size = kMaxBatchSize;  // of which no piece moves less than 128 KiB
               o.max_pass_bytes = o.usual_max_pass_bytes = 131'072.0;
             }),
-            "max_pass: expected room for 1 piece of the pool, got 128.00 KiB");
+            "max_pass_bytes: expected room for 1 piece of the pool, got 128.00 KiB");
   EXPECT_EQ(refusal([](auto& o) {
               o.batch_size = kMaxBatchSize;
               o.usual_max_pass_bytes = 131'072.0;  // which holds, where no set is large
               o.large_share = 0.0;
             }),
-            "max_pass: expected room for 1 piece of the pool, got 128.00 KiB");
+            "max_pass_bytes: expected room for 1 piece of the pool, got 128.00 KiB");
   EXPECT_EQ(refusal([](auto& o) { o.usual_max_pass_bytes = 1000.0; }),
-            "max_pass: expected at least 64 KiB for sets that are not large, got 1000 B");
+            "usual_max_pass_bytes: expected at least 64 KiB, got 1000 B");
 }
 
 }  // namespace

@@ -5,8 +5,7 @@
 
 #include <cmath>
 #include <functional>
-
-#include "neuroshard/core/random.h"
+#include <vector>
 
 namespace neuroshard {
 namespace {
@@ -39,22 +38,39 @@ TEST(EstimateQuantile, InterpolatesBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(estimate_quantile(values, 1.0).value, 4.0);
 }
 
-TEST(EstimateQuantile, IntervalEnclosesTheTrueQuantileAtLeast95TimesIn100) {
-  Random random(5);
+/// The chance that at most `most` of n values lie below their distribution's quantile.
+double chance_of_at_most(int most, int n, double quantile) {
+  double chance = 0.0;
+  for (int k = 0; k <= most; ++k) {
+    chance += std::exp(std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0) +
+                       k * std::log(quantile) + (n - k) * std::log1p(-quantile));
+  }
+  return chance;
+}
+
+TEST(EstimateQuantile, IntervalIsTheShortestWith95Percent) {
+  constexpr double kTail = 0.025;
   for (const double quantile : {0.25, 0.5}) {
-    const double truth = quantile == 0.5 ? 1.0 : std::exp(-0.67448975);
-    for (const int n : {14, 25, 60}) {
-      int enclosed = 0;
-      constexpr int kTrials = 4000;
-      for (int trial = 0; trial < kTrials; ++trial) {
-        std::vector<double> values(n);
-        // Skewed, as timings are.
-        for (double& value : values) value = std::exp(random.normal());
-        const QuantileEstimate estimate = estimate_quantile(values, quantile);
-        // The interval's ends are not kept: its whole width on either side may only widen it.
-        enclosed += std::abs(truth - estimate.value) <= 2.0 * estimate.interval * estimate.value;
+    for (const int n : {13, 14, 25, 60}) {
+      // No two differences of powers are equal: the width tells the interval's ends.
+      std::vector<double> values(n);
+      for (int i = 0; i < n; ++i) values[i] = std::pow(1.5, i);
+      const QuantileEstimate estimate = estimate_quantile(values, quantile);
+      const double width = 2.0 * estimate.interval * estimate.value;
+      int found = 0;
+      for (int lower = 0; lower < n; ++lower) {
+        for (int upper = lower + 1; upper < n; ++upper) {
+          if (std::abs(values[upper] - values[lower] - width) > 1e-12 * width) continue;
+          ++found;
+          // The quantile is below the interval if at most `lower` values are below the quantile.
+          EXPECT_LE(chance_of_at_most(lower, n, quantile), kTail) << quantile << " of " << n;
+          EXPECT_GT(chance_of_at_most(lower + 1, n, quantile), kTail) << quantile << " of " << n;
+          EXPECT_LE(1.0 - chance_of_at_most(upper, n, quantile), kTail) << quantile << " of " << n;
+          EXPECT_GT(1.0 - chance_of_at_most(upper - 1, n, quantile), kTail)
+              << quantile << " of " << n;
+        }
       }
-      EXPECT_GE(enclosed, kTrials * 0.95) << quantile << " of " << n;
+      EXPECT_EQ(found, 1) << quantile << " of " << n;
     }
   }
 }

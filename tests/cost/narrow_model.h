@@ -1,4 +1,4 @@
-// The file of a computation model that knows small tables alone.
+// Files of computation models that know small tables alone, or wide pieces alone.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,15 @@ namespace neuroshard::testing_networks {
 inline void write_narrow_model(const std::string& path, std::int64_t max_embeddings) {
   ComputeModelInfo info = wide_info("narrow");
   info.range.max_embeddings = max_embeddings;
+  write_compute_model(
+      NeuralComputeModel(random_network(ComputeArchitecture::bounded_loads, 1), std::move(info)),
+      path);
+}
+
+/// Likewise, "trained on" pieces of at least `min_columns`.
+inline void write_wide_pieces_model(const std::string& path, std::int64_t min_columns) {
+  ComputeModelInfo info = wide_info("wide pieces");
+  info.range.min_columns = min_columns;
   write_compute_model(
       NeuralComputeModel(random_network(ComputeArchitecture::bounded_loads, 1), std::move(info)),
       path);

@@ -86,7 +86,6 @@ TEST(BatchDraw, RowsAreInTheTablesOrder) {
 
 TEST(BatchDraw, SeedsDiffer) {
   const Table table = skewed_table();
-  EXPECT_EQ(draw_all(table, 100, 7, 100'000), draw_all(table, 100, 7, 100'000));
   EXPECT_NE(draw_all(table, 100, 7, 100'000), draw_all(table, 100, 8, 100'000));
 }
 

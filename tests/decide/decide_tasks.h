@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "neuroshard/plan/plan_task.h"
+#include "tests/cost/narrow_model.h"
 
 namespace neuroshard::testing_decide {
 
@@ -35,6 +36,19 @@ inline PlanDocument make_plan(const Task& task = make_task()) {
   request.models = kEstimates;
   request.options.steps = 2'000;
   request.options.num_threads = 2;
+  return plan_task(task, request).document;
+}
+
+/// Whole tables of 32 columns, placed by a model that was trained on no narrower piece, which it
+/// writes to `path`.
+inline PlanDocument make_uncut_plan(const std::string& path) {
+  testing_networks::write_wide_pieces_model(path, 32);
+  Task task = make_task();
+  for (Table& table : task.tables) table.embedding_dim = 32;
+  PlanRequest request;
+  request.models = {path, "analytic-a100-nvswitch"};
+  request.options.steps = 500;
+  request.options.cuts = {.columns = false, .rows = false, .replicas = false};
   return plan_task(task, request).document;
 }
 

@@ -11,15 +11,19 @@
 #include "neuroshard/core/slowest_device.h"
 #include "neuroshard/report/explanation_report.h"
 #include "tests/decide/decide_tasks.h"
+#include "tests/io/io_test_util.h"
 
 namespace neuroshard {
 namespace {
 
+using testing::AllOf;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing_decide::kEstimates;
 using testing_decide::make_plan;
 using testing_decide::make_task;
+using testing_decide::make_uncut_plan;
 
 Explanation explained(const PlanDocument& document, int num_threads = 2) {
   ExplainRequest request;
@@ -45,6 +49,18 @@ TEST(ExplainPlan, IsOfThePlansOwnPrice) {
   EXPECT_EQ(explanation.slowest_device, slowest_device(document.predicted->devices));
   EXPECT_GT(explanation.lower_bound_ms, 0.0);
   EXPECT_LE(explanation.lower_bound_ms, explanation.cost_ms);
+}
+
+TEST(ExplainPlan, WarnsOfAlternativesThatTheModelWasNotTrainedOn) {
+  const TemporaryFolder folder;
+  const PlanDocument document = make_uncut_plan(folder.file("wide.safetensors"));
+  ExplainRequest request;
+  request.models = {folder.file("wide.safetensors")};
+  request.seconds_per_planning = 600.0;
+  const Explanation explanation = explain_plan(document, request, "plan.json");
+  EXPECT_THAT(explanation.warnings,
+              Contains(AllOf(HasSubstr("with 16 columns instead of 32: wide pieces: "),
+                             HasSubstr("trained on 32 to 128, got 16"))));
 }
 
 TEST(ExplainPlan, TablesAreThoseOfTheSlowestDeviceWithTheirShare) {

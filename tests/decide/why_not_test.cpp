@@ -11,11 +11,13 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/report/explanation_report.h"
 #include "tests/decide/decide_tasks.h"
+#include "tests/io/io_test_util.h"
 
 namespace neuroshard {
 namespace {
 
 using testing::AllOf;
+using testing::Contains;
 using testing::Each;
 using testing::Field;
 using testing::HasSubstr;
@@ -24,6 +26,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing_decide::make_plan;
 using testing_decide::make_task;
+using testing_decide::make_uncut_plan;
 
 WhyNot answered(const PlanDocument& document, const std::string& choice) {
   return why_not(document, parse_choice(choice, "--why-not"), {}, "plan.json");
@@ -51,6 +54,19 @@ TEST(WhyNot, PutsATableOnADevice) {
     EXPECT_GE(answer.choice_ms, document.predicted->cost_ms * 0.9);
     EXPECT_EQ(answer.cost_ms, document.predicted->cost_ms);
   }
+}
+
+TEST(WhyNot, WarnsOfAChoiceThatTheModelWasNotTrainedOn) {
+  const TemporaryFolder folder;
+  const PlanDocument document = make_uncut_plan(folder.file("wide.safetensors"));
+  const ExplainRequest request{{folder.file("wide.safetensors")}};
+  const auto warnings = [&](const char* choice) {
+    return why_not(document, parse_choice(choice, "--why-not"), request, "plan.json").warnings;
+  };
+  EXPECT_THAT(warnings("t5:columns=4"),
+              Contains(AllOf(HasSubstr("with the choice: wide pieces: "),
+                             HasSubstr("trained on 32 to 128, got 8"))));
+  EXPECT_THAT(warnings("t5:device=0"), Not(Contains(HasSubstr("with the choice"))));
 }
 
 TEST(WhyNot, CutsColumns) {

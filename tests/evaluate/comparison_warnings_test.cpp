@@ -61,6 +61,19 @@ TEST(ComparisonWarnings, OfSeveralModelsAreApart) {
   EXPECT_EQ(comparison_warnings(kTasks, models).size(), 4u);
 }
 
+TEST(ComparisonWarnings, OfMeasuredPlansSayEachReasonOnce) {
+  std::vector<NamedTask> tasks = kTasks;
+  for (const std::size_t t : {1, 3}) tasks[t].task.tables[1].num_features = 2;
+  const CostModels models = models_of("narrow");
+  BackendDescription here;
+  here.hardware.set("name", "another");
+  EXPECT_THAT(measuring_warnings(tasks, {&models, 1}, here),
+              ElementsAre("narrow: measured on processor \"test\", here it is \"another\"",
+                          "tables with several features: measured with one pooled output, "
+                          "predicted with one for each feature (\"b\"): 2 of 4 tasks, the first "
+                          "of them large"));
+}
+
 TEST(ComparisonWarnings, SayAboutWhosePlansNetworksDisagree) {
   const CostModels models = models_of("narrow");
   const std::vector<NamedTask> tasks{kTasks[0], kTasks[0], kTasks[1]};

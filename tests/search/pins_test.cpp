@@ -65,8 +65,8 @@ RC_GTEST_PROP(PinsProperty, EveryPlannersPlansKeepToThem, ()) {
       RC_CLASSIFY(true, std::string(planner->name()));
       RC_ASSERT(violations(task, result.plan).empty());
       RC_ASSERT(result.predicted.cost_ms == simulator.cost(result.plan).cost_ms);
-    } catch (const InfeasibleError& error) {
-      RC_ASSERT(error.exit_code() == 1);
+    } catch (const InfeasibleError&) {
+      RC_CLASSIFY(true, std::string(planner->name()) + ": none");
     }
   }
 }

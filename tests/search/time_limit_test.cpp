@@ -6,6 +6,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -107,6 +109,16 @@ TEST(TimeLimit, WithTimeForAllThePlanIsTheSame) {
   EXPECT_FALSE(result.stats.stopped_by_clock);
   options.stop_by_clock = false;
   EXPECT_EQ(NeuroShardPlanner().plan(simulator, options).plan.shards, result.plan.shards);
+}
+
+TEST(TimeLimit, EndsStepsWithoutEnd) {
+  const Simulator simulator = make_simulator(many_tables(30, 4, std::int64_t{1} << 34));
+  PlannerOptions options;
+  options.steps = std::numeric_limits<std::int64_t>::max();
+  options.stop_by_clock = true;
+  options.deadline = StopClock::Clock::now() + std::chrono::seconds(2);
+  const PlanningResult result = NeuroShardPlanner().plan(simulator, options);
+  EXPECT_FALSE(result.stats.rounds.empty());
 }
 
 TEST(TimeLimit, ReachesEveryLongLoop) {

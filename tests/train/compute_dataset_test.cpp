@@ -167,6 +167,18 @@ TEST_F(ComputeDatasetTest, TheRangeCoversAllFiles) {
   EXPECT_THAT(dataset.range.data_types, testing::ElementsAre(DataType::fp32, DataType::fp16));
 }
 
+TEST_F(ComputeDatasetTest, TheRangeLeavesOutTablesKeptFromTraining) {
+  ComputeCostsHeader header = make_header();
+  std::int64_t largest = 0;
+  for (const int known : tables_of_kind(header, false)) {
+    largest = std::max(largest, header.tables[known].num_embeddings);
+  }
+  header.tables[tables_of_kind(header, true)[0]].num_embeddings = 1000 * largest;
+  const ComputeDataset dataset = load({write("a.jsonl", header)});
+  EXPECT_GT(dataset.range.max_embeddings, 0);
+  EXPECT_LE(dataset.range.max_embeddings, largest);
+}
+
 TEST_F(ComputeDatasetTest, RefusesFilesOfDifferentHardwareOrOperator) {
   const std::string first = write("a.jsonl", make_header());
   const auto refusal = [&](const char* part, const char* field, const Json& value) {
@@ -244,6 +256,23 @@ TEST_F(ComputeDatasetTest, TheSplitIsDisjointAndComplete) {
   EXPECT_EQ(split.training.size(), 134u);
   EXPECT_EQ(split_dataset(dataset, 3).training, split.training);
   EXPECT_NE(split_dataset(dataset, 4).training, split.training);
+}
+
+TEST_F(ComputeDatasetTest, EqualPiecesOfASetCount) {
+  const ComputeCostsHeader header = make_header();
+  const std::vector<int> known = tables_of_kind(header, false);
+  const Piece a{known[0], 16};
+  const Piece b{known[1], 16};
+  const std::string path = folder_.file("a.jsonl");
+  {
+    ComputeCostsWriter writer(path, header);
+    std::int64_t index = 0;
+    for (const std::vector<Piece>& pieces : std::vector<std::vector<Piece>>{
+             {a}, {a, a}, {a, a, b}, {b}, {b, b}, {a, b, b}, {b, a, a}}) {
+      writer.append(make_sample(header, pieces, index++));
+    }
+  }
+  EXPECT_THAT(load({path}).same_as, testing::ElementsAre(0, 1, 2, 3, 4, 5, 2));
 }
 
 /// The same sets, measured again: both files are given.

@@ -23,6 +23,8 @@ constexpr int kMaxDraws = 10'000;
 
 // Coverage sampling.
 constexpr double kLeastPassBytes = 65'536.0;
+/// Of what large sets may move, what others may.
+constexpr double kUsualShareOfMaxPass = 0.1;
 /// Candidates for one piece; the one nearest to the bytes wanted is taken.
 constexpr int kCandidates = 24;
 /// A piece is near enough within this factor.
@@ -127,7 +129,7 @@ std::vector<Piece> coverage_pieces(const ComputeSamplingOptions& options, std::i
     pieces.push_back(best);
   }
   if (static_cast<int>(pieces.size()) >= options.min_tables) return pieces;
-  throw InputError("max_pass",
+  throw InputError("max_pass_bytes",
                    "room for " + format_count(options.min_tables, "piece") + " of the pool",
                    format_bytes(most_bytes));
 }
@@ -138,6 +140,15 @@ std::vector<std::int64_t> widths_of_pieces() {
   std::vector<std::int64_t> widths;
   for (std::int64_t width = 4; width <= 128; width += 4) widths.push_back(width);
   return widths;
+}
+
+void set_max_pass(ComputeSamplingOptions& options, std::int64_t max_pass_bytes) {
+  const auto bytes = static_cast<double>(max_pass_bytes);
+  options.max_pass_bytes = bytes;
+  options.usual_max_pass_bytes = kUsualShareOfMaxPass * bytes;
+  if (options.usual_max_pass_bytes < kLeastPassBytes) {
+    throw InputError("--max-pass", "at least 640 KiB", format_bytes(bytes));
+  }
 }
 
 void validate(const ComputeSamplingOptions& options) {
@@ -175,10 +186,10 @@ void validate(const ComputeSamplingOptions& options) {
   }
   if (!(options.max_pass_bytes >= 2.0 * kLeastPassBytes &&
         options.usual_max_pass_bytes <= options.max_pass_bytes)) {
-    throw InputError("max_pass", "at least 128 KiB", format_bytes(options.max_pass_bytes));
+    throw InputError("max_pass_bytes", "at least 128 KiB", format_bytes(options.max_pass_bytes));
   }
   if (!(options.usual_max_pass_bytes >= kLeastPassBytes)) {
-    throw InputError("max_pass", "at least 64 KiB for sets that are not large",
+    throw InputError("usual_max_pass_bytes", "at least 64 KiB",
                      format_bytes(options.usual_max_pass_bytes));
   }
 }

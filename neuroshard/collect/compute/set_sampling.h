@@ -90,6 +90,10 @@ struct ComputeSamplingOptions {
   std::int64_t given_max_dim = kUsualGivenMaxDim;
 };
 
+/// The collectors' option --max-pass: sets that are not large stay below a tenth of it. Throws
+/// InputError below 640 KiB.
+void set_max_pass(ComputeSamplingOptions& options, std::int64_t max_pass_bytes);
+
 /// Throws InputError for options out of range.
 void validate(const ComputeSamplingOptions& options);
 

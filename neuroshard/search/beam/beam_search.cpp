@@ -19,10 +19,10 @@
 #include "neuroshard/search/beam/kept_costs.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
+#include "neuroshard/search/beam/slices_within.h"
 #include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
-#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
@@ -43,7 +43,7 @@ class Search {
  public:
   Search(const Simulator& simulator, const BeamSearchOptions& options, int num_threads,
          const StopClock& clock)
-      : simulator_(simulator), options_(options), clock_(clock), catalog_(simulator) {
+      : simulator_(simulator), options_(options), clock_(clock), catalog_(simulator, clock) {
     // Threads cost more to wake than a small search takes.
     pool_.emplace(simulator.task().tables.size() < kTablesWorthThreads ? 1 : num_threads);
     for (int worker = 0; worker < pool_->num_threads(); ++worker) {
@@ -149,43 +149,6 @@ class Search {
     return sorted(std::move(pieces));
   }
 
-  /// With fewer slices of the table's rows, as far as there may be that many, one is larger than
-  /// `most_bytes`: the longest has no fewer rows than the mean.
-  static int slices_at_least(const Task& task, const Table& table, std::int64_t most_bytes) {
-    if (!can_slice(task, table, 2)) return 1;
-    const std::int64_t least_rows = std::max<std::int64_t>(table.min_shard_rows, 1);
-    const std::int64_t most =
-        std::min<std::int64_t>(task.topology.world_size, table.num_embeddings / least_rows);
-    const std::int64_t rows = rows_within(most_bytes, table, table.embedding_dim, task.optimizer);
-    const std::int64_t enough = rows == 0 ? most : (table.num_embeddings - 1) / rows + 1;
-    return static_cast<int>(std::min(enough, most));
-  }
-
-  /// The fewest slices of each table's rows that are no larger than `most_bytes`, as far as there
-  /// may be that many.
-  [[nodiscard]] std::vector<int> slices_to(std::int64_t most_bytes) const {
-    const Task& task = simulator_.task();
-    std::vector<int> slices;
-    PatientClock clock(clock_);
-    for (const Table& table : task.tables) {
-      clock.check();
-      int count = slices_at_least(task, table, most_bytes);
-      const auto bytes = [&] {
-        const std::vector<std::int64_t> ends =
-            simulator_.slice_ends(static_cast<int>(slices.size()), count);
-        std::int64_t most_rows = 0;
-        for (int i = 0; i < count; ++i) most_rows = std::max(most_rows, ends[i + 1] - ends[i]);
-        return shard_bytes(table, table.embedding_dim, task.optimizer, most_rows);
-      };
-      while (bytes() > most_bytes && can_slice(task, table, count + 1)) {
-        clock_.check();  // each takes as long as there are slices
-        ++count;
-      }
-      slices.push_back(count);
-    }
-    return slices;
-  }
-
   /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
   /// most of the lookups may gain nothing before the next ones. Where tables are larger than any
   /// device, also one with the fewest slices with which they are not.
@@ -200,13 +163,13 @@ class Search {
     std::sort(whole.begin(), whole.end(),
               [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
     std::vector<Candidate> lists;
-    const std::vector<int> least = slices_to(largest);
+    const std::vector<int> least = slices_within(simulator_, largest, clock_);
     const bool some_are_larger =
         std::any_of(least.begin(), least.end(), [](int count) { return count > 1; });
     if (some_are_larger) lists.push_back({halved_to(largest, least)});
     for (const FirstCuts& cuts : first_cuts(simulator_.task(), options_.max_first_pieces)) {
       if (cuts.num_slices == 0) {
-        lists.push_back({halved_to(largest, slices_to(largest / cuts.parts))});
+        lists.push_back({halved_to(largest, slices_within(simulator_, largest / cuts.parts, clock_))});
         continue;
       }
       std::vector<int> slices(tables.size(), 1);

@@ -63,10 +63,11 @@ class EvenLists {
     return cuts;
   }
 
-  PieceList cut_to(double most_ms, bool rows) {
+  /// More than `most_pieces`, and not all of them, if there are more.
+  PieceList cut_to(double most_ms, bool rows, std::int64_t most_pieces) {
     PieceList waiting = whole_;
     PieceList pieces;
-    while (!waiting.empty()) {
+    while (!waiting.empty() && static_cast<std::int64_t>(pieces.size()) <= most_pieces) {
       clock_.check();
       const PieceType piece = waiting.back();
       waiting.pop_back();
@@ -133,7 +134,7 @@ std::vector<PieceList> even_lists(const Simulator& simulator, PieceCatalog& cata
        limit_ms *= kLimitFactor) {
     for (const bool with_rows : {false, true}) {
       if (with_rows && !rows) continue;
-      lists.push_back(even.cut_to(limit_ms, with_rows));
+      lists.push_back(even.cut_to(limit_ms, with_rows, most_pieces));
       most_pieces -= static_cast<std::int64_t>(lists.back().size());
       if (most_pieces < 0) {
         lists.pop_back();

@@ -57,7 +57,7 @@ void turn_into_chances(std::vector<double>& added_ms, double scale_ms) {
 WayChances::WayChances(const Simulator& simulator, const ShardingPlan& plan,
                        const Slicings& slicings, const StopClock& clock) {
   PatientClock patient(clock);
-  PieceCatalog catalog(simulator);
+  PieceCatalog catalog(simulator, clock);
   const MeanPrices prices = prices_of(simulator, catalog, plan, patient);
   const double devices = simulator.task().topology.world_size;
   // Without a tangent, prices are of communication alone.

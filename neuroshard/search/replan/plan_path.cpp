@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -81,21 +82,27 @@ ShardingPlan way_home(const Simulator& given, const ShardingPlan& from, const Sh
   std::stable_sort(away.begin(), away.end(),
                    [](const Candidate& a, const Candidate& b) { return a.freed > b.freed; });
   std::vector<std::int64_t> bytes = device_memory(task, from);
-  const auto memory_of = [&](const Layout& layout, std::size_t table) {
-    return device_memory(
-        task, {layout.shards, layout.is_replicated ? std::vector<int>{static_cast<int>(table)}
-                                                   : std::vector<int>{}});
+  // What the devices hold more, or less, with the table at home: those that the table touches.
+  const auto changes_with = [&](std::size_t table) {
+    std::map<int, std::int64_t> changes;
+    const Table& of = task.tables[table];
+    const auto add = [&](const Layout& layout, std::int64_t sign) {
+      for (const Shard& shard : layout.shards) {
+        changes[shard.device] +=
+            sign * shard_bytes(of, shard.num_columns, task.optimizer, shard.rows_of(of));
+      }
+      if (!layout.is_replicated) return;
+      const std::int64_t copy = sign * shard_bytes(of, of.embedding_dim, task.optimizer);
+      for (int device = 0; device < task.topology.world_size; ++device) changes[device] += copy;
+    };
+    add(layouts[table], -1);
+    add(at_home[table], 1);
+    return changes;
   };
-  // The memory with the table at home; nothing if it has no room there.
-  const auto memory_with = [&](std::size_t table) -> std::optional<std::vector<std::int64_t>> {
-    std::vector<std::int64_t> result = bytes;
-    const std::vector<std::int64_t> now = memory_of(layouts[table], table);
-    const std::vector<std::int64_t> then = memory_of(at_home[table], table);
-    for (std::size_t d = 0; d < result.size(); ++d) {
-      result[d] += then[d] - now[d];
-      if (result[d] > task.topology.memory_bytes[d]) return std::nullopt;
-    }
-    return result;
+  const auto has_room_at_home = [&](std::size_t table) {
+    return std::ranges::all_of(changes_with(table), [&](const auto& change) {
+      return bytes[change.first] + change.second <= task.topology.memory_bytes[change.first];
+    });
   };
   const bool is_priced = task.tables.size() <= kMostTablesPriced;
   double now_ms = is_priced ? simulator.cost(from).cost_ms : 0.0;
@@ -107,7 +114,7 @@ ShardingPlan way_home(const Simulator& given, const ShardingPlan& from, const Sh
     for (std::size_t i = 0; i < away.size() && num_tried < (is_priced ? kMostPriced : 1); ++i) {
       if (clock.is_over()) return plan_of(layouts);
       const Candidate& candidate = away[i];
-      if (!memory_with(candidate.table)) continue;
+      if (!has_room_at_home(candidate.table)) continue;
       ++num_tried;
       double ms = 0.0;
       if (is_priced) {
@@ -123,7 +130,7 @@ ShardingPlan way_home(const Simulator& given, const ShardingPlan& from, const Sh
     }
     if (!best) break;
     const Candidate gone = away[*best];
-    bytes = *memory_with(gone.table);
+    for (const auto& [device, change] : changes_with(gone.table)) bytes[device] += change;
     now_ms = best_ms;
     moved -= gone.freed;
     layouts[gone.table] = at_home[gone.table];

@@ -125,21 +125,41 @@ class Repair {
   /// Takes parts off devices that hold more than they may, and copies where they alone are too
   /// much.
   void relieve() {
-    bytes_ = device_memory(task_, plan_);
+    relieve_devices();
+    forget_taken();
+  }
+
+  void relieve_devices() {
+    count_bytes();
     for (int device = 0; device < task_.topology.world_size; ++device) {
       while (bytes_[device] > task_.topology.memory_bytes[device]) {
         clock_.check();
         const bool is_saturated = bytes_[device] == std::numeric_limits<std::int64_t>::max();
         if (!take_from(device, bytes_[device] - task_.topology.memory_bytes[device])) {
           if (!take_copies()) return;
-          bytes_ = device_memory(task_, plan_);
+          count_bytes();
           device = 0;
         } else if (is_saturated) {
           // What is left is not what is taken less than a sum that ended before its end.
-          bytes_ = device_memory(task_, plan_);
+          count_bytes();
         }
       }
     }
+  }
+
+  /// What each device holds, and the numbers of its shards.
+  void count_bytes() {
+    forget_taken();
+    bytes_ = device_memory(task_, plan_);
+    shards_on_.assign(bytes_.size(), {});
+    for (std::size_t i = 0; i < plan_.shards.size(); ++i) {
+      shards_on_[plan_.shards[i].device].push_back(i);
+    }
+  }
+
+  /// Shards that were taken off their devices keep their numbers until here.
+  void forget_taken() {
+    std::erase_if(plan_.shards, [](const Shard& shard) { return shard.device == kNoDevice; });
   }
 
   /// The fewest columns of a part that free that much when they leave; 0: the part cannot be cut
@@ -162,9 +182,8 @@ class Repair {
     std::int64_t best_columns = 0;
     std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
     std::size_t largest = plan_.shards.size();
-    for (std::size_t i = 0; i < plan_.shards.size(); ++i) {
+    for (const std::size_t i : shards_on_[device]) {
       const Shard& shard = plan_.shards[i];
-      if (shard.device != device) continue;
       const std::int64_t all = bytes_of(shard);
       if (largest == plan_.shards.size() || all > bytes_of(plan_.shards[largest])) largest = i;
       if (all >= excess && all < fewest) {
@@ -202,7 +221,8 @@ class Repair {
     taken.device = kNoDevice;
     homeless_.push_back(taken);
     if (columns == 0) {
-      plan_.shards.erase(plan_.shards.begin() + static_cast<std::ptrdiff_t>(number));
+      std::erase(shards_on_[shard.device], number);
+      shard.device = kNoDevice;
     }
   }
 
@@ -320,6 +340,7 @@ class Repair {
   ShardingPlan plan_;
   std::vector<Shard> homeless_;
   std::vector<std::int64_t> bytes_;  ///< by device
+  std::vector<std::vector<std::size_t>> shards_on_;  ///< by device: numbers in the plan
   std::vector<double> states_;       ///< by device
   std::vector<double> columns_;      ///< by device
   std::vector<double> contribution_;

@@ -48,14 +48,19 @@ void insert_once(std::vector<T>& values, T value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-void widen(TrainedRange& range, const ComputeCosts& costs) {
+/// By the samples of a file that training or its validation may see; `is_kept_back` tells of each
+/// whether it is of tables kept from training.
+void widen(TrainedRange& range, const ComputeCosts& costs,
+           const std::function<bool(std::size_t sample)>& is_kept_back) {
   const ComputeCostsHeader& header = costs.header;
   const bool first = range.optimizers.empty();
   range.min_batch_size =
       first ? header.batch_size : std::min(range.min_batch_size, header.batch_size);
   range.max_batch_size = std::max(range.max_batch_size, header.batch_size);
   insert_once(range.optimizers, header.optimizer);
-  for (const ComputeCostSample& sample : costs.samples) {
+  for (std::size_t i = 0; i < costs.samples.size(); ++i) {
+    if (is_kept_back(i)) continue;
+    const ComputeCostSample& sample = costs.samples[i];
     range.max_pieces = std::max(range.max_pieces, static_cast<int>(sample.pieces.size()));
     for (const Piece& piece : sample.pieces) {
       const MeasuredTable& table = header.tables[piece.table];
@@ -284,7 +289,9 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
     dataset.first_sample.push_back(dataset.size());
     dataset.reference_sets.push_back(costs.header.reference_sets);
     append_costs(dataset, costs, share);
-    widen(dataset.range, costs);
+    widen(dataset.range, costs, [&, first = dataset.first_sample.back()](std::size_t i) {
+      return dataset.held_out[first + i] || dataset.mixed[first + i];
+    });
   }
   if (dataset.size() == 0) {
     throw InputError(paths.empty() ? "costs" : paths.front(), "measured samples", "none");

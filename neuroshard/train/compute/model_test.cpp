@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/median.h"
 #include "neuroshard/cost/cost_value.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/train/compute/compute_dataset.h"
@@ -89,9 +90,7 @@ void evaluate(ModelTest& test) {
     ratios.push_back(sample.measured_ms / std::max(sample.predicted_ms, kLeastPredicted_ms));
   }
   test.metrics = prediction_metrics(predicted, measured);
-  const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-  std::nth_element(ratios.begin(), middle, ratios.end());
-  test.bias = *middle - 1.0;
+  test.bias = median(std::move(ratios)) - 1.0;
 }
 
 }  // namespace

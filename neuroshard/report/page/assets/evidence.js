@@ -134,7 +134,7 @@ function evaluationNode(evaluation) {
   const signed = (share) => (share >= 0 ? '+' : '') + perCent(share, 1);
   return element('div', {},
     element('h3', {}, visible(evaluation.name)),
-    element('p', {}, `${explanation} Predicted cost ${milliseconds(predicted.cost_ms)}, ${how} ${milliseconds(actual.cost_ms)}: the prediction is ${signed(actual.cost_ms > 0 ? predicted.cost_ms / actual.cost_ms - 1 : 0)} off; over the devices, its ${what} is ${perCent(mean, 1)} off on average.`),
+    element('p', {}, `${explanation} Predicted cost ${milliseconds(predicted.cost_ms)}, ${evaluation.kind === 'computation' ? 'part-measured' : how} ${milliseconds(actual.cost_ms)}: the prediction is ${signed(actual.cost_ms > 0 ? predicted.cost_ms / actual.cost_ms - 1 : 0)} off; over the devices, its ${what} is ${perCent(mean, 1)} off on average.`),
     chartNode(`Predicted and ${how} time of each device`, evaluationChart(evaluation, numbers, how)),
     numbers.length < rows.length ? element('p', {class: 'muted'}, `The ${numbers.length} slowest devices are drawn.`) : null,
     sortableTable([
