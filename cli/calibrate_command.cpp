@@ -65,9 +65,9 @@ void run(CalibrateOptions& options) {
   calibration.has_reference_sets = !options.measuring.on_gpus();
   calibration.num_threads = options.measuring.cpu.num_threads;
   // Another machine is what calibration is for; another operator may be a mistake.
-  print_warnings(measuring_warnings(
-      *calibration.model,
-      operator_difference(*calibration.model, calibration.backend.description)));
+  print_warnings(
+      measuring_warnings(*calibration.model,
+                         operator_difference(*calibration.model, calibration.backend.description)));
   CalibrationResult result;
   {
     ProgressLine line;

@@ -37,8 +37,8 @@ struct TableOnDevice {
 struct Alternative {
   std::string change{};  ///< "twice the memory on every device"
   bool found = false;
-  double cost_ms = 0.0;  ///< predicted, if found
-  std::string reason{};  ///< why no plan, if not found
+  double cost_ms = 0.0;                 ///< predicted, if found
+  std::string reason{};                 ///< why no plan, if not found
   std::vector<std::string> warnings{};  ///< about the prediction, if found
 };
 

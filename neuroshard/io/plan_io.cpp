@@ -127,7 +127,8 @@ PlanDocument plan_from_json(const JsonReader& reader) {
   for (std::size_t i = 0; i < shards.array_size(); ++i) {
     Shard shard = shard_from_json(shards.element(i), tables);
     // All rows, however that is written, are no slice.
-    if (shard.row_offset == 0 && shard.num_rows == document.task.tables[shard.table].num_embeddings) {
+    if (shard.row_offset == 0 &&
+        shard.num_rows == document.task.tables[shard.table].num_embeddings) {
       shard.num_rows = 0;
     }
     document.plan.shards.push_back(shard);

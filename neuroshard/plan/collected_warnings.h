@@ -36,8 +36,8 @@ class CollectedWarnings {
   std::size_t count_ = 0;
 };
 
-/// What is to be said of another plan after the warnings `known` about a first one: those of `lines`
-/// of other reasons, each after "`item`: ", and adds them to `known` as they are.
+/// What is to be said of another plan after the warnings `known` about a first one: those of
+/// `lines` of other reasons, each after "`item`: ", and adds them to `known` as they are.
 [[nodiscard]] std::vector<std::string> further_warnings(const std::string& item,
                                                         std::span<const std::string> lines,
                                                         std::vector<std::string>& known);

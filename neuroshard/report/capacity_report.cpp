@@ -119,11 +119,11 @@ std::string capacity_text(const Capacity& capacity) {
 Json capacity_json(const Capacity& capacity) {
   Json::Array points;
   for (const CapacityPoint& point : capacity.points) points.push_back(point_json(point));
-  Json json = Json::Object{{"format", "neuroshard/capacity/1"},
-                           {"compute_model", capacity.models.compute->name()},
-                           {"communication_model", capacity.models.communication->name()},
-                           {"communication_is_simulated",
-                            capacity.models.communication->is_simulated()}};
+  Json json =
+      Json::Object{{"format", "neuroshard/capacity/1"},
+                   {"compute_model", capacity.models.compute->name()},
+                   {"communication_model", capacity.models.communication->name()},
+                   {"communication_is_simulated", capacity.models.communication->is_simulated()}};
   json.set("points", std::move(points));
   const auto choice = [&](std::optional<std::size_t> number) {
     return number ? point_json(capacity.points[*number]) : Json();

@@ -158,10 +158,9 @@ std::string compare(const std::vector<std::pair<std::string, std::string>>& task
     std::ranges::move(measuring_warnings(named, of_tasks, run.measuring->description),
                       std::back_inserter(warnings));
   }
-  return to_line(comparison_document(of_tasks, entries, summarize(entries, request.reference),
-                                     {.reference = request.reference,
-                                      .platform = "",
-                                      .warnings = std::move(warnings)}));
+  return to_line(comparison_document(
+      of_tasks, entries, summarize(entries, request.reference),
+      {.reference = request.reference, .platform = "", .warnings = std::move(warnings)}));
 }
 
 Answer evaluate(const std::string& text, const Names& models, std::int64_t arena_bytes,

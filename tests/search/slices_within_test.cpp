@@ -70,9 +70,8 @@ TEST(SlicesWithin, MayNotBeMoreThanTheTableAllows) {
 
 TEST(SlicesWithin, TheClockStopsThem) {
   const Simulator simulator = make_simulator(one_host_task({ordered_table(100'000, 1.1)}, 256, 1));
-  EXPECT_THROW(
-      (void)slices_within(simulator, 1'000'000, StopClock(StopClock::Clock::time_point{})),
-      TimeIsOver);
+  EXPECT_THROW((void)slices_within(simulator, 1'000'000, StopClock(StopClock::Clock::time_point{})),
+               TimeIsOver);
 }
 
 }  // namespace

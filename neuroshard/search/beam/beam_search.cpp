@@ -169,7 +169,8 @@ class Search {
     if (some_are_larger) lists.push_back({halved_to(largest, least)});
     for (const FirstCuts& cuts : first_cuts(simulator_.task(), options_.max_first_pieces)) {
       if (cuts.num_slices == 0) {
-        lists.push_back({halved_to(largest, slices_within(simulator_, largest / cuts.parts, clock_))});
+        lists.push_back(
+            {halved_to(largest, slices_within(simulator_, largest / cuts.parts, clock_))});
         continue;
       }
       std::vector<int> slices(tables.size(), 1);

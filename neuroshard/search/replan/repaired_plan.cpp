@@ -339,10 +339,10 @@ class Repair {
   std::size_t state_size_;
   ShardingPlan plan_;
   std::vector<Shard> homeless_;
-  std::vector<std::int64_t> bytes_;  ///< by device
+  std::vector<std::int64_t> bytes_;                  ///< by device
   std::vector<std::vector<std::size_t>> shards_on_;  ///< by device: numbers in the plan
-  std::vector<double> states_;       ///< by device
-  std::vector<double> columns_;      ///< by device
+  std::vector<double> states_;                       ///< by device
+  std::vector<double> columns_;                      ///< by device
   std::vector<double> contribution_;
 };
 
