@@ -114,6 +114,7 @@ TEST(TimeLimit, WithTimeForAllThePlanIsTheSame) {
 TEST(TimeLimit, EndsStepsWithoutEnd) {
   const Simulator simulator = make_simulator(many_tables(30, 4, std::int64_t{1} << 34));
   PlannerOptions options;
+  options.cuts = kColumnsAlone;  // one improvement, which has all steps
   options.steps = std::numeric_limits<std::int64_t>::max();
   options.stop_by_clock = true;
   options.deadline = StopClock::Clock::now() + std::chrono::seconds(2);
