@@ -16,7 +16,7 @@ using namespace testing_cli;
 using testing::HasSubstr;
 
 /// A journal's text with every `wall_ms` zero: they are those of the run that made an entry.
-std::string without_times(std::string text) {
+std::string without_times(const std::string& text) {
   static const std::regex time(R"("wall_ms": [-+.0-9e]+)");
   return std::regex_replace(text, time, R"("wall_ms": 0)");
 }
