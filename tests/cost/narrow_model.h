@@ -10,22 +10,27 @@
 
 namespace neuroshard::testing_networks {
 
-/// Of one random network, "trained on" tables of 10 to `max_embeddings` rows.
-inline void write_narrow_model(const std::string& path, std::int64_t max_embeddings) {
-  ComputeModelInfo info = wide_info("narrow");
-  info.range.max_embeddings = max_embeddings;
+/// Of one random network, "trained on" `range`.
+inline void write_model_of_range(const std::string& path, std::string name, TrainedRange range) {
+  ComputeModelInfo info = wide_info(std::move(name));
+  info.range = std::move(range);
   write_compute_model(
       NeuralComputeModel(random_network(ComputeArchitecture::bounded_loads, 1), std::move(info)),
       path);
 }
 
-/// Likewise, "trained on" pieces of at least `min_columns`.
+/// Tables of 10 to `max_embeddings` rows.
+inline void write_narrow_model(const std::string& path, std::int64_t max_embeddings) {
+  TrainedRange range = wide_info().range;
+  range.max_embeddings = max_embeddings;
+  write_model_of_range(path, "narrow", std::move(range));
+}
+
+/// Pieces of at least `min_columns`.
 inline void write_wide_pieces_model(const std::string& path, std::int64_t min_columns) {
-  ComputeModelInfo info = wide_info("wide pieces");
-  info.range.min_columns = min_columns;
-  write_compute_model(
-      NeuralComputeModel(random_network(ComputeArchitecture::bounded_loads, 1), std::move(info)),
-      path);
+  TrainedRange range = wide_info().range;
+  range.min_columns = min_columns;
+  write_model_of_range(path, "wide pieces", std::move(range));
 }
 
 }  // namespace neuroshard::testing_networks
