@@ -77,7 +77,7 @@ class Frontier {
       check_growth(task, piece, settings, random);
       // Any cut of the table, some pieces from slices of its rows.
       std::int64_t left = table.embedding_dim;
-      while (left > 0 && pieces.size() < 40) {
+      while (left > 0 && pieces.size() < 100) {
         piece.columns = std::min(random_width(table, random), left);
         piece.statistics = statistics[t];
         piece.rows = {};

@@ -127,12 +127,16 @@ inline std::vector<RowAccessPoint> random_row_access(Random& random) {
   return points;
 }
 
-/// On one device or several; some tables say which rows are used most.
+/// On one device or several; some tables say which rows are used most. Most have few tables, for
+/// speed; some have up to 60.
 inline Task random_task(Random& random) {
   Task task;
   task.batch_size = spread_integer(1, kMaxBatchSize, random);
   task.optimizer = random.below(2) == 0 ? Optimizer::sgd : Optimizer::rowwise_adagrad;
-  const std::int64_t tables = random.below(4) == 0 ? random.integer(2, 4) : 1;
+  const std::uint64_t size = random.below(200);
+  const std::int64_t tables = size == 0   ? spread_integer(5, 60, random)
+                              : size < 50 ? random.integer(2, 4)
+                                          : 1;
   for (std::int64_t t = 0; t < tables; ++t) {
     task.tables.push_back(random_table(random_use(random), random));
     Table& table = task.tables.back();

@@ -27,7 +27,7 @@ from neuroshard.runtime import (
     read_samples,
     work_of,
 )
-from neuroshard.runtime.__main__ import main
+from neuroshard.runtime.__main__ import main, numbered
 from neuroshard.runtime.costs import shipped_runtime_costs
 from neuroshard.runtime.accuracy import (
     Naming,
@@ -41,6 +41,7 @@ from neuroshard.runtime.drawing import PLANS_OF_A_TASK, draw_task, shards_of, ty
 from neuroshard.runtime.fitting import non_negative_least_squares
 from neuroshard.runtime.operators import crowding, distinct_rows, operator_work
 from neuroshard.runtime.samples import header_line, sample_line
+from neuroshard.runtime.trained_work import TrainedWork
 from neuroshard.runtime.work import KINDS, WORK
 
 FOUR = Setup(world_size=4, local_world_size=2, batch_size=8)
@@ -245,6 +246,40 @@ def test_costs_are_learned():
     assert "lookups" not in fit.costs.backward and "all_reduced" not in fit.costs.forward
 
 
+def reason_outside(costs, modules, setup):
+    found = operator_work(modules, setup, [MODEL])
+    names = [[f"t{i}" for i in range(len(module.tables))] for module in modules]
+    times = costs.operators_ms(found)
+    return costs.trained.reason_outside(modules, setup, found, times, names)
+
+
+def test_more_work_than_trained_on():
+    samples = made_samples(10)
+    costs = fit_layout(samples, MODEL).costs
+    kept = {samples[-1].task, samples[4 * PLANS_OF_A_TASK].task}
+    for sample in samples:
+        if sample.task not in kept:
+            assert reason_outside(costs, sample.modules, sample.setup) == "", sample.index
+    small = table("table_wise", Setup(2, 2, 256), 1000, 16, 1.0, ranks=[0])
+    large = table("table_wise", Setup(2, 2, 256), 1000, 16, 2.0e6, ranks=[1])
+    module = ShardedModule("pooled", (small, large, small))
+    reason = reason_outside(costs, [module], Setup(2, 2, 256))
+    lookups = 256 * 2 * 8 * 2.0e6 / MIB / 2
+    assert reason.startswith("more work than trained on: ")
+    most = costs.trained.work["lookups"]
+    assert f'lookups {lookups:.4g} MiB (at most {most:.4g}, largest: "t1")' in reason
+    assert "operators" in reason and "t0" not in reason and "outputs" not in reason
+    # Two modules of a kind were in no step.
+    reason = reason_outside(costs, [ShardedModule("pooled", (small,))] * 2, Setup(2, 2, 1))
+    assert reason == "more work than trained on: pooled_modules 2 (at most 1)"
+    # Of many kinds the farthest are said.
+    every = [ShardedModule(kind, (large, small)) for kind in ("pooled", "sequence")]
+    reason = reason_outside(costs, every, Setup(2, 2, 4096))
+    assert re.search(r', and [0-9]+ kinds more$', reason)
+    # Of an older file nothing is known.
+    assert reason_outside(TRUE, every, Setup(2, 2, 4096)) == ""
+
+
 def test_noise_is_no_cost():
     fit = fit_layout(made_samples(15, noise=0.05), MODEL)
     assert 0.01 < fit.held_out.step < 0.08
@@ -360,8 +395,14 @@ def test_files_that_are_no_samples(tmp_path):
 
 def test_costs_are_read_as_they_were_written(tmp_path):
     path = tmp_path / "runtime.json"
-    costs = RuntimeCosts(MODEL, (TRUE,), {"kind": "cpu"})
+    fitted = fit_layout(made_samples(5), MODEL).costs
+    costs = RuntimeCosts(MODEL, (TRUE, fitted), {"kind": "cpu"})
     costs.write(path)
+    assert read_runtime_costs(path).name == "runtime"
+    assert read_runtime_costs(path).layouts[0].trained == TrainedWork()
+    assert read_runtime_costs(path).layouts[1].trained == fitted.trained
+    costs = RuntimeCosts(MODEL, (TRUE,), {"kind": "cpu"})
+    costs.write(path, force=True)
     assert read_runtime_costs(path) == costs
     assert costs.layout(4, 2) is None
     content = json.loads(path.read_text())
@@ -369,6 +410,22 @@ def test_costs_are_read_as_they_were_written(tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match=r"layouts\[0\].forward: expected no field 'unknown'"):
         read_runtime_costs(path)
+    for field, value, text in (
+        ("most_work", {"unknown": 1.0}, "most_work: expected no field 'unknown'"),
+        ("most_work", {"outputs": -1.0}, "most_work.outputs: expected a number of at least 0"),
+        ("most_operator_work", {"dense": {}}, "most_operator_work: expected no field 'dense'"),
+        (
+            "most_operator_work",
+            {"sequence": {"whole": 1.0}},
+            "most_operator_work.sequence: expected no field 'whole'",
+        ),
+    ):
+        costs.write(path, force=True)
+        content = json.loads(path.read_text())
+        content["layouts"][0][field] = value
+        path.write_text(json.dumps(content))
+        with pytest.raises(InputError, match=re.escape(f"layouts[0].{text}")):
+            read_runtime_costs(path)
     with pytest.raises(InputError, match="runtime: expected a file or one of"):
         read_runtime_costs("no-such")
 
@@ -558,3 +615,17 @@ def test_shipped_costs(name):
     assert costs.operator_model == MODEL
     for layout in costs.layouts:
         assert layout.errors["held_out"]["samples"] > 0
+
+
+@pytest.mark.parametrize("name", shipped_runtime_costs())
+def test_shipped_costs_know_what_they_were_learned_from(name):
+    """By the samples that are shipped, in the order in which they were given."""
+    files = [read_samples(path) for path in sorted((ROOT / "data" / "runtime" / name).glob("*.gz"))]
+    for layout in read_runtime_costs(name).layouts:
+        processes = (layout.world_size, layout.local_world_size)
+        samples = numbered([file for file in files if file.layout == processes])
+        found = fit_layout(samples, MODEL).costs.trained
+        assert found.work == pytest.approx(layout.trained.work, rel=1e-6)
+        assert found.operators.keys() == layout.trained.operators.keys()
+        for kind, of_kind in found.operators.items():
+            assert of_kind == pytest.approx(layout.trained.operators[kind], rel=1e-6)

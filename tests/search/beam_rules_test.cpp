@@ -10,6 +10,7 @@
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/naive_grid_search.h"
 
 namespace neuroshard {
 namespace {
@@ -20,12 +21,14 @@ using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 
 /// The beam search as the paper tells it, without any of the shortcuts: every list of pieces is
-/// placed from nothing and priced, and lists that were met are kept whole. For tasks with so much
-/// memory that no cut is necessary.
+/// placed from nothing, by a grid search of its own, and priced, and lists that were met are kept
+/// whole. Memory is fitted by the library, whose plan says whether there is one, and adds a list
+/// where no other one has room.
 class NaiveBeamSearch {
  public:
-  NaiveBeamSearch(const Simulator& simulator, const BeamSearchOptions& options)
-      : simulator_(simulator), options_(options), catalog_(simulator) {}
+  NaiveBeamSearch(const Simulator& simulator, const BeamSearchOptions& options,
+                  const ShardingPlan& fitting)
+      : simulator_(simulator), options_(options), fitting_(fitting), catalog_(simulator) {}
 
   struct State {
     std::vector<PieceType> pieces;
@@ -35,15 +38,10 @@ class NaiveBeamSearch {
   };
 
   State run() {
-    std::vector<PieceType> whole;
-    const std::vector<Table>& tables = simulator_.task().tables;
-    for (std::size_t t = 0; t < tables.size(); ++t) {
-      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
-    }
-    std::vector<State> beam;
-    add_if_new(whole, beam);
+    std::vector<State> beam = first_states();
+    keep(beam);
     State best = beam.front();
-    for (int level = 0; level < options_.num_levels; ++level) {
+    for (int level = 0; level < options_.num_levels;) {
       std::vector<State> children;
       for (const State& state : beam) {
         for (const PieceType piece : to_halve(state.pieces)) {
@@ -51,11 +49,11 @@ class NaiveBeamSearch {
         }
       }
       if (children.empty()) break;
-      std::stable_sort(children.begin(), children.end(),
-                       [](const State& a, const State& b) { return a.rank() < b.rank(); });
+      keep(children);
       if (children.front().rank() < best.rank()) best = children.front();
-      children.resize(std::min(children.size(), static_cast<std::size_t>(options_.beam_width)));
       beam = std::move(children);
+      // Cuts that memory demands are no levels.
+      if (beam.front().placement.feasible()) ++level;
     }
     return best;
   }
@@ -73,15 +71,57 @@ class NaiveBeamSearch {
   }
 
  private:
+  /// The tables whole but for what no device has memory for. Where the grid search finds no room
+  /// for these, also in pieces of at most a half, a quarter, ... of a device, and as they fit.
+  std::vector<State> first_states() {
+    const std::vector<std::int64_t>& memory = simulator_.task().topology.memory_bytes;
+    const std::int64_t largest = *std::max_element(memory.begin(), memory.end());
+    std::vector<State> states;
+    add_if_new(pieces_within(largest), states);
+    if (states.front().placement.feasible()) return states;
+    for (const int parts : {2, 4, 8, 16}) add_if_new(pieces_within(largest / parts), states);
+    std::vector<PieceType> fitting;
+    for (const Shard& shard : fitting_.shards) {
+      fitting.push_back(catalog_.add(shard.table, shard.num_columns));
+    }
+    add_if_new(std::move(fitting), states);
+    return states;
+  }
+
+  std::vector<PieceType> pieces_within(std::int64_t most_bytes) {
+    std::vector<PieceType> pieces;
+    const std::vector<Table>& tables = simulator_.task().tables;
+    for (std::size_t t = 0; t < tables.size(); ++t) {
+      std::vector<PieceType> waiting{
+          catalog_.add(static_cast<int>(t), tables[t].embedding_dim)};
+      while (!waiting.empty()) {
+        const PieceType piece = waiting.back();
+        waiting.pop_back();
+        if (catalog_.bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
+          const auto [wide, narrow] = catalog_.halves(piece);
+          waiting.insert(waiting.end(), {narrow, wide});
+        } else {
+          pieces.push_back(piece);
+        }
+      }
+    }
+    return pieces;
+  }
+
+  /// The K first of them, states that lack least memory before others.
+  void keep(std::vector<State>& states) const {
+    std::stable_sort(states.begin(), states.end(),
+                     [](const State& a, const State& b) { return a.rank() < b.rank(); });
+    states.resize(std::min(states.size(), static_cast<std::size_t>(options_.beam_width)));
+  }
+
   void add_if_new(std::vector<PieceType> pieces, std::vector<State>& states) {
     std::sort(pieces.begin(), pieces.end(),
               [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); });
     if (!met_.emplace(pieces.begin(), pieces.end()).second) return;
     ++states_tried_;
-    // Without what earlier limits found, and with a catalog that is complete for these pieces.
-    GreedyGridSearchOptions plain = options_.greedy;
-    plain.take_over = false;
-    Placement placement = GreedyGridSearch(simulator_, catalog_, plain).search(pieces);
+    Placement placement =
+        testing_search::NaiveGridSearch(simulator_, catalog_, options_.greedy).search(pieces);
     states.push_back({std::move(pieces), std::move(placement)});
   }
 
@@ -118,6 +158,7 @@ class NaiveBeamSearch {
 
   const Simulator& simulator_;
   const BeamSearchOptions options_;
+  const ShardingPlan& fitting_;
   PieceCatalog catalog_;
   std::set<std::multiset<PieceType>> met_;
   std::int64_t states_tried_ = 0;
@@ -132,17 +173,24 @@ std::multiset<std::tuple<int, std::int64_t, int>> placed(const ShardingPlan& pla
 
 /// What is different, or nothing.
 std::string difference(const Simulator& simulator, const BeamSearchOptions& options) {
-  NaiveBeamSearch naive(simulator, options);
-  const NaiveBeamSearch::State expected = naive.run();
+  const MemoryFit fit = fit_memory(simulator.task());
   PlannerOptions one_thread;
   one_thread.num_threads = 1;
-  const PlanningResult result = BeamSearchPlanner(options).plan(simulator, one_thread);
+  PlanningResult result;
+  try {
+    result = BeamSearchPlanner(options).plan(simulator, one_thread);
+  } catch (const InfeasibleError&) {
+    return fit.feasible ? "no plan" : "";
+  }
+  if (!fit.feasible) return "a plan, where none fits";
+  NaiveBeamSearch naive(simulator, options, fit.plan);
+  const NaiveBeamSearch::State expected = naive.run();
   if (result.stats.states_expanded != naive.states_tried()) {
     return fmt::format("{} states, expected {}", result.stats.states_expanded,
                        naive.states_tried());
   }
   // The plan of the memory's fit counts, too.
-  const double fitting = simulator.cost(fit_memory(simulator.task()).plan).cost_ms;
+  const double fitting = simulator.cost(fit.plan).cost_ms;
   if (result.predicted.cost_ms != std::min(expected.cost(), fitting)) {
     return fmt::format("cost {}, expected {} or {}", result.predicted.cost_ms, expected.cost(),
                        fitting);
@@ -172,6 +220,14 @@ RC_GTEST_PROP(BeamRulesProperty, AreThoseOfTheNaiveSearch, ()) {
       with_ample_memory(testing_tasks::task_of_any_tightness(), arbitrary_compute());
   const BeamSearchOptions options =
       rules(*rc::gen::inRange(1, 5), *rc::gen::inRange(1, 5), *rc::gen::inRange(0, 7));
+  RC_ASSERT(difference(simulator, options) == "");
+}
+
+RC_GTEST_PROP(BeamRulesProperty, AreThoseOfTheNaiveSearchWhereMemoryIsTight, ()) {
+  const Simulator simulator =
+      make_simulator(testing_tasks::task_of_any_tightness(), arbitrary_compute());
+  const BeamSearchOptions options =
+      rules(*rc::gen::inRange(1, 4), *rc::gen::inRange(1, 4), *rc::gen::inRange(0, 5));
   RC_ASSERT(difference(simulator, options) == "");
 }
 

@@ -11,11 +11,13 @@
 
 #include "neuroshard/core/random.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/naive_grid_search.h"
 
 namespace neuroshard {
 namespace {
 
 using testing::ElementsAre;
+using testing_search::NaiveGridSearch;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_simulator;
@@ -24,101 +26,6 @@ using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// The algorithm as the paper has it, with nothing remembered between limits.
-class NaiveSearch {
- public:
-  NaiveSearch(const Simulator& simulator, const PieceCatalog& catalog,
-              GreedyGridSearchOptions options)
-      : simulator_(simulator), catalog_(catalog), options_(options) {}
-
-  Placement search(const std::vector<PieceType>& pieces) {
-    best_ = {{}, kInfinity, std::numeric_limits<std::int64_t>::max(), {}};
-    double columns = 0.0;
-    for (const PieceType piece : pieces) columns += static_cast<double>(width(piece));
-    const double mean = columns / simulator_.task().topology.world_size;
-    for (int i = 0; i < options_.num_limits; ++i) {
-      const double share = static_cast<double>(i) / std::max(options_.num_limits - 1, 1);
-      const double limit = options_.max_limit + share * (1.0 - options_.max_limit);
-      try_limit(pieces, mean * limit + 1e-6);
-    }
-    if (!best_.feasible()) try_limit(pieces, kInfinity);
-    return best_;
-  }
-
- private:
-  [[nodiscard]] std::int64_t width(PieceType piece) const { return catalog_.num_columns(piece); }
-
-  void try_limit(const std::vector<PieceType>& pieces, double limit) {
-    const int world_size = simulator_.task().topology.world_size;
-    states_.assign(world_size, std::vector<double>(catalog_.state_size(), 0.0));
-    bytes_.assign(world_size, 0);
-    columns_.assign(world_size, 0.0);
-    Placement placement;
-    bool all_placed = true;
-    for (const PieceType piece : pieces) {
-      const int device = cheapest(piece, limit);
-      placement.devices.push_back(device);
-      if (device >= 0) continue;
-      all_placed = false;
-      placement.unplaced_bytes += has_memory(piece) ? 0 : catalog_.bytes(piece);
-      if (placement.unplaced_bytes == 0) return;  // only the limit prevents it
-    }
-    if (placement.unplaced_bytes > 0) {
-      best_.unplaced_bytes = std::min(best_.unplaced_bytes, placement.unplaced_bytes);
-    } else if (all_placed) {
-      placement.cost_ms = price();
-      if (!best_.feasible() || placement.cost_ms < best_.cost_ms) best_ = placement;
-    }
-  }
-
-  [[nodiscard]] bool fits(PieceType piece, std::size_t device) const {
-    return bytes_[device] + catalog_.bytes(piece) <=
-           simulator_.task().topology.memory_bytes[device];
-  }
-
-  [[nodiscard]] bool has_memory(PieceType piece) const {
-    for (std::size_t d = 0; d < bytes_.size(); ++d) {
-      if (fits(piece, d)) return true;
-    }
-    return false;
-  }
-
-  /// The device of lowest cost so far that has room, the first of equal ones; takes the piece.
-  int cheapest(PieceType piece, double limit) {
-    int best = -1;
-    double lowest = kInfinity;
-    for (std::size_t d = 0; d < states_.size(); ++d) {
-      if (!fits(piece, d) || columns_[d] + static_cast<double>(width(piece)) > limit) continue;
-      const double cost = simulator_.compute().cost(states_[d]);
-      if (cost >= lowest) continue;
-      lowest = cost;
-      best = static_cast<int>(d);
-    }
-    if (best >= 0) {
-      for (std::size_t i = 0; i < catalog_.state_size(); ++i) {
-        states_[best][i] += catalog_.contribution(piece)[i];
-      }
-      bytes_[best] += catalog_.bytes(piece);
-      columns_[best] += static_cast<double>(width(piece));
-    }
-    return best;
-  }
-
-  double price() {
-    std::vector<double> compute_ms;
-    for (const auto& state : states_) compute_ms.push_back(simulator_.compute().cost(state));
-    return simulator_.combine(compute_ms, columns_).cost_ms;
-  }
-
-  const Simulator& simulator_;
-  const PieceCatalog& catalog_;
-  GreedyGridSearchOptions options_;
-  Placement best_;
-  std::vector<std::vector<double>> states_;
-  std::vector<std::int64_t> bytes_;
-  std::vector<double> columns_;
-};
 
 /// Whole tables, some of them halved, in the order of placement.
 std::vector<PieceType> random_pieces(const Simulator& simulator, PieceCatalog& catalog,
@@ -160,7 +67,7 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
                                         *rc::gen::element(1.0, 1.1, 1.5, 3.0),
                                         *rc::gen::arbitrary<bool>()};
   GreedyGridSearch search(simulator, catalog, options);
-  NaiveSearch naive(simulator, catalog, options);
+  NaiveGridSearch naive(simulator, catalog, options);
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   std::vector<PieceType> last_pieces;
   Placement last;

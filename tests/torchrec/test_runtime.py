@@ -25,6 +25,7 @@ from neuroshard import InputError, TableStatistics, _core
 from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup, read_samples
 from neuroshard.runtime.drawing import types_of
 from neuroshard.runtime.operators import OPERATOR_WORK, unmeasured_operators
+from neuroshard.runtime.trained_work import TrainedWork
 from neuroshard.runtime.work import KINDS, WORK
 from neuroshard.torchrec import NeuroShardPlanner
 from neuroshard.torchrec.reference import without_taken
@@ -298,7 +299,7 @@ def test_collecting_needs_torchrun():
     assert "expected processes of torchrun" in run.stderr
 
 
-def costs_file(path, world_size=2, local_world_size=2, **of_pass):
+def costs_file(path, world_size=2, local_world_size=2, trained=None, **of_pass):
     """Costs that are 0 but for these, forward and backward."""
     layout = LayoutCosts(
         world_size,
@@ -307,6 +308,7 @@ def costs_file(path, world_size=2, local_world_size=2, **of_pass):
         backward=dict.fromkeys(WORK, 0.0) | of_pass,
         operators={kind: unmeasured_operators(kind) for kind in OPERATOR_WORK},
         types={kind: types_of(kind, Setup(world_size, local_world_size, 1)) for kind in KINDS},
+        trained=TrainedWork(trained or {}),
     )
     RuntimeCosts("fbgemm-cpu-epyc", (layout,)).write(path)
     return str(path)
@@ -382,6 +384,26 @@ def test_the_types_that_cost_least_are_chosen(tmp_path, costs, types):
     assert planner.estimates.by_models_ms == price.step_ms
     # TorchRec's plan for the same options is a candidate.
     assert price.step_ms <= planner.estimates.torchrec_by_models_ms
+
+
+def test_more_work_than_was_measured_is_said_once(tmp_path):
+    """With the largest table by name, and in the plan."""
+    outputs = 1024 * 4 * sum(width for _, width in SIZES) / (1 << 20)
+    for most, is_outside in ((0.5 * outputs, True), (1.01 * outputs, False)):
+        costs = costs_file(tmp_path / f"{is_outside}.json", trained={"outputs": most})
+        planner = make_planner(costs)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            planner.plan(Both(), [AllTypes(), EmbeddingCollectionSharder()])
+        expected = (
+            f"{is_outside}: more work than trained on: outputs {outputs:.4g} MiB "
+            f'(at most {most:.4g}, largest: "bags.t1")'
+        )
+        said = [str(warning.message) for warning in caught]
+        assert said.count(expected) == is_outside, said
+        assert sum("more work" in text for text in said) == is_outside
+        plan = planner.neuroshard_plan
+        assert plan is None or (expected in plan.warnings) == is_outside
 
 
 def test_an_operator_more_has_its_price(tmp_path):

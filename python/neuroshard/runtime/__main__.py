@@ -79,7 +79,7 @@ def learn(
         _core.check_output(path_of(output, "--output"), inputs, [model], force)
     files = [read_samples(path) for path in paths]
     fits = {
-        layout: fit_layout(_numbered(of_layout), model, _optimizer(of_layout))
+        layout: fit_layout(numbered(of_layout), model, _optimizer(of_layout))
         for layout, of_layout in _by_layout(files).items()
     }
     costs = RuntimeCosts(
@@ -109,7 +109,7 @@ def test(paths: Sequence[str], costs: str, again: Sequence[str]) -> None:
         if layout_costs is None:
             raise InputError(f"{costs}: expected costs of {_title(layout)}, got none")
         again_of_layout = files_again.get(layout, [])
-        measurements = _measurements(_numbered(of_layout), again_of_layout)
+        measurements = _measurements(numbered(of_layout), again_of_layout)
         samples = median_of(measurements)
         optimizer = _optimizer([*of_layout, *again_of_layout])
         work = {
@@ -131,7 +131,7 @@ def _measurements(
 ) -> list[list[RuntimeSample]]:
     """The samples, and the same plans each time that they were measured again."""
     result = [samples]
-    others = _numbered(again) if again else []
+    others = numbered(again) if again else []
     for first in range(0, len(others), len(samples)):
         result.append(others[first : first + len(samples)])
         if [each.plan for each in result[-1]] != [each.plan for each in samples]:
@@ -202,7 +202,7 @@ def _error_lines(model: str, columns: Mapping[str, Errors]) -> list[str]:
     return [f"  {name:<40}" + "".join(f"{cell:>12}" for cell in cells) for name, cells in rows]
 
 
-def _numbered(files: Sequence[SampleFile]) -> list[RuntimeSample]:
+def numbered(files: Sequence[SampleFile]) -> list[RuntimeSample]:
     """The samples of several files, with numbers and tasks of their own."""
     result: list[RuntimeSample] = []
     for file in files:

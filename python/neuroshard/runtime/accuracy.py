@@ -10,7 +10,7 @@ from typing import Any
 
 from .costs import LayoutCosts
 from .operators import OperatorWork
-from .samples import RuntimeSample
+from .samples import RuntimeSample, measured_operators_ms
 from .work import DATA_PARALLEL, work_of
 
 
@@ -180,8 +180,3 @@ def repeated(measurements: Sequence[Sequence[RuntimeSample]]) -> Repeated:
             fmean(naming.mean_loss for naming in namings),
         ),
     )
-
-
-def measured_operators_ms(sample: RuntimeSample) -> list[float]:
-    """Of each process, both passes."""
-    return [forward + backward for forward, backward in sample.operator_ms]

@@ -16,20 +16,20 @@ from ..documents import Fields, read_document, write_text
 from ..errors import InputError
 from ..types import Table
 from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
+from .trained_work import TrainedWork
 from .work import (
-    BYTES,
     KINDS,
     OPERATORS,
     SHARDING_TYPES,
     WORK,
     Setup,
     ShardedModule,
+    units,
     work_of,
 )
 
 FORMAT = "neuroshard/runtime-model/1"
 
-_MIB = 1 << 20
 _SHIPPED = Path(__file__).parent / "models"
 
 
@@ -63,6 +63,8 @@ class LayoutCosts:
     types: Mapping[str, Sequence[str]]
     #: What is known of the fit: numbers of samples and errors.
     errors: Mapping[str, Any] = field(default_factory=dict)
+    #: The most work that was measured; of older files nothing is known.
+    trained: TrainedWork = field(default_factory=TrainedWork)
 
     def forward_ms(self, work: Mapping[str, float]) -> float:
         """Of the forward pass, beyond its operators."""
@@ -116,6 +118,8 @@ class RuntimeCosts:
     layouts: tuple[LayoutCosts, ...]
     hardware: Mapping[str, Any] = field(default_factory=dict)
     software: Mapping[str, Any] = field(default_factory=dict)
+    #: What warnings call them: that of the file, without its ending. No part of the costs.
+    name: str = field(default="", compare=False)
 
     def layout(self, world_size: int, local_world_size: int) -> LayoutCosts | None:
         """The costs on these processes; None where none were measured."""
@@ -149,6 +153,7 @@ class RuntimeCosts:
                     "forward": _without_zeros(layout.forward),
                     "backward": _without_zeros(layout.backward),
                     "errors": layout.errors,
+                    **layout.trained.content(),
                 }
                 for layout in self.layouts
             ],
@@ -160,11 +165,6 @@ class RuntimeCosts:
 def weighed(costs: Mapping[str, float], work: Mapping[str, float]) -> float:
     """The sum of costs times work."""
     return sum(cost * units(name, work) for name, cost in costs.items())
-
-
-def units(name: str, work: Mapping[str, float]) -> float:
-    """Work in the unit of its cost: a number, MiB or milliseconds."""
-    return work[name] / _MIB if name in BYTES else work[name]
 
 
 def shipped_runtime_costs() -> list[str]:
@@ -187,6 +187,7 @@ def read_runtime_costs(name: str | os.PathLike[str]) -> RuntimeCosts:
         hardware=fields.free("hardware"),
         software=fields.free("software"),
         layouts=tuple(_layout_of(layout) for layout in fields.parts("layouts")),
+        name=Path(path).stem,
     )
     fields.end()
     return costs
@@ -201,9 +202,25 @@ def _layout_of(fields: Fields) -> LayoutCosts:
         forward=_numbers(fields.part("forward"), WORK),
         backward=_numbers(fields.part("backward"), WORK),
         errors=fields.free("errors"),
+        trained=_trained(fields.part("most_work"), fields.part("most_operator_work")),
     )
     fields.end()
     return layout
+
+
+def _trained(work: Fields, operators: Fields) -> TrainedWork:
+    trained = TrainedWork(
+        {name: work.number(name) for name in WORK if work.has(name)},
+        {
+            kind: {name: of_kind.number(name) for name in names if of_kind.has(name)}
+            for kind, names in OPERATOR_WORK.items()
+            if operators.has(kind)
+            for of_kind in [operators.part(kind)]
+        },
+    )
+    work.end()
+    operators.end()
+    return trained
 
 
 def _types(fields: Fields) -> dict[str, list[str]]:

@@ -9,11 +9,12 @@ from statistics import fmean
 
 from .. import _core
 from ..errors import InputError
-from .accuracy import Errors, errors_of, measured_operators_ms
-from .costs import LayoutCosts, units
+from .accuracy import Errors, errors_of
+from .costs import LayoutCosts
 from .operators import OPERATOR_WORK, OperatorWork, operator_work, signed, unmeasured_operators
-from .samples import RuntimeSample
-from .work import BACKWARD_ALONE, FORWARD_ALONE, OPERATORS, WORK, work_of
+from .samples import RuntimeSample, measured_operators_ms
+from .trained_work import trained_work_of
+from .work import BACKWARD_ALONE, FORWARD_ALONE, OPERATORS, WORK, units, work_of
 
 #: Of the tasks, every fifth is kept from the fit.
 _HELD_OUT_EVERY = 5
@@ -50,6 +51,7 @@ def fit_layout(samples: Sequence[RuntimeSample], model: str, optimizer: str = "s
         backward=_pass_costs(fitted, forward=False),
         operators=_operator_costs(fitted, work),
         types=_types(fitted),
+        trained=trained_work_of(fitted, work),
     )
     errors = [errors_of(costs, part, work) for part in (fitted, held_out)]
     known = {"fitted": errors[0].content(), "held_out": errors[1].content()}

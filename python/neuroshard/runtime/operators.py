@@ -71,7 +71,7 @@ def operator_work(
         for _ in range(setup.world_size)
     ]
     for number, module in enumerate(modules):
-        used = tables[number] if tables else [_table(table) for table in module.tables]
+        used = tables[number] if tables else [used_evenly(table) for table in module.tables]
         places = {id(table): place for place, table in enumerate(module.tables)}
         for sharding_type, group in tables_by_type(module).items():
             chosen = [(table, used[places[id(table)]]) for table in group]
@@ -172,7 +172,8 @@ def _hits_of_bin(number: int) -> float:
     return float(number + 1) if number < 2 else 0.75 * 2**number
 
 
-def _table(table: ShardedTable) -> Table:
+def used_evenly(table: ShardedTable) -> Table:
+    """The table with every row equally likely."""
     return Table(
         "",
         table.num_embeddings,

@@ -226,6 +226,11 @@ def _module_content(module: ShardedModule) -> dict[str, Any]:
     }
 
 
+def measured_operators_ms(sample: RuntimeSample) -> list[float]:
+    """Of each process, both passes in its operators."""
+    return [forward + backward for forward, backward in sample.operator_ms]
+
+
 def same_header(found: Mapping[str, Any], expected: Mapping[str, Any], path: str) -> None:
     """Raises InputError, which names the first field that differs, where a file is another's."""
     for name, value in expected.items():

@@ -83,6 +83,7 @@ BACKWARD_ALONE = ("all_reduced",)
 _INDEX_BYTES = 8
 _LENGTH_BYTES = 4
 _VALUE_BYTES = 4
+_MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,11 @@ def bytes_of(table: ShardedTable, kind: str, setup: Setup) -> Mapping[str, list[
     if kind == POOLED and table.column_ranges > 1:
         on_all["permuted"] = on_all["outputs"]
     return moved | {name: [value] * ranks for name, value in on_all.items()}
+
+
+def units(name: str, work: Mapping[str, float]) -> float:
+    """Work in the unit of its cost: a number, MiB or milliseconds."""
+    return work[name] / _MIB if name in BYTES else work[name]
 
 
 def _collectives(sharding_type: str, kind: str) -> str:

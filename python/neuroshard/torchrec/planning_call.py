@@ -170,6 +170,13 @@ class PlanningCall:
         if self._settings.measured.models is None:  # communication has its price from the runtime
             own = f"{costs.operator_model}: "
             reasons = [reason for reason in reasons if reason.startswith(own)]
+        if outside := pricing.reason_outside(found.options):
+            of_runtime = f"{costs.name}: {outside}"
+            reasons = [*reasons, of_runtime]
+            if whole is not None:
+                self._outcome.neuroshard_plan = replace(
+                    whole, warnings=[*whole.warnings, of_runtime]
+                )
         self._warn_once(reasons)
         if theirs is not None:
             self._outcome.estimates.torchrec_ms = self._rating_ms(taken + theirs.options)

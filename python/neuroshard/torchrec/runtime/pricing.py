@@ -11,8 +11,8 @@ from torchrec.distributed.planner.types import Perf, ShardingOption
 from torchrec.distributed.types import ModuleSharder
 from torchrec.modules.embedding_modules import EmbeddingBagCollection, EmbeddingCollection
 
-from ...runtime.costs import LayoutCosts, Price, RuntimeCosts, units
-from ...runtime.operators import crowding, kind_of_operator, table_work
+from ...runtime.costs import LayoutCosts, Price, RuntimeCosts
+from ...runtime.operators import crowding, kind_of_operator, operator_work, table_work
 from ...runtime.work import (
     BYTES,
     DATA_PARALLEL,
@@ -26,6 +26,7 @@ from ...runtime.work import (
     ShardedTable,
     TableShard,
     bytes_of,
+    units,
 )
 from ...types import Table
 from ..estimator import NeuroShardPerfEstimator
@@ -110,11 +111,26 @@ class RuntimePricing:
 
     def price(self, options: Sequence[ShardingOption]) -> Price:
         """Of a plan, whose tables were made known and whose shards have their ranks."""
+        modules, tables, _ = self._modules(options)
+        return self._layout.price(modules, self._setup, self._models, self._optimizer, tables)
+
+    def reason_outside(self, options: Sequence[ShardingOption]) -> str:
+        """What of such a plan is more work than the runtime's costs were learned from; empty if
+        nothing is."""
+        modules, tables, names = self._modules(options)
+        found = operator_work(modules, self._setup, self._models, self._optimizer, tables)
+        operators_ms = self._layout.operators_ms(found)
+        trained = self._layout.trained
+        return trained.reason_outside(modules, self._setup, found, operators_ms, names)
+
+    def _modules(
+        self, options: Sequence[ShardingOption]
+    ) -> tuple[list[ShardedModule], list[list[Table]], list[list[str]]]:
+        """The modules of a plan, and of the tables of each how they are used, and their names."""
         by_module: dict[str, list[ShardingOption]] = {}
         for option in options:
             by_module.setdefault(option.module[0], []).append(option)
         modules = []
-        tables = []
         for of_module in by_module.values():
             kind = kind_of(of_module[0])
             assert kind is not None
@@ -127,8 +143,8 @@ class RuntimePricing:
                     ),
                 )
             )
-            tables.append([self._tables[option.fqn] for option in of_module])
-        return self._layout.price(modules, self._setup, self._models, self._optimizer, tables)
+        tables = [[self._tables[option.fqn] for option in of] for of in by_module.values()]
+        return modules, tables, [[option.fqn for option in of] for of in by_module.values()]
 
     def set_shares(self, options: Sequence[ShardingOption]) -> None:
         """Gives each shard what it adds to its process, for a search that adds shards up: its share
