@@ -209,18 +209,20 @@ def _layout_of(fields: Fields) -> LayoutCosts:
 
 
 def _trained(work: Fields, operators: Fields) -> TrainedWork:
-    trained = TrainedWork(
-        {name: work.number(name) for name in WORK if work.has(name)},
-        {
-            kind: {name: of_kind.number(name) for name in names if of_kind.has(name)}
-            for kind, names in OPERATOR_WORK.items()
-            if operators.has(kind)
-            for of_kind in [operators.part(kind)]
-        },
-    )
-    work.end()
+    of_operators = {
+        kind: _known_numbers(operators.part(kind), names)
+        for kind, names in OPERATOR_WORK.items()
+        if operators.has(kind)
+    }
     operators.end()
-    return trained
+    return TrainedWork(_known_numbers(work, WORK), of_operators)
+
+
+def _known_numbers(fields: Fields, names: Sequence[str]) -> dict[str, float]:
+    """Those of the names that are there; no others may be."""
+    numbers = {name: fields.number(name) for name in names if fields.has(name)}
+    fields.end()
+    return numbers
 
 
 def _types(fields: Fields) -> dict[str, list[str]]:
