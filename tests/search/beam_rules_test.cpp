@@ -92,8 +92,7 @@ class NaiveBeamSearch {
     std::vector<PieceType> pieces;
     const std::vector<Table>& tables = simulator_.task().tables;
     for (std::size_t t = 0; t < tables.size(); ++t) {
-      std::vector<PieceType> waiting{
-          catalog_.add(static_cast<int>(t), tables[t].embedding_dim)};
+      std::vector<PieceType> waiting{catalog_.add(static_cast<int>(t), tables[t].embedding_dim)};
       while (!waiting.empty()) {
         const PieceType piece = waiting.back();
         waiting.pop_back();

@@ -16,11 +16,12 @@ namespace neuroshard::testing_search {
 class NaiveGridSearch {
  public:
   NaiveGridSearch(const Simulator& simulator, const PieceCatalog& catalog,
-              GreedyGridSearchOptions options)
+                  GreedyGridSearchOptions options)
       : simulator_(simulator), catalog_(catalog), options_(options) {}
 
   Placement search(const std::vector<PieceType>& pieces) {
-    best_ = {{}, std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max(), {}};
+    best_ = {
+        {}, std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max(), {}};
     double columns = 0.0;
     for (const PieceType piece : pieces) columns += static_cast<double>(width(piece));
     const double mean = columns / simulator_.task().topology.world_size;
