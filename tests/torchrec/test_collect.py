@@ -237,7 +237,11 @@ def test_a_run_that_is_stopped_goes_on(tmp_path, number):
     ]
     command = [sys.executable, "-W", "ignore", "-m", "neuroshard.collect", *options]
     with subprocess.Popen(
-        [*command, "--samples", "100000"], stderr=subprocess.PIPE, text=True
+        [*command, "--samples", "100000"],
+        stderr=subprocess.PIPE,
+        text=True,
+        # Shells start what is in the background with SIGINT ignored, and the tests may be there.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     ) as run:
         while not (path.exists() and path.read_bytes().count(b"\n") > 3):
             assert run.poll() is None, run.stderr.read()
