@@ -113,7 +113,7 @@ def _parts_of_operators(
         for table, table_name in zip(module.tables, of_module, strict=True):
             if kind_of_operator(table.sharding_type, module.kind) == kind:
                 of_table = table_work(table, used_evenly(table), setup)
-                parts[table_name] = max(work[name] for _, work in of_table)
+                parts[table_name] = max((work[name] for _, work in of_table), default=0.0)
     return parts
 
 
