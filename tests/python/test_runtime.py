@@ -3,6 +3,7 @@
 import dataclasses
 import gzip
 import json
+import math
 import os
 import random
 import re
@@ -275,9 +276,45 @@ def test_more_work_than_trained_on():
     # Of many kinds the farthest are said.
     every = [ShardedModule(kind, (large, small)) for kind in ("pooled", "sequence")]
     reason = reason_outside(costs, every, Setup(2, 2, 4096))
-    assert re.search(r', and [0-9]+ kinds more$', reason)
+    assert re.search(r', and [0-9]+ kinds? more$', reason)
     # Of an older file nothing is known.
     assert reason_outside(TRUE, every, Setup(2, 2, 4096)) == ""
+
+
+def test_the_largest_table_is_that_of_the_process_with_most():
+    """Of its operators: process 0 has 3 of 1,000 lookups and 5, process 1 one table of 6."""
+    setup = Setup(2, 2, 500)
+    lookups = {"t0": (3.0, 0), "t1": (5.0, 0), "t2": (6.0, 1)}
+    module = ShardedModule(
+        "sequence",
+        tuple(
+            table("table_wise", setup, 10**6, 16, of, ranks=[rank]) for of, rank in lookups.values()
+        ),
+    )
+    trained = TrainedWork({}, {"sequence": {"lookups": 0.004}})
+    costs = dataclasses.replace(TRUE, trained=trained)
+    expected = 'lookups of sequence operators 0.008 million (at most 0.004, largest: "t1")'
+    assert reason_outside(costs, [module], setup) == f"more work than trained on: {expected}"
+    # With the tables as they are used: hardly any row of the second is another one.
+    used = [Table(f"t{i}", 10**6, 16, of) for i, (of, _) in enumerate(lookups.values())]
+    histogram = [0.0] * 17
+    histogram[12] = 1.0  # each row that is touched some 3,000 times
+    used[1] = dataclasses.replace(used[1], reuse_histogram=histogram)
+    trained = TrainedWork({}, {"sequence": {"distinct_rows": 0.0}})
+    found = operator_work([module], setup, [MODEL], "sgd", [used])
+    reason = trained.reason_outside([module], setup, found, [0.0, 0.0], [[*lookups]], [used])
+    rows = 1e6 * -math.expm1(-6000 / 1e6) / 1e6
+    assert reason == (
+        f"more work than trained on: distinct_rows of sequence operators {rows:.4g} million "
+        '(at most 0, largest: "t2")'
+    )
+    # Five kinds are named.
+    five = dict.fromkeys(("sequence_modules", "all_to_alls", "features", "lookups", "sequences"), 0.0)
+    for others, end in ((["sequence_outputs"], ", and 1 kind more"), ([], "")):
+        trained = TrainedWork(five | dict.fromkeys(others, 0.0))
+        reason = reason_outside(dataclasses.replace(TRUE, trained=trained), [module], setup)
+        assert reason.count("(at most 0") == 5
+        assert reason.endswith(end or ")")
 
 
 def test_noise_is_no_cost():

@@ -387,23 +387,26 @@ def test_the_types_that_cost_least_are_chosen(tmp_path, costs, types):
 
 
 def test_more_work_than_was_measured_is_said_once(tmp_path):
-    """With the largest table by name, and in the plan."""
+    """With the largest table by name, and in the plan, where there is one."""
     outputs = 1024 * 4 * sum(width for _, width in SIZES) / (1 << 20)
     for most, is_outside in ((0.5 * outputs, True), (1.01 * outputs, False)):
         costs = costs_file(tmp_path / f"{is_outside}.json", trained={"outputs": most})
-        planner = make_planner(costs)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            planner.plan(Both(), [AllTypes(), EmbeddingCollectionSharder()])
-        expected = (
-            f"{is_outside}: more work than trained on: outputs {outputs:.4g} MiB "
-            f'(at most {most:.4g}, largest: "bags.t1")'
-        )
-        said = [str(warning.message) for warning in caught]
-        assert said.count(expected) == is_outside, said
-        assert sum("more work" in text for text in said) == is_outside
-        plan = planner.neuroshard_plan
-        assert plan is None or (expected in plan.warnings) == is_outside
+        for module, largest in ((Both(), "bags.t1"), (make_collection(SIZES), ".t1")):
+            planner = make_planner(costs)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                planner.plan(module, [AllTypes(), EmbeddingCollectionSharder()])
+            expected = (
+                f"{is_outside}: more work than trained on: outputs {outputs:.4g} MiB "
+                f'(at most {most:.4g}, largest: "{largest}")'
+            )
+            said = [str(warning.message) for warning in caught]
+            assert said.count(expected) == is_outside, said
+            assert sum("more work" in text for text in said) == is_outside
+            # Our models price plans of bags alone.
+            plan = planner.neuroshard_plan
+            assert (plan is None) == isinstance(module, Both)
+            assert plan is None or (expected in plan.warnings) == is_outside
 
 
 def test_an_operator_more_has_its_price(tmp_path):

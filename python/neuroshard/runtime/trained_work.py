@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
+from ..types import Table
 from .operators import OPERATOR_WORK, OperatorWork, kind_of_operator, table_work, used_evenly
 from .samples import RuntimeSample, measured_operators_ms
 from .work import BYTES, OPERATORS, WORK, Setup, ShardedModule, bytes_of, units, work_of
@@ -50,20 +52,23 @@ class TrainedWork:
         found: Sequence[OperatorWork],
         operators_ms: Sequence[float],
         names: Sequence[Sequence[str]],
+        tables: Sequence[Sequence[Table]] = (),
     ) -> str:
         """What of a plan is more than was measured, each kind of work with the table that has most of
         it; empty if nothing is. `found` and `operators_ms` are what its operators do on each process
-        and how long they take [ms], `names` those of each module's tables."""
+        and how long they take [ms], `names` those of each module's tables, `tables` as of
+        `operator_work`."""
         reasons = [
             *self._of_the_runtime(modules, setup, operators_ms, names),
-            *self._of_operators(modules, setup, found, names),
+            *self._of_operators(modules, setup, found, names, tables),
         ]
         if not reasons:
             return ""
         reasons.sort(key=lambda reason: -reason[0])
         shown = [text for _, text in reasons[:_MOST_NAMED]]
-        if len(reasons) > _MOST_NAMED:
-            shown.append(f"and {len(reasons) - _MOST_NAMED} kinds more")
+        more = len(reasons) - _MOST_NAMED
+        if more > 0:
+            shown.append(f"and {more} {'kind' if more == 1 else 'kinds'} more")
         return "more work than trained on: " + ", ".join(shown)
 
     def _of_the_runtime(
@@ -90,31 +95,38 @@ class TrainedWork:
         setup: Setup,
         found: Sequence[OperatorWork],
         names: Sequence[Sequence[str]],
+        tables: Sequence[Sequence[Table]],
     ) -> Iterator[tuple[float, str]]:
         for kind, of_kind in self.operators.items():
             for name, most in of_kind.items():
-                got = max(of_rank[kind][name] for of_rank in found)
+                rank = max(range(len(found)), key=lambda each: found[each][kind][name])
+                got = found[rank][kind][name]
                 if got > most * _ROUNDING:
                     what = f"{name} of {kind} operators"
-                    parts = _parts_of_operators(kind, name, modules, setup, names)
+                    work = _work_by_table(kind, rank, modules, setup, names, tables)
+                    parts = {table: of_table[name] for table, of_table in work.items()}
                     yield _reason(what, most, got, _OPERATOR_UNITS.get(name, ""), parts)
 
 
-def _parts_of_operators(
+def _work_by_table(
     kind: str,
-    name: str,
+    rank: int,
     modules: Sequence[ShardedModule],
     setup: Setup,
     names: Sequence[Sequence[str]],
-) -> dict[str, float]:
-    """How much of it each table has on one process."""
-    parts: dict[str, float] = {}
-    for module, of_module in zip(modules, names, strict=True):
-        for table, table_name in zip(module.tables, of_module, strict=True):
+    tables: Sequence[Sequence[Table]],
+) -> dict[str, Counter[str]]:
+    """What each table is to the operators of a kind on a process, as far as a table is by itself."""
+    found: dict[str, Counter[str]] = {}
+    for number, (module, of_module) in enumerate(zip(modules, names, strict=True)):
+        used = tables[number] if tables else [used_evenly(table) for table in module.tables]
+        for table, how, name in zip(module.tables, used, of_module, strict=True):
             if kind_of_operator(table.sharding_type, module.kind) == kind:
-                of_table = table_work(table, used_evenly(table), setup)
-                parts[table_name] = max((work[name] for _, work in of_table), default=0.0)
-    return parts
+                work = found[name] = Counter()
+                for at, part in table_work(table, how, setup):
+                    if at == rank:
+                        work.update(part)
+    return found
 
 
 def _reason(

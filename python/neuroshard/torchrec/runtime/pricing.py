@@ -121,7 +121,7 @@ class RuntimePricing:
         found = operator_work(modules, self._setup, self._models, self._optimizer, tables)
         operators_ms = self._layout.operators_ms(found)
         trained = self._layout.trained
-        return trained.reason_outside(modules, self._setup, found, operators_ms, names)
+        return trained.reason_outside(modules, self._setup, found, operators_ms, names, tables)
 
     def _modules(
         self, options: Sequence[ShardingOption]
