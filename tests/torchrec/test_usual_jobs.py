@@ -20,8 +20,6 @@ from neuroshard.torchrec import NeuroShardPlanner, SavedPlan, save_plan
 from neuroshard.torchrec.measured import MeasuredSearch
 
 DISAGREE = "networks disagree"
-#: By each model, None for the default.
-MOST_UNSURE = {None: 0, "fbgemm-cpu-xeon": 0}
 
 SIZES = [(2_000 * 3**i, (16, 32, 64, 128)[i % 4]) for i in range(6)]
 
@@ -92,10 +90,9 @@ def test_batch_sizes(world, batch_size):
     assert said == []
 
 
-@pytest.mark.parametrize("model", MOST_UNSURE)
-def test_the_networks_agree_about_most_usual_jobs(model):
-    """By 20 %, about the device that decides. Of 24 jobs, the number as it is: a model that is
-    trained anew should know no fewer."""
+@pytest.mark.parametrize("model", [None, "fbgemm-cpu-xeon"])
+def test_the_networks_agree_about_usual_jobs(model):
+    """By 20 %, about the device that decides, by the default model and another CPU's."""
     unsure = []
     for optimizer in (EmbOptimType.EXACT_SGD, EmbOptimType.EXACT_ROWWISE_ADAGRAD):
         sharder = EmbeddingBagCollectionSharder({"optimizer": optimizer})
@@ -108,7 +105,7 @@ def test_the_networks_agree_about_most_usual_jobs(model):
                 _, said = plan_and_warnings(collection, sharder, **options)
                 if any(DISAGREE in text for text in said):
                     unsure.append((optimizer, data_type, world, batch_size))
-    assert len(unsure) <= MOST_UNSURE[model], unsure
+    assert unsure == []
 
 
 def test_an_optimizer_of_the_parameters():
