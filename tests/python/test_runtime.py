@@ -3,32 +3,27 @@
 import dataclasses
 import gzip
 import json
-import math
 import os
-import random
 import re
 import signal
 import subprocess
 import sys
-from statistics import fmean
 
 import pytest
 from conftest import ROOT
+from runtime_steps import FOUR, MODEL, TRUE, made_samples, table
 
 from neuroshard import InputError, Table
 from neuroshard.runtime import (
-    LayoutCosts,
     RuntimeCosts,
-    RuntimeSample,
     Setup,
     ShardedModule,
-    ShardedTable,
     fit_layout,
     read_runtime_costs,
     read_samples,
     work_of,
 )
-from neuroshard.runtime.__main__ import main, numbered
+from neuroshard.runtime.__main__ import main
 from neuroshard.runtime.costs import shipped_runtime_costs
 from neuroshard.runtime.accuracy import (
     Naming,
@@ -38,21 +33,14 @@ from neuroshard.runtime.accuracy import (
     naming_of,
     repeated,
 )
-from neuroshard.runtime.drawing import PLANS_OF_A_TASK, draw_task, shards_of, types_of
+from neuroshard.runtime.drawing import PLANS_OF_A_TASK, draw_task, types_of
 from neuroshard.runtime.fitting import non_negative_least_squares
 from neuroshard.runtime.operators import crowding, distinct_rows, operator_work
 from neuroshard.runtime.samples import header_line, sample_line
 from neuroshard.runtime.trained_work import TrainedWork
-from neuroshard.runtime.work import KINDS, WORK
+from neuroshard.runtime.work import KINDS
 
-FOUR = Setup(world_size=4, local_world_size=2, batch_size=8)
-MODEL = "fbgemm-cpu-epyc"
 MIB = 1 << 20
-
-
-def table(sharding_type, setup=FOUR, rows=100, columns=16, lookups=3.0, **places):
-    shards = shards_of(sharding_type, rows, columns, setup, **places)
-    return ShardedTable(sharding_type, rows, columns, lookups, shards)
 
 
 def work(kind, *tables):
@@ -175,63 +163,6 @@ def test_least_squares_without_negative_costs():
     assert non_negative_least_squares([[0.0, 1.0]], [2.0]) == pytest.approx([0.0, 2.0])
 
 
-TRUE = LayoutCosts(
-    2,
-    2,
-    forward=dict.fromkeys(WORK, 0.0)
-    | {"all_to_alls": 0.4, "reduced": 2.0, "lookups": 3.0, "operators": 0.1},
-    backward=dict.fromkeys(WORK, 0.0) | {"all_to_alls": 0.2, "all_reduced": 1.0},
-    operators={
-        "pooled": {"model": 1.5, "calls": 0.01, "put_out": 0.5},
-        "sequence": {
-            "lookups": 9.0,
-            "distinct_rows": 300.0,
-            "crowded": 700.0,
-            "far": 200.0,
-            "gathered": 0.2,
-            "distinct": 0.5,
-        },
-        "replicated": {
-            "lookups": 5.0,
-            "distinct_rows": 7.0,
-            "crowded": 50.0,
-            "gathered": 0.1,
-            "put_out": 0.2,
-            "whole": 0.3,
-        },
-    },
-    types={"pooled": ["row_wise", "table_wise"], "sequence": ["table_wise"]},
-)
-
-
-def made_samples(tasks, noise=0.0):
-    draw = random.Random(3)
-    samples = []
-    for number in range(tasks):
-        task = draw_task(number, 5, (2, 2), [512, 2048], 20_000)
-        for place, plan in enumerate(task.plans):
-            of_ranks = operator_work(plan, task.setup, [MODEL])
-            times = TRUE.operators_ms(of_ranks)
-            moved = work_of(plan, task.setup) | {"operators": fmean(times)}
-
-            def noisy(ms):
-                return max(1e-3, ms * (1.0 + noise * draw.gauss(0, 1)))
-
-            samples.append(
-                RuntimeSample(
-                    index=number * PLANS_OF_A_TASK + place,
-                    task=number,
-                    setup=task.setup,
-                    modules=plan,
-                    forward_ms=noisy(0.4 * max(times) + TRUE.forward_ms(moved)),
-                    backward_ms=noisy(0.6 * max(times) + TRUE.backward_ms(moved)),
-                    operator_ms=tuple((0.4 * ms, 0.6 * ms) for ms in times),
-                    repetitions=12,
-                )
-            )
-    return samples
-
-
 def test_costs_are_learned():
     fit = fit_layout(made_samples(15), MODEL)
     assert fit.held_out.naming.tasks == 3 and fit.held_out.samples == 24
@@ -245,76 +176,6 @@ def test_costs_are_learned():
     assert fit.costs.types == {kind: sorted(types_of(kind, Setup(2, 2, 1))) for kind in KINDS}
     # Only one of the passes sorts lookups, or adds up gradients.
     assert "lookups" not in fit.costs.backward and "all_reduced" not in fit.costs.forward
-
-
-def reason_outside(costs, modules, setup):
-    found = operator_work(modules, setup, [MODEL])
-    names = [[f"t{i}" for i in range(len(module.tables))] for module in modules]
-    times = costs.operators_ms(found)
-    return costs.trained.reason_outside(modules, setup, found, times, names)
-
-
-def test_more_work_than_trained_on():
-    samples = made_samples(10)
-    costs = fit_layout(samples, MODEL).costs
-    kept = {samples[-1].task, samples[4 * PLANS_OF_A_TASK].task}
-    for sample in samples:
-        if sample.task not in kept:
-            assert reason_outside(costs, sample.modules, sample.setup) == "", sample.index
-    small = table("table_wise", Setup(2, 2, 256), 1000, 16, 1.0, ranks=[0])
-    large = table("table_wise", Setup(2, 2, 256), 1000, 16, 9.0e5, ranks=[1])
-    module = ShardedModule("pooled", (small, large, small))
-    reason = reason_outside(costs, [module], Setup(2, 2, 256))
-    lookups = (256 * 2 * 8 * (9.0e5 + 2) + 3 * 256 * 2 * 4) / MIB / 2
-    assert reason.startswith("more work than trained on: ")
-    most = costs.trained.work["lookups"]
-    assert f'lookups {lookups:.4g} MiB (at most {most:.4g}, largest: "t1")' in reason
-    assert "operators" in reason and "t0" not in reason and "outputs" not in reason
-    # Two modules of a kind were in no step.
-    reason = reason_outside(costs, [ShardedModule("pooled", (small,))] * 2, Setup(2, 2, 1))
-    assert reason == "more work than trained on: pooled_modules 2 (at most 1)"
-    # Of many kinds the farthest are said.
-    every = [ShardedModule(kind, (large, small)) for kind in ("pooled", "sequence")]
-    reason = reason_outside(costs, every, Setup(2, 2, 4096))
-    assert re.search(r', and [0-9]+ kinds? more$', reason)
-    # Of an older file nothing is known.
-    assert reason_outside(TRUE, every, Setup(2, 2, 4096)) == ""
-
-
-def test_the_largest_table_is_that_of_the_process_with_most():
-    """Of its operators: process 0 has 3 of 1,000 lookups and 5, process 1 one table of 6."""
-    setup = Setup(2, 2, 500)
-    lookups = {"t0": (3.0, 0), "t1": (5.0, 0), "t2": (6.0, 1)}
-    module = ShardedModule(
-        "sequence",
-        tuple(
-            table("table_wise", setup, 10**6, 16, of, ranks=[rank]) for of, rank in lookups.values()
-        ),
-    )
-    trained = TrainedWork({}, {"sequence": {"lookups": 0.004}})
-    costs = dataclasses.replace(TRUE, trained=trained)
-    expected = 'lookups of sequence operators 0.008 million (at most 0.004, largest: "t1")'
-    assert reason_outside(costs, [module], setup) == f"more work than trained on: {expected}"
-    # With the tables as they are used: hardly any row of the second is another one.
-    used = [Table(f"t{i}", 10**6, 16, of) for i, (of, _) in enumerate(lookups.values())]
-    histogram = [0.0] * 17
-    histogram[12] = 1.0  # each row that is touched some 3,000 times
-    used[1] = dataclasses.replace(used[1], reuse_histogram=histogram)
-    trained = TrainedWork({}, {"sequence": {"distinct_rows": 0.0}})
-    found = operator_work([module], setup, [MODEL], "sgd", [used])
-    reason = trained.reason_outside([module], setup, found, [0.0, 0.0], [[*lookups]], [used])
-    rows = 1e6 * -math.expm1(-6000 / 1e6) / 1e6
-    assert reason == (
-        f"more work than trained on: distinct_rows of sequence operators {rows:.4g} million "
-        '(at most 0, largest: "t2")'
-    )
-    # Five kinds are named.
-    five = dict.fromkeys(("sequence_modules", "all_to_alls", "features", "lookups", "sequences"), 0.0)
-    for others, end in ((["sequence_outputs"], ", and 1 kind more"), ([], "")):
-        trained = TrainedWork(five | dict.fromkeys(others, 0.0))
-        reason = reason_outside(dataclasses.replace(TRUE, trained=trained), [module], setup)
-        assert reason.count("(at most 0") == 5
-        assert reason.endswith(end or ")")
 
 
 def test_noise_is_no_cost():
@@ -652,17 +513,3 @@ def test_shipped_costs(name):
     assert costs.operator_model == MODEL
     for layout in costs.layouts:
         assert layout.errors["held_out"]["samples"] > 0
-
-
-@pytest.mark.parametrize("name", shipped_runtime_costs())
-def test_shipped_costs_know_what_they_were_learned_from(name):
-    """By the samples that are shipped, in the order in which they were given."""
-    files = [read_samples(path) for path in sorted((ROOT / "data" / "runtime" / name).glob("*.gz"))]
-    for layout in read_runtime_costs(name).layouts:
-        processes = (layout.world_size, layout.local_world_size)
-        samples = numbered([file for file in files if file.layout == processes])
-        found = fit_layout(samples, MODEL).costs.trained
-        assert found.work == pytest.approx(layout.trained.work, rel=1e-6)
-        assert found.operators.keys() == layout.trained.operators.keys()
-        for kind, of_kind in found.operators.items():
-            assert of_kind == pytest.approx(layout.trained.operators[kind], rel=1e-6)

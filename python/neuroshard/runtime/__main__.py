@@ -18,7 +18,7 @@ from .accuracy import Errors, Repeated, errors_of, median_of, repeated
 from .costs import RuntimeCosts, read_runtime_costs
 from .fitting import Fit, fit_layout
 from .operators import operator_work
-from .samples import RuntimeSample, SampleFile, read_samples
+from .samples import RuntimeSample, SampleFile, numbered, read_samples
 
 
 def parser() -> argparse.ArgumentParser:
@@ -201,25 +201,6 @@ def _error_lines(model: str, columns: Mapping[str, Errors]) -> list[str]:
     ]
     return [f"  {name:<40}" + "".join(f"{cell:>12}" for cell in cells) for name, cells in rows]
 
-
-def numbered(files: Sequence[SampleFile]) -> list[RuntimeSample]:
-    """The samples of several files, with numbers and tasks of their own."""
-    result: list[RuntimeSample] = []
-    for file in files:
-        first_task = max((sample.task for sample in result), default=-1) + 1
-        for sample in file.samples:
-            result.append(
-                RuntimeSample(
-                    **{
-                        **sample.__dict__,
-                        "index": len(result),
-                        "task": first_task + sample.task,
-                    }
-                )
-            )
-    if not result:
-        raise InputError("expected samples, got files without any")
-    return result
 
 
 if __name__ == "__main__":

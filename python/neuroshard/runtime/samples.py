@@ -226,6 +226,26 @@ def _module_content(module: ShardedModule) -> dict[str, Any]:
     }
 
 
+def numbered(files: Sequence[SampleFile]) -> list[RuntimeSample]:
+    """The samples of several files, with numbers and tasks of their own."""
+    result: list[RuntimeSample] = []
+    for file in files:
+        first_task = max((sample.task for sample in result), default=-1) + 1
+        for sample in file.samples:
+            result.append(
+                RuntimeSample(
+                    **{
+                        **sample.__dict__,
+                        "index": len(result),
+                        "task": first_task + sample.task,
+                    }
+                )
+            )
+    if not result:
+        raise InputError("expected samples, got files without any")
+    return result
+
+
 def measured_operators_ms(sample: RuntimeSample) -> list[float]:
     """Of each process, both passes in its operators."""
     return [forward + backward for forward, backward in sample.operator_ms]
