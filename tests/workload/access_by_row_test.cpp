@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -201,7 +202,8 @@ Table arbitrary_ordered_table() {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   std::vector<double> row_shares{1.0};
   std::vector<double> access_shares{1.0};
-  for (int i = *rc::gen::inRange(0, 12); i > 0; --i) {
+  const int most = *rc::gen::weightedElement<int>({{9, 12}, {1, 300}});
+  for (int i = *rc::gen::inRange(0, most); i > 0; --i) {
     row_shares.push_back(std::pow(random.uniform(), *rc::gen::element(1.0, 6.0)));
     access_shares.push_back(random.uniform());
   }
@@ -244,6 +246,23 @@ RC_GTEST_PROP(AccessByRowProperty, RangesAddUp, ()) {
   RC_ASSERT(std::abs(sum.reuse.distinct_rows - whole.reuse.distinct_rows) <=
             1e-6 * whole.reuse.distinct_rows + 1e-9);
   RC_ASSERT(sum.hottest_row_hits <= whole.hottest_row_hits * (1.0 + 1e-9));
+}
+
+/// A row that the distribution has once may be spread over all segments of a measured curve: then
+/// it is a part of each.
+RC_GTEST_PROP(AccessByRowProperty, TheHottestRowIsPutTogetherFromTheHottestParts, ()) {
+  const Table table = arbitrary_ordered_table();
+  const AccessByRow accesses(table, kBatch);
+  const auto first = *rc::gen::inRange<std::int64_t>(0, table.num_embeddings);
+  const auto count = *rc::gen::inRange<std::int64_t>(1, table.num_embeddings - first + 1);
+  double missing = 1.0;
+  double hits = 0.0;
+  for (const RateClass& rate_class : accesses.rows(first, count)) {
+    const double taken = std::min(rate_class.rows, missing);
+    hits += taken * rate_class.rate;
+    missing -= taken;
+  }
+  RC_ASSERT(std::abs(accesses.range(first, count).hottest_row_hits - hits) <= 1e-9 * hits);
 }
 
 /// Whether each of the first `num_equal` slices ends where one row more or less would be no nearer

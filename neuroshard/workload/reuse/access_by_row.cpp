@@ -260,35 +260,36 @@ std::vector<RateClass> AccessByRow::rows(std::int64_t first, std::int64_t count)
   return result;
 }
 
-/// Put together from fractions of rows if need be.
-double AccessByRow::hottest_hits(std::vector<Overlap>& overlaps) {
-  const auto cooler = [](const Overlap& a, const Overlap& b) {
-    return a.segment->rows.front().rate < b.segment->rows.front().rate;
+/// Put together from fractions of rows if need be: the segments' classes are merged by falling
+/// rate, as far as one row reaches. A row that is spread over all segments is a part of each.
+double AccessByRow::hottest_hits(const std::vector<Overlap>& overlaps) {
+  struct Rest {
+    const RateClass* next;
+    const RateClass* end;
+    double part;
   };
-  std::make_heap(overlaps.begin(), overlaps.end(), cooler);
-  std::vector<RateClass> hottest;
-  double rows = 0.0;  // those that are as hot as any of the segments left
-  while (!overlaps.empty() && rows < 1.0) {
-    std::pop_heap(overlaps.begin(), overlaps.end(), cooler);
-    const Overlap top = overlaps.back();
-    overlaps.pop_back();
-    for (const RateClass& of_top : top.segment->rows) {
-      hottest.push_back({of_top.rate, of_top.rows * top.part});
-    }
-    sort_by_rate(hottest);
-    const double next = overlaps.empty() ? 0.0 : overlaps.front().segment->rows.front().rate;
-    rows = 0.0;
-    for (const RateClass& of_top : hottest) {
-      if (of_top.rate >= next) rows += of_top.rows;
-    }
+  const auto cooler = [](const Rest& a, const Rest& b) { return a.next->rate < b.next->rate; };
+  std::vector<Rest> rests;
+  rests.reserve(overlaps.size());
+  for (const auto& [segment, part] : overlaps) {
+    const std::vector<RateClass>& rows = segment->rows;
+    rests.push_back({rows.data(), rows.data() + rows.size(), part});
   }
+  std::make_heap(rests.begin(), rests.end(), cooler);
   double missing = 1.0;
   double hits = 0.0;
-  for (const RateClass& rate_class : hottest) {
-    const double taken = std::min(rate_class.rows, missing);
-    hits += taken * rate_class.rate;
+  while (!rests.empty() && missing > 0.0) {
+    std::pop_heap(rests.begin(), rests.end(), cooler);
+    Rest& hottest = rests.back();
+    const double taken = std::min(hottest.next->rows * hottest.part, missing);
+    hits += taken * hottest.next->rate;
     missing -= taken;
-    if (missing <= 0.0) break;
+    ++hottest.next;
+    if (hottest.next == hottest.end) {
+      rests.pop_back();
+    } else {
+      std::push_heap(rests.begin(), rests.end(), cooler);
+    }
   }
   return hits;
 }
@@ -296,7 +297,7 @@ double AccessByRow::hottest_hits(std::vector<Overlap>& overlaps) {
 RangeAccess AccessByRow::range(std::int64_t first, std::int64_t count) const {
   RangeAccess result;
   result.num_rows = count;
-  std::vector<Overlap> overlaps = overlaps_of(first, count);
+  const std::vector<Overlap> overlaps = overlaps_of(first, count);
   for (const auto& [segment, part] : overlaps) {
     result.reuse.num_indices += part * segment->hits;
     result.reuse.distinct_rows += part * segment->reuse.distinct_rows;

@@ -57,8 +57,8 @@ class AccessByRow {
     double part = 0.0;
   };
   [[nodiscard]] std::vector<Overlap> overlaps_of(std::int64_t first, std::int64_t count) const;
-  /// Hits of the hottest row; uses the overlaps up.
-  [[nodiscard]] static double hottest_hits(std::vector<Overlap>& overlaps);
+  /// Hits of the hottest row.
+  [[nodiscard]] static double hottest_hits(const std::vector<Overlap>& overlaps);
 
   std::int64_t num_embeddings_;
   std::vector<Segment> segments_;
