@@ -186,7 +186,7 @@ Explanation explain_plan(const PlanDocument& document, const ExplainRequest& req
   result.notes = priced.notes;
   result.cost_ms = priced.document.predicted->cost_ms;
   result.lower_bound_ms = priced.lower_bound_ms;
-  result.bound_cuts = bound_cuts(document);
+  result.bound_scope = bound_scope(document);
   result.models = priced.models;
   describe_slowest(priced, result);
   result.replica_compute_ms = pieces.replicas().compute_ms;

@@ -10,6 +10,7 @@
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/bound_scope.h"
 
 namespace neuroshard {
 
@@ -45,7 +46,7 @@ struct Alternative {
 struct Explanation {
   double cost_ms = 0.0;
   double lower_bound_ms = 0.0;  ///< 0: not known
-  Cuts bound_cuts{};            ///< of the plans that the bound is of
+  BoundScope bound_scope{};     ///< which plans the bound is of, and what it leaves out
   int num_devices = 0;
   int slowest_device = 0;     ///< as core/slowest_device.h has it
   bool equally_slow = false;  ///< all devices, of which that is the first

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -166,11 +167,37 @@ std::vector<std::string> model_notes(const CostModels& models, const Topology& t
       fmt::join(estimates, ", "))};
 }
 
+std::vector<std::string> unlearned_notes(const CommunicationCostModel& model, const Cuts& cuts) {
+  std::vector<std::string> lines;
+  if (model.is_estimate()) return lines;
+  if (cuts.replicas && !model.knows_all_reduces()) {
+    lines.push_back(fmt::format(
+        "{}: has learned no all-reduces: that of the copies is priced by the links' rates alone",
+        model.name()));
+  }
+  if (cuts.rows && !model.knows_partial_sums()) {
+    lines.push_back(fmt::format(
+        "{}: has learned no partial sums: adding up those of slices of rows is priced by the "
+        "memory's rate alone",
+        model.name()));
+  }
+  return lines;
+}
+
+std::vector<std::string> unlearned_notes(const CommunicationCostModel& model,
+                                         const ShardingPlan& plan) {
+  return unlearned_notes(model, Cuts{.columns = true,
+                                     .rows = plan.has_row_slices(),
+                                     .replicas = !plan.replicated_tables.empty()});
+}
+
 ModelsOfPlan models_of_plan(const PlanDocument& document, const std::vector<std::string>& names,
                             const std::string& file) {
   ModelsOfPlan found;
   found.models = load_models_of_plan(document.model, document.task.topology, names, file);
   found.notes = model_notes(found.models, document.task.topology);
+  std::vector<std::string> unlearned = unlearned_notes(*found.models.communication, document.plan);
+  std::move(unlearned.begin(), unlearned.end(), std::back_inserter(found.notes));
   if (names.empty()) found.changes = changed_models(document.model, found.models);
   return found;
 }

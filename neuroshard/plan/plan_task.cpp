@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,25 @@ constexpr double kAfterSearch_s = 30e-6;
 /// Of this, what is left for each shard after the lower bound, which may be cut short: it is priced
 /// by each network, for the warnings, and written [s]. On the slowest CPU that it was measured on.
 constexpr double kAfterBound_s = 15e-6;
+/// After the search, for each segment of a table whose rows have a known order: how a slice's rows
+/// are used is a sum over segments [s].
+constexpr double kAfterSearchOfSegment_s = 0.3e-6;
+/// Segments of a power law's ranks (access_by_row.cpp), of which there are a few hundred.
+constexpr std::size_t kSegmentsOfRanks = 400;
+
+/// Segments of the task's tables whose rows have a known order, about.
+std::size_t num_segments(const Task& task) {
+  std::size_t segments = 0;
+  for (const Table& table : task.tables) {
+    if (!has_row_order(table)) continue;
+    const std::size_t classes =
+        table.index_distribution ? table.index_distribution->access_classes.size() : 0;
+    segments += !table.row_access.empty() ? table.row_access.size()
+                : classes > 0             ? classes
+                                          : kSegmentsOfRanks;
+  }
+  return segments;
+}
 
 /// When the request's time is over, and its parts: the planner ends earlier by what cannot be left
 /// out after it, as far as that is more than the tenth, or the 100 ms, by which the limit may be
@@ -43,11 +63,12 @@ constexpr double kAfterBound_s = 15e-6;
 class TimeLimit {
  public:
   /// Throws InfeasibleError if that leaves no time to the planner.
-  TimeLimit(const PlannerOptions& options, std::size_t num_tables)
-      : end_(stop_clock_of(options).end()) {
+  TimeLimit(const PlannerOptions& options, const Task& task) : end_(stop_clock_of(options).end()) {
     const double slack_s = std::max(0.1 * options.time_limit_seconds, 0.1);
     slack_ = duration(std::min(slack_s, kMostSeconds) / 2.0);
-    const double after_s = kAfterSearch_s * static_cast<double>(num_tables);
+    const std::size_t num_tables = task.tables.size();
+    const double after_s = kAfterSearch_s * static_cast<double>(num_tables) +
+                           kAfterSearchOfSegment_s * static_cast<double>(num_segments(task));
     after_ = std::max(duration(after_s) - slack_, Clock::duration{0});
     if (end_ && after_ >= duration(std::min(options.time_limit_seconds, kMostSeconds))) {
       throw InfeasibleError(fmt::format(
@@ -172,11 +193,22 @@ PlannedTask plan_task(const Task& task, const PlanRequest& request) {
 
 namespace {
 
+/// Ways in which the plan places a table other than whole on one device.
+Cuts cuts_of(const Task& task, const ShardingPlan& plan) {
+  return {.columns = std::any_of(plan.shards.begin(), plan.shards.end(),
+                                 [&](const Shard& shard) {
+                                   return shard.num_columns <
+                                          task.tables[shard.table].embedding_dim;
+                                 }),
+          .rows = plan.has_row_slices(),
+          .replicas = !plan.replicated_tables.empty()};
+}
+
 /// 0 if the clock came first.
-double bound_in_time(const Simulator& simulator, const PlannerOptions& options, double known_ms,
+double bound_in_time(const Simulator& simulator, const Cuts& cuts, double known_ms,
                      const StopClock& clock) {
   try {
-    return lower_bound_ms(simulator, options.cuts, known_ms, clock);
+    return lower_bound_ms(simulator, cuts, known_ms, clock);
   } catch (const TimeIsOver&) {
     return 0.0;
   }
@@ -197,7 +229,7 @@ Simulator simulator_in_time(const Task& task, const CostModels& models,
 PlannedTask plan_task(const Task& task, const CostModels& models, const Planner& planner,
                       const PlanRequest& request) {
   validate(request.options);
-  const TimeLimit limit(request.options, task.tables.size());
+  const TimeLimit limit(request.options, task);
   const Simulator simulator = simulator_in_time(task, models, request.options, limit.clock());
   PlannerOptions options = request.options;
   options.deadline = limit.of_planner();
@@ -207,13 +239,17 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   planned.stats = std::move(found.stats);
   if (request.lower_bound) {
     tell(options.observer, {.stage = PlanningStage::lower_bound});
-    planned.lower_bound_ms = bound_in_time(simulator, options, found.predicted.cost_ms,
-                                           limit.of_bound(found.plan.shards.size()));
+    // As bound_cuts has it: a planner may have cuts of its own (baselines/planner_with_cuts.h).
+    planned.lower_bound_ms =
+        bound_in_time(simulator, options.cuts | cuts_of(task, found.plan), found.predicted.cost_ms,
+                      limit.of_bound(found.plan.shards.size()));
   }
   planned.member_ranges = simulator.member_ranges(found.plan);
   planned.warnings =
       prediction_warnings(models, simulator, found.plan, found.predicted, planned.member_ranges);
   planned.notes = model_notes(models, task.topology);
+  std::vector<std::string> unlearned = unlearned_notes(*models.communication, found.plan);
+  std::move(unlearned.begin(), unlearned.end(), std::back_inserter(planned.notes));
   if (request.baselines) {
     const auto baselines = make_baselines();
     PlannerOptions unobserved = options;
@@ -265,9 +301,7 @@ PlannedTask plan_like(const PlanDocument& document, const std::vector<std::strin
 }
 
 Cuts bound_cuts(const PlanDocument& document) {
-  const Cuts own{.columns = true,
-                 .rows = document.plan.has_row_slices(),
-                 .replicas = !document.plan.replicated_tables.empty()};
+  const Cuts own = cuts_of(document.task, document.plan);
   const Json* options = document.search.find("options");
   const Json* searched = options == nullptr ? nullptr : options->find("cuts");
   if (searched == nullptr) return own;

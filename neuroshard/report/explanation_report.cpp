@@ -126,11 +126,16 @@ std::string tables_text(const Explanation& explanation, std::size_t max_tables) 
 
 std::string bound_text(const Explanation& explanation) {
   if (explanation.lower_bound_ms <= 0.0) return "A lower bound is not known for this model.\n";
+  const std::string left_out = left_out_of_bound(explanation.bound_scope);
+  const std::string others = not_of_bound(explanation.bound_scope);
   return fmt::format(
-      "No plan{} is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound takes "
-      "all devices for one that is divided evenly, so there need not be a plan that cheap.\n",
-      plans_of_cuts(explanation.bound_cuts), explanation.lower_bound_ms,
-      100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms));
+      "No plan{} is predicted to cost less than {:.3f} ms, {:.1f}% below this one. The bound "
+      "{}takes "
+      "all devices for one that is divided evenly, so there need not be a plan that cheap{}.\n",
+      plans_of_cuts(explanation.bound_scope.cuts), explanation.lower_bound_ms,
+      100.0 * (1.0 - explanation.lower_bound_ms / explanation.cost_ms),
+      left_out.empty() ? "" : "leaves out " + left_out + ", and ",
+      others.empty() ? "" : "; " + others);
 }
 
 /// "3.2% less", "3.2% more".

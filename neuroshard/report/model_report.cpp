@@ -54,10 +54,12 @@ std::string links_text(const Interconnect& interconnect) {
 
 std::string cluster_text(const TrainedCluster& cluster) {
   const CollectiveWeights& learned = cluster.collectives;
-  const char* collectives = learned.all_reduce.empty() && learned.partial_sums.empty() ? ""
-                            : learned.partial_sums.empty() ? "; with all-reduces"
-                            : learned.all_reduce.empty()   ? "; with partial sums"
-                                                           : "; with all-reduces and partial sums";
+  const char* collectives =
+      learned.all_reduce.empty() && learned.partial_sums.empty()
+          ? "; all-reduces by the links' rates, partial sums by the memory's"
+      : learned.partial_sums.empty() ? "; with all-reduces, partial sums by the memory's rate"
+      : learned.all_reduce.empty()   ? "; with partial sums, all-reduces by the links' rates"
+                                     : "; with all-reduces and partial sums";
   return fmt::format(
       "interconnect    {}{}: {} to {} devices, {}{}\n", printable(cluster.interconnect.name),
       is_simulated(cluster) ? fmt::format(", {}", kSimulatedText) : "", cluster.min_world_size,

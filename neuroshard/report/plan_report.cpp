@@ -146,14 +146,37 @@ std::string plans_of_cuts(const Cuts& cuts) {
   return text;
 }
 
-std::string lower_bound_text(double bound_ms, double cost_ms, const Cuts& cuts) {
+std::string left_out_of_bound(const BoundScope& scope) {
+  const auto& [ordered, others] = scope.unpriced;
+  if (ordered == 0 && others == 0) return "";
+  const std::string of_all = " of " + format_count(scope.num_tables, "table");
+  std::string text = "the computation of ";
+  if (ordered > 0) text += fmt::format("{}{}, whose row order is known", ordered, of_all);
+  if (ordered > 0 && others > 0) text += ", and of ";
+  if (others > 0) {
+    text += fmt::format("{}{}, too wide or too many to try all cuts", others,
+                        ordered > 0 ? " more" : of_all);
+  }
+  return text;
+}
+
+std::string not_of_bound(const BoundScope& scope) {
+  return scope.has_other_slices
+             ? "plans with slices of rows of other sizes, as this one has, may cost less"
+             : "";
+}
+
+std::string lower_bound_text(double bound_ms, double cost_ms, const BoundScope& scope) {
   if (bound_ms <= 0.0) return "";
-  const std::string plans = plans_of_cuts(cuts);
+  const std::string plans = plans_of_cuts(scope.cuts);
+  const std::string left_out = left_out_of_bound(scope);
+  const std::string others = not_of_bound(scope);
   return fmt::format(
-      "lower bound{}: {:.3f} ms, {:.1f}% below this plan; it takes all devices for one that is "
-      "divided "
-      "evenly, so there need not be a plan that cheap\n",
-      plans.empty() ? "" : " of plans" + plans, bound_ms, 100.0 * (1.0 - bound_ms / cost_ms));
+      "lower bound{}: {:.3f} ms, {:.1f}% below this plan; it {}takes all devices for one that is "
+      "divided evenly, so there need not be a plan that cheap{}\n",
+      plans.empty() ? "" : " of plans" + plans, bound_ms, 100.0 * (1.0 - bound_ms / cost_ms),
+      left_out.empty() ? "" : "leaves out " + left_out + ", and ",
+      others.empty() ? "" : "; " + others);
 }
 
 std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes) {

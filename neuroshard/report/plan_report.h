@@ -6,6 +6,7 @@
 
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/cost/simulator.h"
+#include "neuroshard/plan/bound_scope.h"
 #include "neuroshard/plan/plan_task.h"
 
 namespace neuroshard {
@@ -31,10 +32,19 @@ namespace neuroshard {
 /// with these cuts. Empty for all cuts.
 [[nodiscard]] std::string plans_of_cuts(const Cuts& cuts);
 
-/// The lower bound on the cost of every plan with these cuts (lower_bound_ms) next to a plan of
-/// cost `cost_ms`, with its limits: it takes all devices for one, so a plan that cheap need not
-/// exist. Empty for a bound of 0, which is none.
-[[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms, const Cuts& cuts);
+/// "the computation of 3 of 60 tables, whose row order is known": what a lower bound does not
+/// count. Empty for nothing.
+[[nodiscard]] std::string left_out_of_bound(const BoundScope& scope);
+
+/// "plans with slices of rows of other sizes, as this one has, may cost less", of plans that a
+/// lower bound does not look at; empty where the plan has no such slices.
+[[nodiscard]] std::string not_of_bound(const BoundScope& scope);
+
+/// The lower bound of a plan of cost `cost_ms` (lower_bound_ms), of what and with its limits: it
+/// takes all devices for one, so a plan that cheap need not exist. Empty for a bound of 0, which is
+/// none.
+[[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms,
+                                           const BoundScope& scope);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.
 [[nodiscard]] std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes);

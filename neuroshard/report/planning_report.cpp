@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 
 #include "neuroshard/core/printable.h"
@@ -14,10 +13,6 @@
 namespace neuroshard {
 
 namespace {
-
-std::string described(const ComputeCostModel& model) {
-  return model.is_estimate() ? model.name() + " (an estimate, not measured)" : model.name();
-}
 
 /// Which models nobody asked for.
 std::string defaults_text(const CostModels& models) {
@@ -39,7 +34,7 @@ std::string heading(const PricedPlan& priced) {
       "{}\n",
       format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
       format_count(task.topology.world_size, "device"), task.batch_size, to_string(task.optimizer),
-      printable(described(compute)), printable(neuroshard::described(communication)),
+      printable(described(compute)), printable(described(communication)),
       defaults_text(priced.models));
 }
 
@@ -49,34 +44,11 @@ std::string placement(const PricedPlan& priced) {
                      cuts_text(document.task, document.plan));
 }
 
-/// What of the plan the communication model prices without having learned it; an estimate has
-/// learned nothing, and says so elsewhere.
-std::string rates_text(const PricedPlan& priced) {
-  const CommunicationCostModel& model = *priced.models.communication;
-  const ShardingPlan& plan = priced.document.plan;
-  const bool has_slices = std::any_of(plan.shards.begin(), plan.shards.end(),
-                                      [](const Shard& shard) { return !shard.has_all_rows(); });
-  if (model.is_estimate()) return "";
-  std::string text;
-  if (!plan.replicated_tables.empty() && !model.knows_all_reduces()) {
-    text +=
-        "the all-reduce is priced by the links' rates alone: the communication model has not "
-        "learned any\n";
-  }
-  if (has_slices && !model.knows_partial_sums()) {
-    text +=
-        "adding up partial sums is priced by the memory's rate alone: the communication model "
-        "has not learned it\n";
-  }
-  return text;
-}
-
 /// How certain the cost is: the lower bound, and the spread within the model.
 std::string confidence(const PricedPlan& priced) {
   return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms,
-                          bound_cuts(priced.document)) +
-         disagreement_text(priced.models.compute->num_members(), priced.member_ranges) +
-         rates_text(priced);
+                          bound_scope(priced.document)) +
+         disagreement_text(priced.models.compute->num_members(), priced.member_ranges);
 }
 
 std::string baselines(const PlannedTask& planned, const std::string& algorithm) {

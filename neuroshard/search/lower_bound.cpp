@@ -1,69 +1,30 @@
-// The bound's two parts.
+// The bound's parts.
 #include "neuroshard/search/lower_bound.h"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/cost/cost_value.h"
+#include "neuroshard/search/bound_pieces.h"
+#include "neuroshard/search/bundled_task.h"
 #include "neuroshard/search/mean_device.h"
-#include "neuroshard/search/row_slices.h"
 
 namespace neuroshard {
 
 namespace {
 
-/// Widest table that is divided in every way [columns]; the time grows with the square.
-constexpr std::int64_t kWidestDivided = 1024;
-/// Divisions of all tables together that are tried: 100,000 tables of 128 columns have half.
-constexpr std::int64_t kMostDivisions = 100'000'000;
 /// What rounding in the last digits of a cost may amount to.
 constexpr double kRounding = 1e-9;
-
-/// Pieces of slices that are encoded, of all tables together: a second.
-constexpr std::int64_t kMostSlicesEncoded = 500'000;
 
 /// Pieces kept to be looked at again and again: some 50 MB.
 constexpr std::size_t kMostPiecesKept = 40'000;
 
-/// The numbers of slices into which the rows may be cut, some of them more than once.
-std::vector<int> numbers_of_slices(const Task& task, const Table& table) {
-  const int devices = task.topology.world_size;
-  std::vector<int> numbers{12, 16, 2, 3, 4, 6, 8};
-  for (std::int64_t more = 32; more <= devices; more *= 2) {
-    numbers.push_back(static_cast<int>(more));
-  }
-  for (const int even : {devices / 2, devices}) {
-    if (even >= 2 && even <= kMostEvenSlices) numbers.push_back(even);
-  }
-  std::erase_if(numbers, [&](int number) { return !can_slice(task, table, number); });
-  return numbers;
-}
-
-/// Shares below 1 that slices have at least: those of the most slices.
-std::int64_t fewest_shares(const std::vector<int>& numbers) {
-  return numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end()) - 1;
-}
-
-/// The shares of the rows that a slice may have, 1 among them.
-std::vector<double> row_shares(const std::vector<int>& numbers) {
-  std::vector<double> shares{1.0};
-  for (const int number : numbers) {
-    for (int joined = 1; joined < number; ++joined) {
-      shares.push_back(static_cast<double>(joined) / number);
-    }
-  }
-  std::sort(shares.begin(), shares.end());
-  shares.erase(std::unique(shares.begin(), shares.end()), shares.end());
-  return shares;
-}
-
-/// What the bound may still look at.
-struct WorkLeft {
-  std::int64_t divisions = kMostDivisions;
-  std::int64_t slices = kMostSlicesEncoded;
-};
+/// Different sets of devices that tables are pinned to; those of later tables are not looked at.
+constexpr std::size_t kMostDeviceSets = 64;
 
 /// Adds a kind of pieces unless no device has memory for one.
 void keep_piece(const Task& task, const Table& table, std::int64_t num_quanta,
@@ -86,32 +47,19 @@ void keep_piece(const Task& task, const Table& table, std::int64_t num_quanta,
 /// Least contributions of a table's columns, however divided into pieces and these into slices.
 class LeastContributions {
  public:
-  /// Unknown if the table is too wide, or would take more than the work `left`, which it takes its
-  /// own from. If it is known, the table and its pieces are added to `kept`, unless they are too
-  /// many (`is_kept`).
-  LeastContributions(const Simulator& simulator, int table, bool rows, WorkLeft& left,
+  /// Unknown if there are no pieces. If it is known, the table and its pieces are added to the mean
+  /// device, unless they are too many (`is_kept`).
+  LeastContributions(const Simulator& simulator, int table, const PiecesOfTable& looked_at,
                      const StopClock& clock, MeanDevice& mean_device)
-      : size_(simulator.compute().state_size()) {
+      : size_(simulator.compute().state_size()),
+        quantum_(looked_at.quantum),
+        num_quanta_(looked_at.num_quanta) {
+    if (num_quanta_ == 0) return;
     const Table& of = simulator.task().tables[table];
-    const std::int64_t dim = of.embedding_dim;
-    if (dim > kWidestDivided) return;
-    // Which rows a slice has decides what it costs there, not only how many.
-    if (rows && of.allow.rows && has_row_order(of)) return;
-    const std::int64_t quantum = of.allow.columns && can_cut(dim) ? kColumnGranularity : dim;
-    const std::int64_t divisions = (dim / quantum) * (dim / quantum + 1) / 2;
-    const std::vector<int> numbers =
-        rows && of.allow.rows ? numbers_of_slices(simulator.task(), of) : std::vector<int>{};
-    if ((dim / quantum) * fewest_shares(numbers) > left.slices) return;
-    const std::vector<double> shares = row_shares(numbers);
-    const std::int64_t slices = (dim / quantum) * (static_cast<std::int64_t>(shares.size()) - 1);
-    if (divisions > left.divisions || slices > left.slices) return;
-    left.divisions -= divisions;
-    left.slices -= slices;
-    quantum_ = quantum;
-    const auto pieces_of_table = static_cast<std::size_t>(dim / quantum) * shares.size();
+    const std::vector<double>& shares = looked_at.row_shares;
+    const auto pieces_of_table = static_cast<std::size_t>(num_quanta_) * shares.size();
     is_kept_ = mean_device.num_pieces() + pieces_of_table <= kMostPiecesKept;
-    if (is_kept_) mean_device.add_table(dim / quantum);
-    num_quanta_ = dim / quantum_;
+    if (is_kept_) mean_device.add_table(num_quanta_);
     least_.resize(static_cast<std::size_t>(num_quanta_ + 1) * size_, 0.0);
     std::vector<double> pieces(least_.size(), 0.0);
     std::vector<double> slice(size_);
@@ -166,8 +114,8 @@ class LeastContributions {
 
  private:
   std::size_t size_;
-  std::int64_t quantum_ = 0;
-  std::int64_t num_quanta_ = 0;
+  std::int64_t quantum_;
+  std::int64_t num_quanta_;
   std::vector<double> least_;  ///< [quanta][state]
   bool has_rows_ = false;
   bool is_kept_ = false;
@@ -204,21 +152,20 @@ std::vector<int> numbers_of(const std::vector<Replicable>& tables) {
   return numbers;
 }
 
-/// Least cost of a device that holds at least 1/D of a table.
-double cheapest_share(const Simulator& simulator, const Table& table,
+/// Least cost of a device that holds at least 1/D of a table, which may lie on D devices.
+double cheapest_share(const Simulator& simulator, const Table& table, int num_devices,
                       const LeastContributions& least) {
   const Task& task = simulator.task();
-  const int world_size = task.topology.world_size;
   const auto floor_ms = [&](std::int64_t quanta) {
     const std::int64_t columns = pooled_columns(table, quanta * least.quantum());
     return simulator.communication().floor_ms(task.topology, task.batch_size,
                                               static_cast<double>(columns));
   };
-  const std::int64_t fewest = (least.num_quanta() + world_size - 1) / world_size;
+  const std::int64_t fewest = (least.num_quanta() + num_devices - 1) / num_devices;
   if (least.has_rows()) {
     std::vector<double> state = least.per_quantum();
     for (double& element : state) {
-      element *= static_cast<double>(least.num_quanta()) / world_size;
+      element *= static_cast<double>(least.num_quanta()) / num_devices;
     }
     return simulator.compute().bound(state) + floor_ms(fewest);
   }
@@ -229,6 +176,49 @@ double cheapest_share(const Simulator& simulator, const Table& table,
   return cheapest;
 }
 
+/// What tables that may lie on some devices alone add to these, at least.
+class PinnedLoads {
+ public:
+  /// `devices` rise.
+  void add(std::span<const int> devices, std::span<const double> state, double columns) {
+    const std::vector<int> key(devices.begin(), devices.end());
+    if (!loads_.contains(key) && loads_.size() == kMostDeviceSets) return;
+    Load& load = loads_[key];
+    load.state.resize(state.size());
+    for (std::size_t i = 0; i < state.size(); ++i) load.state[i] += state[i];
+    load.columns += columns;
+  }
+
+  /// Of every plan [ms]: what the mean device of a set costs with the tables that may lie on
+  /// devices of the set alone, for the set of which that is most.
+  [[nodiscard]] double bound_ms(const Simulator& simulator) const {
+    const Task& task = simulator.task();
+    double most_ms = 0.0;
+    for (const auto& [devices, load] : loads_) {
+      const auto num_devices = static_cast<double>(devices.size());
+      std::vector<double> mean(load.state.size(), 0.0);
+      double columns = 0.0;
+      for (const auto& [within, part] : loads_) {
+        if (!std::includes(devices.begin(), devices.end(), within.begin(), within.end())) continue;
+        for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += part.state[i] / num_devices;
+        columns += part.columns / num_devices;
+      }
+      most_ms = std::max(
+          most_ms, simulator.compute().bound(mean) +
+                       simulator.communication().floor_ms(task.topology, task.batch_size, columns));
+    }
+    return most_ms;
+  }
+
+ private:
+  struct Load {
+    std::vector<double> state{};
+    double columns = 0.0;
+  };
+
+  std::map<std::vector<int>, Load> loads_;  ///< by devices
+};
+
 }  // namespace
 
 double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known_ms,
@@ -236,14 +226,21 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
   const ComputeCostModel& compute = simulator.compute();
   if (!compute.is_convex_increasing()) return 0.0;
   const Task& task = simulator.task();
+  if (has_groups(task)) {
+    const BundledTask bundled(task);
+    return lower_bound_ms(Simulator(simulator, bundled.task(), bundled.members()), cuts, known_ms,
+                          clock);
+  }
   const auto floor_ms = [&](double columns) {
     return simulator.communication().floor_ms(task.topology, task.batch_size, columns);
   };
   const int world_size = task.topology.world_size;
+  const TablePins pins(task);
+  PinnedLoads pinned;
   std::vector<double> mean(compute.state_size(), 0.0);
   double mean_columns = 0.0;
   double largest = 0.0;  // the second part: of the tables one by one
-  WorkLeft left;
+  BoundWork work(task, cuts);
   std::vector<Replicable> replicable;
   std::vector<double> copy(mean.size());
   std::vector<double> state_of_copies(mean.size(), 0.0);
@@ -257,22 +254,24 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
         static_cast<double>(pooled_columns(table, table.embedding_dim)) / world_size;
     const bool replicas = cuts.replicas && may_be_replicated(simulator, number, known_ms, copy);
     mean_columns += columns;
-    const LeastContributions least(simulator, number, cuts.rows, left, clock, mean_device);
+    const LeastContributions least(simulator, number, work.pieces_of(table), clock, mean_device);
+    const std::span<const int> devices = pins.devices_of(number);
+    const int num_devices = devices.empty() ? world_size : static_cast<int>(devices.size());
+    std::vector<double> whole(mean.size(), 0.0);
     std::vector<double> share(mean.size(), 0.0);
     if (least.known()) {
-      const auto whole = least.of(least.num_quanta());
+      std::ranges::copy(least.of(least.num_quanta()), whole.begin());
       for (std::size_t i = 0; i < mean.size(); ++i) share[i] = whole[i] / world_size;
       for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += share[i];
-      if (!replicas) largest = std::max(largest, cheapest_share(simulator, table, least));
+      if (!replicas) {
+        largest = std::max(largest, cheapest_share(simulator, table, num_devices, least));
+      }
     }
+    if (!devices.empty()) pinned.add(devices, whole, columns * world_size);
     const MeanDevice::Extras extras{
         .columns = columns * world_size,
         .bytes = static_cast<double>(shard_bytes(table, table.embedding_dim, task.optimizer))};
-    if (!least.known()) {
-      mean_device.add_table_of_least(std::vector<double>(mean.size(), 0.0), extras);
-    } else if (!least.is_kept()) {
-      mean_device.add_table_of_least(least.of(least.num_quanta()), extras);
-    }
+    if (!least.is_kept()) mean_device.add_table_of_least(whole, extras);
     if (replicas) {
       mean_device.add_copy(
           copy, {.bytes = extras.bytes, .gradient_bytes = all_reduce_bytes(task, {{number}})});
@@ -295,7 +294,8 @@ double lower_bound_ms(const Simulator& simulator, const Cuts& cuts, double known
     const auto copies = simulator.replica_cost(numbers_of(replicable), state_of_copies);
     relaxed = std::min(relaxed, copies.compute_ms + copies.all_reduce_ms);
   }
-  const double bound = std::min(std::max({of_mean, largest, relaxed}), known_ms);
+  const double bound =
+      std::min(std::max({of_mean, largest, pinned.bound_ms(simulator), relaxed}), known_ms);
   if (!is_cost(bound)) throw not_a_cost(compute.name(), "any plan at least", bound);
   return bound * (1.0 - kRounding);
 }

@@ -48,15 +48,24 @@ namespace neuroshard {
 ///   device has memory for. If plans without such pieces cost at least c, all plans do.
 /// - Some device holds at least 1/D of a table's columns, and costs no less than the cheapest way
 ///   of holding **that many or more**. (Of rows and columns: at least 1/D of the table, which adds
-///   that share of the least per column of a whole row.)
+///   that share of the least per column of a whole row.) Of a table that names its devices, D is
+///   their number.
+/// - **Pins**: tables that stay together are one table that cannot be cut (bundled_task.h), whose
+///   contribution is the sum of theirs. The devices of any set cost at least what their mean costs
+///   with the tables that may lie on devices of the set alone, by the argument above with their
+///   number for D: of the first 64 sets that tables name, each with the tables of all that lie
+///   within it. So a device costs as much as the tables that may lie there alone. Otherwise, what
+///   goes with what is bounded as if tables could lie anywhere, which is no higher.
 ///
 /// The largest of these is returned, or `known_ms` if that is less; 0 if the model has no such
 /// structure. Price: one encoding per table, multiple of 4 columns and share of rows, the square of
 /// these multiples, and some ten looks at every one of the first 40,000 encodings; later tables are
-/// cut as each element of the state has it least. Tables of more than 1,024 columns, and the last
-/// of the wide ones where squares or encodings would add up to more than some ten seconds (with
-/// rows: to one), and those with a row order that may be cut in rows, count with their
-/// communication and memory only. Throws TimeIsOver.
+/// cut as each element of the state has it least. Which pieces are looked at is in bound_pieces.h:
+/// tables of more than 1,024 columns that may be cut, and the last of the wide ones where squares
+/// or encodings would be too many, count with their communication and memory only. So do those
+/// whose rows may be cut and have a known order: what a slice of them costs depends on which rows
+/// it has, and models do not promise that slices cost no less together than the whole. Throws
+/// TimeIsOver.
 [[nodiscard]] double lower_bound_ms(const Simulator& simulator, const Cuts& cuts,
                                     double known_ms = std::numeric_limits<double>::infinity(),
                                     const StopClock& clock = {});

@@ -1,6 +1,7 @@
 // One call makes a plan; its document is enough to make it again and to price it by any models.
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/io/json/json_reader.h"
+#include "neuroshard/plan/bound_scope.h"
 #include "neuroshard/plan/plan_request_io.h"
 
 #include <gmock/gmock.h>
@@ -15,6 +16,9 @@
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/plan/bound_scope.h"
+#include "neuroshard/plan/plan_request_io.h"
+#include "neuroshard/plan/replan_task.h"
 #include "neuroshard/report/planning_report.h"
 #include "neuroshard/search/lower_bound.h"
 #include "tests/cost/arbitrary_network.h"
@@ -222,6 +226,25 @@ TEST(PlanTask, SaysThatTheClockStoppedIt) {
               testing::Not(testing::HasSubstr(kStopped)));
 }
 
+TEST(PlanTask, RecordsThatTheClockCouldStopIt) {
+  PlanRequest request = make_request();
+  const auto recorded = [&](const PlanDocument& document) {
+    return document.search.find("options")->find("stop_by_clock");
+  };
+  EXPECT_EQ(recorded(plan_task(make_task(), request).document), nullptr);
+  request.options.time_limit_seconds = 3600.0;
+  request.options.stop_by_clock = true;
+  const PlanDocument document = reread(plan_task(make_task(), request).document);
+  ASSERT_NE(recorded(document), nullptr);
+  EXPECT_EQ(*recorded(document), Json(true));
+  EXPECT_TRUE(plan_request_of(document, "plan.json").options.stop_by_clock);
+  EXPECT_FALSE(options_of_older(document).stop_by_clock);  // of another planning
+  // No clock stops the same plan when it is made again.
+  const PlanDocument again = plan_like(document, {}, "plan.json").document;
+  EXPECT_EQ(again.plan.shards, document.plan.shards);
+  EXPECT_EQ(recorded(again), nullptr);
+}
+
 TEST(PlanTask, SaysThatThereWasNoTimeForAPlan) {
   PlanRequest request = make_request();
   request.options.stop_by_clock = true;
@@ -351,7 +374,11 @@ TEST(PricePlan, OpensNoPipeThatAPlanNames) {
 
 TEST(PricePlan, OtherProgramsMayWriteWhatTheyLikeIntoTheSearch) {
   PlanDocument document = plan_task(make_task(), make_request()).document;
-  const Cuts own{.columns = true,
+  const auto is_cut = [&](const Shard& shard) {
+    return shard.num_columns < document.task.tables[shard.table].embedding_dim;
+  };
+  const std::vector<Shard>& shards = document.plan.shards;
+  const Cuts own{.columns = std::any_of(shards.begin(), shards.end(), is_cut),
                  .rows = document.plan.has_row_slices(),
                  .replicas = !document.plan.replicated_tables.empty()};
   for (const Json& options : {Json("fast"), Json(Json::Object{{"cuts", "all"}}),
@@ -363,6 +390,53 @@ TEST(PricePlan, OtherProgramsMayWriteWhatTheyLikeIntoTheSearch) {
   document.search =
       Json::Object{{"options", Json::Object{{"cuts", Json::Array{"columns", "rows", "replicas"}}}}};
   EXPECT_EQ(bound_cuts(document), Cuts{});
+}
+
+/// The cuts that a search did not have lower no bound, neither when planning nor when pricing.
+TEST(PricePlan, TheBoundIsOfTheCutsThatTheSearchHad) {
+  PlanRequest request = make_request();
+  double bound_ms = 0.0;
+  for (const Cuts& cuts :
+       {Cuts{false, false, false}, Cuts{false, true, false}, Cuts{true, true, false}}) {
+    request.options.cuts = cuts;
+    const PlannedTask planned = plan_task(make_task(), request);
+    EXPECT_EQ(bound_cuts(planned.document), cuts);
+    const PricedPlan priced = price_plan(planned.document, {}, "plan.json");
+    EXPECT_EQ(priced.lower_bound_ms, planned.lower_bound_ms);
+    EXPECT_LE(planned.lower_bound_ms, planned.document.predicted->cost_ms);
+    if (bound_ms > 0.0) {
+      EXPECT_LT(planned.lower_bound_ms, bound_ms);
+    }
+    bound_ms = planned.lower_bound_ms;
+  }
+  // Of a plan that nobody says where it is from: its own.
+  request.options.cuts = {false, false, false};
+  PlanDocument document = plan_task(make_task(), request).document;
+  document.search = Json::Object{};
+  EXPECT_EQ(bound_cuts(document), request.options.cuts);
+}
+
+TEST(PricePlan, TheBoundKnowsTheTablesThatStayTogether) {
+  Task task = make_task();
+  PlanRequest request = make_request();
+  request.options.cuts = {false, false, false};
+  for (Table& table : task.tables) {
+    if (table.name != task.tables[0].name) table.same_device_as = task.tables[0].name;
+  }
+  const PlannedTask planned = plan_task(task, request);
+  EXPECT_GE(planned.lower_bound_ms, 0.9 * planned.document.predicted->cost_ms);
+  const PricedPlan priced = price_plan(planned.document, {}, "plan.json");
+  EXPECT_EQ(priced.lower_bound_ms, planned.lower_bound_ms);
+}
+
+TEST(PricePlan, TheBoundSaysWhatItLeavesOut) {
+  Task task = make_task();
+  task.tables[0].row_access = {{0.1, 0.5}, {1.0, 1.0}};
+  const PlanDocument document = plan_task(task, make_request()).document;
+  const BoundScope scope = bound_scope(document);
+  EXPECT_EQ(scope.num_tables, static_cast<std::int64_t>(task.tables.size()));
+  EXPECT_EQ(scope.unpriced, (UnpricedTables{.ordered = 1, .others = 0}));
+  EXPECT_FALSE(scope.has_other_slices);
 }
 
 TEST(PricePlan, RefusesAnInvalidPlan) {

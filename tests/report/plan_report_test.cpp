@@ -93,12 +93,34 @@ TEST(LowerBoundText, IsNoPromise) {
             "lower bound: 14.670 ms, 39.1% below this plan; it takes all devices for one that is "
             "divided evenly, so there need not be a plan that cheap\n");
   EXPECT_EQ(lower_bound_text(0.0, 24.0, {}), "");
-  EXPECT_THAT(lower_bound_text(14.67, 24.089, kColumnsAlone),
+  EXPECT_THAT(lower_bound_text(14.67, 24.089, {.cuts = kColumnsAlone}),
               testing::StartsWith("lower bound of plans of whole tables and pieces of columns: "));
   EXPECT_EQ(plans_of_cuts({.columns = false, .rows = false, .replicas = false}),
             " of whole tables");
   EXPECT_EQ(plans_of_cuts({.columns = true, .rows = true, .replicas = false}),
             " of whole tables, pieces of columns and slices of rows");
+}
+
+TEST(LowerBoundText, SaysWhatIsLeftOut) {
+  BoundScope scope{.num_tables = 60, .unpriced = {.ordered = 3, .others = 0}};
+  EXPECT_EQ(
+      lower_bound_text(10.0, 20.0, scope),
+      "lower bound: 10.000 ms, 50.0% below this plan; it leaves out the computation of 3 of 60 "
+      "tables, whose row order is known, and takes all devices for one that is divided evenly, "
+      "so there need not be a plan that cheap\n");
+  scope.unpriced = {.ordered = 0, .others = 40};
+  EXPECT_EQ(left_out_of_bound(scope),
+            "the computation of 40 of 60 tables, too wide or too many to try all cuts");
+  scope.unpriced = {.ordered = 3, .others = 40};
+  EXPECT_EQ(left_out_of_bound(scope),
+            "the computation of 3 of 60 tables, whose row order is known, and of 40 more, too wide "
+            "or too many to try all cuts");
+  scope.unpriced = {};
+  scope.has_other_slices = true;
+  EXPECT_EQ(lower_bound_text(10.0, 20.0, scope),
+            "lower bound: 10.000 ms, 50.0% below this plan; it takes all devices for one that is "
+            "divided evenly, so there need not be a plan that cheap; plans with slices of rows of "
+            "other sizes, as this one has, may cost less\n");
 }
 
 TEST(CutsText, SpellsOutTheWidths) {

@@ -12,7 +12,7 @@
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/plan/plan_task.h"
+#include "neuroshard/plan/bound_scope.h"
 #include "neuroshard/report/plan_report.h"
 
 namespace neuroshard {
@@ -178,12 +178,16 @@ std::string bound(const PlanDocument& document) {
   const auto* bound_ms = found == nullptr ? nullptr : std::get_if<double>(&found->value());
   const double cost_ms = document.predicted->cost_ms;
   if (bound_ms == nullptr || *bound_ms <= 0.0 || *bound_ms > cost_ms) return "";
-  const std::string plans = plans_of_cuts(bound_cuts(document));
+  const BoundScope scope = bound_scope(document);
+  const std::string plans = plans_of_cuts(scope.cuts);
+  const std::string left_out = left_out_of_bound(scope);
+  const std::string others = not_of_bound(scope);
   return fmt::format(
       "By the same models no plan{} that fits into memory costs less than {}: this one is at most "
-      "{:.1f}% above the best{}.",
+      "{:.1f}% above the best{}{}.{}",
       plans, milliseconds(*bound_ms), 100.0 * (cost_ms / *bound_ms - 1.0),
-      plans.empty() ? "" : " of these");
+      plans.empty() ? "" : " of these", others.empty() ? "" : ", but " + others,
+      left_out.empty() ? "" : fmt::format(" The bound leaves out {}.", left_out));
 }
 
 }  // namespace
