@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/search/bundled_planning.h"
@@ -172,27 +174,43 @@ PlanningResult NeuroShardPlanner::improved(const Simulator& allowed, const Plann
 
 void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,
                                           const StopClock& clock, FirstPlan& first) const {
-  PlanningResult& result = first.best;
+  std::vector<PlanningResult> found;
+  bool is_stopped = first.best.stats.stopped_by_clock;
+  bool has_columns_alone = false;
+  found.push_back(std::move(first.best));
   for (PlanOfFewerCuts& of_fewer : first.of_fewer_cuts) {
     FirstPlan fewer{.best = std::move(of_fewer.result),
                     .head_evaluations_of_columns = first.head_evaluations_of_columns,
                     .counts_columns = false};
-    if (!result.stats.stopped_by_clock) {
+    if (!is_stopped) {
       PlannerOptions fewer_options = options;
       fewer_options.cuts = of_fewer.cuts;
       improve(allowed, fewer_options, clock, fewer);
     }
-    const bool is_stopped = result.stats.stopped_by_clock || fewer.best.stats.stopped_by_clock;
-    const double least_gain_ms =
-        !is_stopped && of_fewer.cuts == kColumnsAlone && has_other_cuts(result.plan)
-            ? kOtherCutsGain * options.least_gain * longest_compute_ms(fewer.best.predicted)
-            : 0.0;
-    if (result.predicted.cost_ms >= fewer.best.predicted.cost_ms - least_gain_ms) {
-      std::swap(result, fewer.best);
-    }
-    add_work(fewer.best.stats, result.stats);
-    result.stats.stopped_by_clock = is_stopped;
+    is_stopped = is_stopped || fewer.best.stats.stopped_by_clock;
+    has_columns_alone = has_columns_alone || of_fewer.cuts == kColumnsAlone;
+    found.push_back(std::move(fewer.best));
   }
+  const PlanningResult* best = &found.front();
+  const PlanningResult* plain = nullptr;  // the best of those without other cuts, whoever found it
+  for (const PlanningResult& result : found) {
+    const auto is_no_dearer = [&](const PlanningResult* than) {
+      return than == nullptr || result.predicted.cost_ms <= than->predicted.cost_ms;
+    };
+    if (is_no_dearer(best)) best = &result;
+    if (!has_other_cuts(result.plan) && is_no_dearer(plain)) plain = &result;
+  }
+  if (has_columns_alone && !is_stopped && plain != nullptr) {
+    const double least_gain_ms =
+        kOtherCutsGain * options.least_gain * longest_compute_ms(plain->predicted);
+    if (best->predicted.cost_ms >= plain->predicted.cost_ms - least_gain_ms) best = plain;
+  }
+  const auto chosen = static_cast<std::size_t>(best - found.data());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i != chosen) add_work(found[i].stats, found[chosen].stats);
+  }
+  first.best = std::move(found[chosen]);
+  first.best.stats.stopped_by_clock = is_stopped;
 }
 
 }  // namespace neuroshard

@@ -13,6 +13,7 @@
 #include "neuroshard/search/improved_plan.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/few_large_tables.h"
 
 namespace neuroshard {
 namespace {
@@ -22,6 +23,7 @@ using testing_tasks::conditioned_task;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
+using testing_tasks::task_with_few_large_tables;
 
 bool has_other_cuts(const ShardingPlan& plan) {
   return !plan.replicated_tables.empty() || plan.num_row_slices() > 0;
@@ -93,7 +95,12 @@ RC_GTEST_PROP(NeuroShardPlannerProperty, TakesOtherCutsForASufficientGainAlone, 
 }
 
 RC_GTEST_PROP(NeuroShardPlannerProperty, CopiesNeverMakeAPlanDearer, ()) {
-  const Simulator simulator = make_simulator(conditioned_task(), arbitrary_compute());
+  // Of the one kind hardly any plan has copies.
+  const Task task = *rc::gen::arbitrary<bool>()
+                        ? conditioned_task()
+                        : task_with_few_large_tables(*rc::gen::arbitrary<std::uint64_t>(),
+                                                     *rc::gen::element(2, 3, 4));
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
   RC_PRE(fit_memory(simulator.task(), true).feasible);
   PlannerOptions options;
   options.steps = 200;
@@ -101,7 +108,11 @@ RC_GTEST_PROP(NeuroShardPlannerProperty, CopiesNeverMakeAPlanDearer, ()) {
   const PlanningResult all = NeuroShardPlanner().plan(simulator, options);
   options.cuts.replicas = false;
   const PlanningResult without_copies = NeuroShardPlanner().plan(simulator, options);
-  RC_ASSERT(all.predicted.cost_ms <= without_copies.predicted.cost_ms);
+  // Copies that promise too little are left for the best plan that has neither them nor slices.
+  const double left_ms = without_copies.plan.num_row_slices() > 0
+                             ? 2.5 * options.least_gain * longest_compute_ms(all.predicted)
+                             : 0.0;
+  RC_ASSERT(all.predicted.cost_ms <= without_copies.predicted.cost_ms + left_ms);
   RC_CLASSIFY(!all.plan.replicated_tables.empty(), "copies");
 }
 

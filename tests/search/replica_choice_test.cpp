@@ -6,15 +6,14 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
 #include "neuroshard/search/search_json.h"
 #include "tests/search/arbitrary_simulator.h"
+#include "tests/search/few_large_tables.h"
 
 namespace neuroshard {
 namespace {
@@ -22,29 +21,7 @@ namespace {
 using testing_tasks::arbitrary_compute;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
-using testing_tasks::make_topology;
-
-/// One to four tables with most of the lookups, and small ones, on hosts of a slow network: what
-/// copies are worth, other cuts decide.
-Task task_with_few_large_tables(std::uint64_t seed, int num_devices) {
-  Random random(seed);
-  Task task;
-  task.batch_size = 16'384;
-  task.topology = make_topology(num_devices, 1, std::int64_t{1} << 36);
-  task.topology.interconnect = "ethernet-10g";
-  const auto large = static_cast<int>(random.integer(1, 4));
-  const auto small = static_cast<int>(random.integer(4, 12));
-  for (int i = 0; i < large + small; ++i) {
-    const bool is_large = i < large;
-    const double rows =
-        std::pow(10.0, is_large ? random.uniform(5.5, 7.0) : random.uniform(1.5, 4.0));
-    const std::int64_t columns = std::int64_t{is_large ? 128 : 16} << random.integer(0, 2);
-    task.tables.push_back(make_table("t" + std::to_string(i), static_cast<std::int64_t>(rows),
-                                     columns,
-                                     random.uniform(is_large ? 20.0 : 1.0, is_large ? 80.0 : 5.0)));
-  }
-  return task;
-}
+using testing_tasks::task_with_few_large_tables;
 
 BeamSearchOptions all_cuts() {
   BeamSearchOptions beam;
@@ -85,18 +62,24 @@ TEST(ReplicaChoice, NoSetOfCopiesThatIsComparedIsCheaper) {
 }
 
 RC_GTEST_PROP(ReplicaChoice, IsNoDearerThanWithoutCopies, ()) {
-  const Simulator simulator =
-      make_simulator(testing_tasks::task_of_any_tightness(), arbitrary_compute());
+  // Of the one kind hardly any plan has copies, of the other every third.
+  const Task task = *rc::gen::arbitrary<bool>()
+                        ? testing_tasks::task_of_any_tightness()
+                        : task_with_few_large_tables(*rc::gen::arbitrary<std::uint64_t>(),
+                                                     *rc::gen::element(2, 4, 7));
+  const Simulator simulator = make_simulator(task, arbitrary_compute());
   const BeamSearchOptions beam = all_cuts();
   PlanningResult without;
   try {
     without = beam_search(simulator, beam, 1);
   } catch (const InfeasibleError&) {
+    RC_CLASSIFY(true, "does not fit");
     return;
   }
   const PlanningResult chosen = plan_with_replicas(simulator, beam, {});
   RC_ASSERT(violations(simulator.task(), chosen.plan).empty());
   RC_ASSERT(chosen.predicted.cost_ms <= simulator.cost(without.plan).cost_ms * (1.0 + 1e-9));
+  RC_CLASSIFY(!chosen.plan.replicated_tables.empty(), "copies");
 }
 
 /// Where cuts take long, copies are compared without: what matters comes after them.
