@@ -48,17 +48,21 @@ struct EvaluateOptions {
   bool force = false;
   std::string output;
   BackendOptions measuring;
+  Json model = Json::Object{};        ///< as of models_json
   std::vector<std::string> warnings;  ///< of the models, printed once there is a result
   std::vector<std::string> notes;     ///< likewise
 };
 
-/// Writes and prints an evaluation of the document's plan.
+/// Writes and prints an evaluation of the document's plan; `measuring` are warnings of how it was
+/// measured.
 void finish(const EvaluateOptions& options, const PlanDocument& document, Json evaluation,
-            const std::string& text) {
-  const Json json = of_plan(std::move(evaluation), document);
+            const std::string& text, std::vector<std::string> measuring = {}) {
+  std::vector<std::string>& warnings = measuring;
+  warnings.insert(warnings.end(), options.warnings.begin(), options.warnings.end());
+  const Json json = of_plan(std::move(evaluation), document, options.model, warnings);
   write_output(options.output, to_document(json));
   print_notes(options.notes);
-  print_warnings(options.warnings);
+  print_warnings(warnings);
   if (is_standard_output(options.output)) return;
   if (options.json) {
     fmt::print("{}\n", to_line(json));
@@ -90,9 +94,8 @@ void evaluate_here(const Simulator& simulator, const PlanDocument& document,
                                 reference ? &*reference : nullptr)
                      .front();
   }
-  // Only now, as a refusal is one line.
-  print_warnings(measuring_warnings(simulator.compute(), difference, simulator.task().tables));
-  finish(options, document, to_json(evaluation), evaluation_text(evaluation));
+  finish(options, document, to_json(evaluation), evaluation_text(evaluation),
+         measuring_warnings(simulator.compute(), difference, simulator.task().tables));
 }
 
 /// Real iterations among the processes that mpirun has started, of which process 0 prints.
@@ -108,13 +111,14 @@ void evaluate_under_mpirun(const Simulator& simulator, const PlanDocument& docum
         [&](int iterations) { line.show(format_count(iterations, "iteration")); });
   }
   if (!evaluation) return;
-  print_warnings(
-      measuring_warnings(simulator.compute(), evaluation->difference, simulator.task().tables));
-  if (evaluation->oversubscribed) print_warnings({std::string(kOversubscribed)});
+  std::vector<std::string> measuring =
+      measuring_warnings(simulator.compute(), evaluation->difference, simulator.task().tables);
+  if (evaluation->oversubscribed) measuring.emplace_back(kOversubscribed);
   finish(options, document,
          measured_iterations_json(evaluation->predicted, evaluation->measured,
                                   evaluation->oversubscribed),
-         measured_iterations_text(evaluation->predicted, evaluation->measured));
+         measured_iterations_text(evaluation->predicted, evaluation->measured),
+         std::move(measuring));
 }
 
 /// Real values in place of times.
@@ -161,6 +165,7 @@ void run(EvaluateOptions& options) {
   options.warnings = prediction_warnings(found.models, simulator, document.plan);
   options.warnings.insert(options.warnings.end(), found.changes.begin(), found.changes.end());
   options.notes = found.notes;
+  options.model = models_json(found.models);
   print_models_used(found.models);
   if (!options.platform.empty()) {
     evaluate_on_cluster(simulator, document, options);
@@ -194,7 +199,10 @@ void add_evaluate_command(CLI::App& app) {
       "--platform", options->platform,
       "Measure nothing: simulate the all-to-alls on this cluster (a name as of collect "
       "communication, or a SimGrid platform file)");
-  command->add_option("--arena", options->arena, "Memory to take for the tables")
+  command
+      ->add_option("--arena", options->arena,
+                   "Memory to take for the tables; under mpirun, each process also takes three "
+                   "times the size in fp32 of the tables of which it has copies")
       ->capture_default_str()
       ->excludes(platform);
   add_backend_options(*command, options->measuring)->excludes(platform);

@@ -16,6 +16,7 @@
 #include "neuroshard/evaluate/evaluation_io.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/plan/plan_models.h"
+#include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/report/evaluation_report.h"
 #include "neuroshard/report/page/report_json.h"
 
@@ -70,13 +71,17 @@ std::string evaluated(const PlanDocument& document, std::uint64_t seed) {
   const SimulatedPlan simulated{&simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
   require_measured(evaluation, document);
-  std::string text = to_document(of_plan(to_json(evaluation), document));
+  const std::vector<std::string> warnings =
+      prediction_warnings(found.models, simulator, document.plan);
+  std::string text =
+      to_document(of_plan(to_json(evaluation), document, models_json(found.models), warnings));
   const EvaluationRecord read = parse_evaluation(text, "f");
   require(read.kind == EvaluationKind::computation && is_evaluation_of(read, document),
           "an evaluation is known as that of its plan");
   require_same(read.predicted, evaluation.predicted);
   require_same(read.actual, evaluation.measured);
   require(read.interval == evaluation.interval, "intervals read back as written");
+  require(read.warnings == warnings, "warnings read back as written");
   return text;
 }
 

@@ -84,6 +84,12 @@ EvaluationRecord evaluation_from_json(const JsonReader& reader) {
   EvaluationRecord record;
   record.kind = format.kind;
   if (const auto sha256 = reader.optional_field("plan_sha256")) record.plan_sha256 = sha256->text();
+  if (const auto model = reader.optional_field("model")) record.model = model->object();
+  if (const auto warnings = reader.optional_field("warnings")) {
+    for (std::size_t i = 0; i < warnings->array_size(); ++i) {
+      record.warnings.emplace_back(warnings->element(i).text());
+    }
+  }
   record.predicted.cost_ms = time_of(reader, "predicted_ms");
   record.actual.cost_ms = time_of(reader, prefix + "ms");
   const JsonReader devices = reader.field("devices");
@@ -103,8 +109,11 @@ EvaluationRecord evaluation_from_json(const JsonReader& reader) {
 
 }  // namespace
 
-Json of_plan(Json evaluation, const PlanDocument& plan) {
+Json of_plan(Json evaluation, const PlanDocument& plan, const Json& model,
+             const std::vector<std::string>& warnings) {
   evaluation.set("plan_sha256", plan_sha256(plan));
+  evaluation.set("model", model);
+  if (!warnings.empty()) evaluation.set("warnings", Json::Array(warnings.begin(), warnings.end()));
   return evaluation;
 }
 

@@ -27,10 +27,16 @@ struct EvaluationRecord {
   PlanCost actual{};
   /// Relative half-width of the 95 % interval of the measured computation; empty for other kinds.
   std::vector<double> interval{};
+  /// What made the prediction, as PlanDocument::model; an object without entries: not recorded.
+  Json model = Json::Object{};
+  /// Reasons to trust prediction or measurement less, a sentence each.
+  std::vector<std::string> warnings{};
 };
 
-/// The evaluation with the hash of its plan, by which the plan is known again.
-[[nodiscard]] Json of_plan(Json evaluation, const PlanDocument& plan);
+/// The evaluation with the hash of its plan, by which the plan is known again, the models of its
+/// prediction (models_json) and what there is to warn of.
+[[nodiscard]] Json of_plan(Json evaluation, const PlanDocument& plan, const Json& model,
+                           const std::vector<std::string>& warnings);
 
 /// Throws InputError "file: place: expected ..., got ..." for a file that is not an evaluation of
 /// one of the three kinds.

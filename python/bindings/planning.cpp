@@ -181,7 +181,8 @@ Answer evaluate(const std::string& text, const Names& models, std::int64_t arena
   const std::unique_ptr<ComputeBackend> backend = cpu_backend(settings, 1).make();
   const SimulatedPlan simulated{&simulator, &document.plan};
   const PlanEvaluation evaluation = evaluate_plans({&simulated, 1}, *backend, seed).front();
-  return {to_line(of_plan(to_json(evaluation), document)), warnings, found.notes};
+  return {to_line(of_plan(to_json(evaluation), document, models_json(found.models), warnings)),
+          warnings, found.notes};
 }
 
 /// JSON and words, with the warnings and notes that come with them.

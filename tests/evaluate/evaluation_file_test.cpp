@@ -35,10 +35,16 @@ PlanEvaluation evaluation() {
 
 EvaluationRecord read_back(const Json& json) { return parse_evaluation(to_document(json), "e"); }
 
+const Json kModel = Json::Object{{"compute", Json::Object{{"name", "cpu"}}}};
+const std::vector<std::string> kWarnings = {"cpu: trained on other tables", "an \"odd\" machine"};
+
 TEST(EvaluationFile, MeasuredComputationReadsBack) {
-  const EvaluationRecord record = read_back(of_plan(to_json(evaluation()), two_halves()));
+  const EvaluationRecord record =
+      read_back(of_plan(to_json(evaluation()), two_halves(), kModel, kWarnings));
   EXPECT_EQ(record.kind, EvaluationKind::computation);
   EXPECT_EQ(record.plan_sha256, plan_sha256(two_halves()));
+  EXPECT_EQ(record.model, kModel);
+  EXPECT_EQ(record.warnings, kWarnings);
   EXPECT_EQ(record.predicted.cost_ms, 4.0);
   EXPECT_EQ(record.actual.cost_ms, 4.5);
   ASSERT_EQ(record.actual.devices.size(), 2u);
@@ -69,7 +75,8 @@ TEST(EvaluationFile, SimulatedAndMeasuredIterationsReadBack) {
 }
 
 TEST(EvaluationFile, BelongsToItsPlanWhateverPricedIt) {
-  const EvaluationRecord record = read_back(of_plan(to_json(evaluation()), two_halves()));
+  const EvaluationRecord record =
+      read_back(of_plan(to_json(evaluation()), two_halves(), kModel, kWarnings));
   PlanDocument plan = two_halves();
   EXPECT_TRUE(is_evaluation_of(record, plan));
   plan.predicted.reset();
@@ -104,7 +111,10 @@ TEST(EvaluationFile, WhatIsMalformedIsRefused) {
       {"\"predicted_ms\": 1.5, ", "", "e: predicted_ms: expected"},
       {"\"measured_ms\": 2.5", "\"measured_ms\": -1.0", "e: measured_ms: expected"},
       {"\"measured_compute_ms\": 2.0", "\"measured_compute_ms\": \"2\"",
-       "e: devices[0].measured_compute_ms: expected"}};
+       "e: devices[0].measured_compute_ms: expected"},
+      {"\"measured_ms\": 2.5", "\"measured_ms\": 2.5, \"model\": 3", "e: model: expected"},
+      {"\"measured_ms\": 2.5", "\"measured_ms\": 2.5, \"warnings\": [\"a\", 1]",
+       "e: warnings[1]: expected"}};
   for (const auto& [from, to, message] : malformed) {
     const std::string changed = replaced(text, from, to);
     EXPECT_THAT(input_error([&] { (void)parse_evaluation(changed, "e"); }),

@@ -118,8 +118,23 @@ TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
       "ms after the start.");
   EXPECT_EQ(
       words.back(),
+      "By the same models no plan of whole tables, slices of rows and copies that fits into memory "
+      "costs less than 10.00 ms: this one is at most 17.5% above the best of these, but plans with "
+      "slices of rows of other sizes, as this one has, may cost less.");
+  plan.document.plan.shards[0].num_rows = plan.document.plan.shards[1].row_offset = 200;
+  plan.document.plan.shards[1].num_rows = 200;
+  plan.document.search.set("options",
+                           Json::Object{{"cuts", Json::Array{"columns", "rows", "replicas"}}});
+  EXPECT_EQ(
+      only(report_data({plan})).words.back(),
       "By the same models no plan that fits into memory costs less than 10.00 ms: this one is at "
       "most 17.5% above the best.");
+  plan.document.task.tables[0].row_access = {{0.1, 0.5}, {1.0, 1.0}};
+  EXPECT_EQ(
+      only(report_data({plan})).words.back(),
+      "By the same models no plan that fits into memory costs less than 10.00 ms: this one is at "
+      "most 17.5% above the best. The bound leaves out the computation of 1 of 3 tables, whose row "
+      "order is known.");
   plan.document.plan.shards = {{0, 0, 16, 0}, {1, 0, 8, 1}, {2, 0, 4, 0}};
   plan.document.plan.replicated_tables.clear();
   plan.document.search.set("options", Json::Object{{"cuts", Json::Array{"columns"}}});
@@ -292,6 +307,20 @@ TEST(ReportJson, HasThePartsOfEveryDevicesTime) {
   EXPECT_EQ(*device.find("total_ms"), Json(5.25));
   const Json& piece = json.find("plans")->array()->front().find("pieces")->array()->at(1);
   EXPECT_EQ(to_line(piece), "[0, 100, 300, 0, 16, 1, 19200, 48000.0]");
+}
+
+TEST(ReportJson, SaysWhoPredictedAnEvaluation) {
+  const NamedPlan plan = slices_and_copies();
+  EvaluationRecord record;
+  record.predicted = record.actual = *plan.document.predicted;
+  record.plan_sha256 = plan_sha256(plan.document);
+  record.model = Json::Object{{"compute", Json::Object{{"name", "mine"}}}};
+  record.warnings = {"measured on another processor"};
+  const Json json = to_json(report_data({plan}, {{"e.json", record}}));
+  const Json& evaluation =
+      json.find("plans")->array()->front().find("evaluations")->array()->front();
+  EXPECT_EQ(to_line(*evaluation.find("model")), "{\"compute\": {\"name\": \"mine\"}}");
+  EXPECT_EQ(to_line(*evaluation.find("warnings")), "[\"measured on another processor\"]");
 }
 
 }  // namespace

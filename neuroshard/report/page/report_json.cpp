@@ -90,6 +90,10 @@ const char* kind_name(EvaluationKind kind) {
   return "iterations";
 }
 
+Json texts(const std::vector<std::string>& lines) {
+  return Json::Array(lines.begin(), lines.end());
+}
+
 Json evaluation_json(const NamedEvaluation& evaluation) {
   Json json = Json::Object{{"name", evaluation.name},
                            {"kind", kind_name(evaluation.record.kind)},
@@ -99,11 +103,9 @@ Json evaluation_json(const NamedEvaluation& evaluation) {
     json.set("interval",
              Json::Array(evaluation.record.interval.begin(), evaluation.record.interval.end()));
   }
+  json.set("model", evaluation.record.model);
+  json.set("warnings", texts(evaluation.record.warnings));
   return json;
-}
-
-Json texts(const std::vector<std::string>& lines) {
-  return Json::Array(lines.begin(), lines.end());
 }
 
 Json plan_json(const ReportPlan& plan) {

@@ -114,8 +114,17 @@ const HOW = {
   iterations: ['measured', 'Whole iterations were measured, one process for each device.'],
 };
 
-function evaluationNode(evaluation) {
+/** By which models an evaluation's prediction is, where these are not the plan's. */
+function otherModels(evaluation, plan) {
+  const kinds = [['compute', 'computation'], ['communication', 'communication']];
+  const others = kinds.filter(([kind]) => evaluation.model[kind]
+    && JSON.stringify(evaluation.model[kind]) !== JSON.stringify(plan.model[kind]));
+  return others.map(([kind, name]) => `${modelText(evaluation.model[kind])} for ${name}`).join('; ');
+}
+
+function evaluationNode(evaluation, plan) {
   const [how, explanation] = HOW[evaluation.kind];
+  const others = otherModels(evaluation, plan);
   const {predicted, actual} = evaluation;
   const numbers = predicted.devices.map((_, number) => number)
     .sort((a, b) => actual.devices[b].total_ms - actual.devices[a].total_ms || a - b).slice(0, 32).sort((a, b) => a - b);
@@ -135,6 +144,8 @@ function evaluationNode(evaluation) {
   return element('div', {},
     element('h3', {}, visible(evaluation.name)),
     element('p', {}, `${explanation} Predicted cost ${milliseconds(predicted.cost_ms)}, ${evaluation.kind === 'computation' ? 'part-measured' : how} ${milliseconds(actual.cost_ms)}: the prediction is ${signed(actual.cost_ms > 0 ? predicted.cost_ms / actual.cost_ms - 1 : 0)} off; over the devices, its ${what} is ${perCent(mean, 1)} off on average.`),
+    others === '' ? null : element('p', {}, `The prediction here is by other models than the plan's: ${others}.`),
+    ...evaluation.warnings.map((warning) => element('p', {class: 'warning'}, visible(warning))),
     chartNode(`Predicted and ${how} time of each device`, evaluationChart(evaluation, numbers, how)),
     numbers.length < rows.length ? element('p', {class: 'muted'}, `The ${numbers.length} slowest devices are drawn.`) : null,
     sortableTable([
@@ -148,7 +159,7 @@ function evaluationNode(evaluation) {
 
 function measuredSection(report, plan) {
   if (plan.evaluations.length === 0) return null;
-  return section('measured', 'Predicted and measured', ...plan.evaluations.map(evaluationNode));
+  return section('measured', 'Predicted and measured', ...plan.evaluations.map((evaluation) => evaluationNode(evaluation, plan)));
 }
 
 function modelText(model) {
