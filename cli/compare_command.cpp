@@ -32,6 +32,7 @@
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/io/task_files.h"
 #include "neuroshard/paper/ablations.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/report/comparison_report.h"
 
 namespace neuroshard::cli {
@@ -99,6 +100,22 @@ void require_reference(const CompareOptions& options,
                    in_quotes(reference) + suggestion(reference, names));
 }
 
+/// Of the cuts that any algorithm's plans may have, by any of the models.
+std::vector<std::string> unlearned_notes(const std::vector<CostModels>& models,
+                                         const std::vector<ComparisonSummary>& summaries) {
+  Cuts cuts = kColumnsAlone;
+  for (const ComparisonSummary& summary : summaries) {
+    if (summary.cuts) cuts = cuts | *summary.cuts;
+  }
+  std::vector<std::string> lines;
+  for (const CostModels& of_task : models) {
+    for (std::string& line : neuroshard::unlearned_notes(*of_task.communication, cuts)) {
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
 void run(CompareOptions& options) {
   options.run.controls = control_files(options.run.controls);
   const std::vector<std::string> task_files = find_task_files(options.tasks);
@@ -136,9 +153,11 @@ void run(CompareOptions& options) {
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));
   write_output(options.output, document);
+  print_notes(unlearned_notes(models, summaries));
   print_warnings(options.setting.warnings);
   if (is_standard_output(options.output)) return;
   ComparisonSetting setting = options.setting;
+  setting.computation = described(*models.front().compute);
   setting.communication = communication_models_text(models);
   fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
 }

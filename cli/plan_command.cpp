@@ -52,7 +52,8 @@ void refuse_with_like(const CLI::App& command) {
     const bool goes_with_it =
         std::find(kGoWithLike.begin(), kGoWithLike.end(), name) != kGoWithLike.end();
     if (option->count() > 0 && !goes_with_it) {
-      throw InputError("--like excludes " + name + ": only --model, --json and -o go with it");
+      throw InputError("--like excludes " + name +
+                       ": only --model, --json, -o, --force, --quiet and --verbose go with it");
     }
   }
 }

@@ -1,6 +1,12 @@
 // Tasks from the command line.
 #include "cli/task_options.h"
 
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "cli/options.h"
 #include "cli/output.h"
 #include "neuroshard/core/error.h"
@@ -9,6 +15,23 @@
 #include "neuroshard/workload/workload.h"
 
 namespace neuroshard::cli {
+
+namespace {
+
+/// A valid task's tables and devices are at fault only on the devices of the option, which errors
+/// then name.
+Task with_settings_of_options(Task task, const TaskSettings& settings) {
+  try {
+    return with_settings(std::move(task), settings);
+  } catch (const InputError& error) {
+    const std::string_view text = error.what();
+    const bool is_of_devices = text.starts_with("tables[") || text.starts_with("topology.");
+    if (!settings.devices || !is_of_devices) throw;
+    throw InputError(fmt::format("with --devices {}: {}", *settings.devices, text));
+  }
+}
+
+}  // namespace
 
 void add_task_settings(CLI::App& command, TaskOptions& options) {
   command.add_option("--devices", options.devices, "Number of devices")
@@ -54,7 +77,7 @@ Task task_of(const TaskOptions& options) {
                      (from_file ? "both" : "neither"));
   }
   const TaskSettings settings = settings_of(options);
-  if (from_file) return with_settings(read_task(options.file), settings);
+  if (from_file) return with_settings_of_options(read_task(options.file), settings);
   if (!settings.devices) throw InputError("--workload needs --devices");
   if (!settings.memory_bytes) throw InputError("--workload needs --memory");
   return neuroshard::task_of(find_workload(options.workload, options.workload_seed), settings);

@@ -125,6 +125,7 @@ JsonText search(Random& random) {
                              {"least_gain", number(random.uniform())},
                              {"seed", number(integer_between(0, 1 << 30, random))},
                              {"threads", number(std::int64_t{1})}});
+  if (once_in(4, random)) options.add("stop_by_clock", token("true"));
   const auto level = [&](std::int64_t number_of_level) {
     return object({{"level", number(number_of_level)},
                    {"states_tried", number(std::int64_t{3})},

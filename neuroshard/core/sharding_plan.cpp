@@ -114,14 +114,7 @@ struct Rules {
 
   /// Why a cut of a table (`"columns"`, `"rows"` or `"replicas"`) is not allowed.
   [[nodiscard]] std::string reason(int table, std::string_view cut) const {
-    if (const TableGroup* group = pins.group_of(table)) {
-      const int other = group->tables[group->tables.front() == table ? 1 : 0];
-      return fmt::format("it stays on one device with \"{}\"", task.tables[other].name);
-    }
-    if (cut == "replicas" && !pins.devices_of(table).empty()) {
-      return fmt::format("it may only lie on {}", devices_text(pins.devices_of(table)));
-    }
-    return fmt::format("\"allow\" does not name \"{}\"", cut);
+    return reason_against_cut(task, pins, table, cut);
   }
 };
 

@@ -183,6 +183,18 @@ void validate_pins(const Task& task) {
   for (const std::vector<int>& tables : tables_of_groups(task)) validate_group(task, tables);
 }
 
+std::string reason_against_cut(const Task& task, const TablePins& pins, int table,
+                               std::string_view cut) {
+  if (const TableGroup* group = pins.group_of(table)) {
+    const int other = group->tables[group->tables.front() == table ? 1 : 0];
+    return fmt::format("it stays on one device with \"{}\"", task.tables[other].name);
+  }
+  if (cut == "replicas" && !pins.devices_of(table).empty()) {
+    return fmt::format("it may only lie on {}", devices_text(pins.devices_of(table)));
+  }
+  return fmt::format("\"allow\" does not name \"{}\"", cut);
+}
+
 std::string devices_text(std::span<const int> devices) {
   if (devices.size() == 1) return fmt::format("device {}", devices.front());
   std::vector<std::string> names = device_names(devices);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "neuroshard/core/task.h"
@@ -54,6 +55,12 @@ class TablePins {
 /// stays with itself or with a name that no table has, or whose group no device is left for. Table
 /// names and topology must be valid.
 void validate_pins(const Task& task);
+
+/// Why a table may not have a cut, `"columns"`, `"rows"` or `"replicas"`, of which allowed_cuts
+/// says that it may not: "it stays on one device with "b"", or what it is else. `pins` are the
+/// task's.
+[[nodiscard]] std::string reason_against_cut(const Task& task, const TablePins& pins, int table,
+                                             std::string_view cut);
 
 /// "device 3", "devices 0 and 3", "devices 0, 1 and 3"; of more than nine, "devices 0, 1, 2, 3, 4,
 /// 5, 6, 7 and 56 more". Needs a device.

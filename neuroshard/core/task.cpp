@@ -11,8 +11,6 @@
 
 namespace neuroshard {
 
-namespace {
-
 void validate(const Topology& topology) {
   if (topology.world_size < 1 || topology.world_size > kMaxWorldSize) {
     throw InputError("topology.world_size",
@@ -37,8 +35,6 @@ void validate(const Topology& topology) {
     }
   }
 }
-
-}  // namespace
 
 void validate(const Task& task) {
   if (task.batch_size < 1 || task.batch_size > kMaxBatchSize) {

@@ -31,6 +31,9 @@ struct Task {
 
 inline constexpr int kMaxWorldSize = 65'536;
 
+/// Throws InputError at the first value out of range.
+void validate(const Topology& topology);
+
 /// Throws InputError at the first value out of range, name used twice or pin that nothing can meet.
 void validate(const Task& task);
 

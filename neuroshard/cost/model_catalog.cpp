@@ -29,6 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kSuffix = ".safetensors";
+constexpr const char* kOfEstimate = " (an estimate, not measured)";
 
 bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(kSuffix);
@@ -247,8 +248,12 @@ std::string_view source_text(const ModelEntry& entry) {
   return entry.is_simulated ? kSimulatedText : "pre-trained";
 }
 
+std::string described(const ComputeCostModel& model) {
+  return model.is_estimate() ? model.name() + kOfEstimate : model.name();
+}
+
 std::string described(const CommunicationCostModel& model) {
-  if (model.is_estimate()) return model.name() + " (an estimate, not measured)";
+  if (model.is_estimate()) return model.name() + kOfEstimate;
   return model.is_simulated() ? fmt::format("{}, {}", model.name(), kSimulatedText) : model.name();
 }
 

@@ -38,6 +38,8 @@ inline constexpr std::string_view kSimulatedText = "pre-trained (simulated)";
 /// "estimate", "pre-trained" or "pre-trained (simulated)".
 [[nodiscard]] std::string_view source_text(const ModelEntry& entry);
 
+/// The model's name, and of an estimate that it is one.
+[[nodiscard]] std::string described(const ComputeCostModel& model);
 /// The model's name, and of a model that is an estimate or was learned from a simulation, that.
 [[nodiscard]] std::string described(const CommunicationCostModel& model);
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
+#include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/plan/collected_warnings.h"
 #include "neuroshard/plan/plan_models.h"
@@ -38,7 +38,7 @@ std::vector<std::int64_t> in_order(std::vector<std::int64_t> sizes) {
   return sizes;
 }
 
-/// The task on a number of devices of that memory.
+/// The task on a number of devices of that memory, which its pins may rule out.
 Task task_on(const Task& task, int devices, std::int64_t memory_bytes) {
   if (devices < 1 || devices > kMaxWorldSize) {
     throw InputError("--devices", fmt::format("an integer between 1 and {}", kMaxWorldSize),
@@ -55,8 +55,18 @@ Task task_on(const Task& task, int devices, std::int64_t memory_bytes) {
   other.topology.world_size = devices;
   other.topology.local_world_size = std::min(devices, per_host);
   other.topology.memory_bytes.assign(devices, memory_bytes);
-  validate(other);
+  validate(other.topology);
   return other;
+}
+
+/// Why a valid task's pins rule out the number of devices that it has here; empty: they do not.
+std::string reason_against_devices(const Task& task) {
+  try {
+    validate_pins(task);
+    return "";
+  } catch (const InputError& error) {
+    return fmt::format("{}: {}", format_count(task.topology.world_size, "device"), error.what());
+  }
 }
 
 /// The planner of a point.
@@ -72,12 +82,17 @@ PlannerOptions options_of_point(const CapacityRequest& request) {
   return options;
 }
 
-/// Plans one number of devices with every memory.
+/// Plans one number of devices with every memory, unless it is ruled out.
 class Column {
  public:
   Column(const Task& task, int devices, const std::vector<std::int64_t>& memory,
-         const CapacityRequest& request, const CostModels& models)
-      : task_(task), devices_(devices), memory_(memory), request_(request), models_(models) {}
+         const CapacityRequest& request, const CostModels& models, std::string ruled_out)
+      : task_(task),
+        devices_(devices),
+        memory_(memory),
+        request_(request),
+        models_(models),
+        ruled_out_(std::move(ruled_out)) {}
 
   /// Rising memory; `done` is called for each point.
   std::vector<CapacityPoint> points(const std::function<void()>& done) const {
@@ -110,6 +125,11 @@ class Column {
   /// Where there was no plan with more memory, only the reason is sought.
   [[nodiscard]] CapacityPoint planned(std::int64_t memory_bytes, bool is_hopeless) const {
     CapacityPoint point{devices_, memory_bytes};
+    if (!ruled_out_.empty()) {
+      point.is_ruled_out = true;
+      point.reason = ruled_out_;
+      return point;
+    }
     if (is_hopeless) {
       point.reason = "no plan was found with more memory";
       return point;
@@ -137,6 +157,7 @@ class Column {
   const std::vector<std::int64_t>& memory_;
   const CapacityRequest& request_;
   const CostModels& models_;
+  std::string ruled_out_;  ///< why; empty: it is not
 };
 
 std::vector<std::string> plans_warnings(const std::vector<CapacityPoint>& points) {
@@ -180,17 +201,20 @@ Capacity plan_capacity(const Task& task, const CapacityRequest& request,
   result.devices = in_order(request.devices);
   result.memory_bytes = in_order(request.memory_bytes);
   std::vector<CostModels> models;
-  std::set<std::string> warnings;
+  std::vector<std::string> ruled_out;
+  CollectedWarnings warnings("numbers of devices");
   for (const int devices : result.devices) {
     const Task other = task_on(task, devices, result.memory_bytes.back());
     models.push_back(load_cost_models(request.models, other.topology));
-    for (const std::string& line : model_warnings(models.back(), other)) {
-      if (warnings.insert(line).second) result.warnings.push_back(line);
+    ruled_out.push_back(reason_against_devices(other));
+    if (ruled_out.back().empty()) {
+      warnings.add(format_count(devices, "device"), model_warnings(models.back(), other));
     }
     if (devices == result.devices.front()) {
       result.notes = model_notes(models.back(), other.topology);
     }
   }
+  result.warnings = warnings.lines();
   result.models = models.front();
 
   std::vector<std::vector<CapacityPoint>> columns(result.devices.size());
@@ -201,13 +225,13 @@ Capacity plan_capacity(const Task& task, const CapacityRequest& request,
   pool.for_each(columns.size(), [&](std::size_t i, int) {
     // The most devices first, as they take longest.
     const std::size_t column = columns.size() - 1 - i;
-    columns[column] =
-        Column(task, result.devices[column], result.memory_bytes, request, models[column])
-            .points([&] {
-              const std::lock_guard lock(mutex);
-              ++num_done;
-              if (progress) progress(num_done, num_points);
-            });
+    columns[column] = Column(task, result.devices[column], result.memory_bytes, request,
+                             models[column], ruled_out[column])
+                          .points([&] {
+                            const std::lock_guard lock(mutex);
+                            ++num_done;
+                            if (progress) progress(num_done, num_points);
+                          });
   });
   for (const std::vector<CapacityPoint>& column : columns) {
     for (const CapacityPoint& point : column) {

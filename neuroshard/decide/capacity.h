@@ -34,6 +34,7 @@ struct CapacityPoint {
   double cost_ms = 0.0;         ///< predicted, of the best plan found
   std::int64_t used_bytes = 0;  ///< by that plan, on its fullest device
   std::string reason{};         ///< why no plan, if not found
+  bool is_ruled_out = false;    ///< by pins of tables, whatever the memory
   /// About the plan's prediction, beyond what is said of the task, as of plan_warnings.
   std::vector<std::string> warnings{};
 };
@@ -48,7 +49,7 @@ struct Capacity {
   std::optional<std::size_t> cheapest{};
   CostModels models{};  ///< those of the first number of devices
   std::vector<std::string>
-      warnings{};  ///< of the task on each number of devices, then of the plans
+      warnings{};  ///< of the task on all numbers of devices, then of the plans
   std::vector<std::string> notes{};
 };
 
@@ -58,9 +59,10 @@ using CapacityProgress = std::function<void(std::size_t done, std::size_t all)>;
 /// Plans the task for every number of devices with every memory. Hosts keep the task's devices per
 /// host; fewer devices are one host. A plan for a smaller memory is one for a larger, too, and one
 /// for a larger memory that needs less is one for the smaller: costs never rise with memory, and
-/// only as much is planned as has to be. Does not depend on the number of threads. Throws
-/// InputError for numbers of devices that no hosts of that size make, or that pins of tables rule
-/// out, and for sizes out of range. `progress` is called by one thread at a time.
+/// only as much is planned as has to be. Numbers of devices without one that a table is pinned to
+/// are points without a plan. Does not depend on the number of threads. Throws InputError for
+/// numbers of devices that no hosts of that size make, and for sizes out of range. `progress` is
+/// called by one thread at a time.
 [[nodiscard]] Capacity plan_capacity(const Task& task, const CapacityRequest& request,
                                      const CapacityProgress& progress = {});
 

@@ -129,10 +129,12 @@ class ForcedPlanning {
     throw InputError("--why-not", fmt::format("{} of table \"{}\"", expected, choice_.table),
                      fmt::format("{}", choice_.number));
   }
-  void require_allowed(bool is_allowed, const char* cuts) const {
+  /// `cut` as tasks name it: "columns", "rows" or "replicas".
+  void require_allowed(bool is_allowed, const char* cut, const char* what) const {
     if (is_allowed) return;
-    throw InfeasibleError(
-        fmt::format("table \"{}\": the task does not allow {}", choice_.table, cuts));
+    throw InfeasibleError(fmt::format("table \"{}\": the task does not allow {}, as {}",
+                                      choice_.table, what,
+                                      reason_against_cut(task_, TablePins(task_), number_, cut)));
   }
 
   PlanningResult on_device() const {
@@ -157,7 +159,7 @@ class ForcedPlanning {
     const std::int64_t pieces = choice_.number;
     const std::int64_t quanta = dim / kColumnGranularity;
     if (pieces < 1) refuse("at least one piece of columns");
-    if (pieces > 1) require_allowed(allowed_.columns, "pieces of its columns");
+    if (pieces > 1) require_allowed(allowed_.columns, "columns", "pieces of its columns");
     const bool can_be =
         pieces == 1 || (can_cut(dim) && pieces <= quanta &&
                         quanta / pieces * kColumnGranularity >= narrowest_cut(table_));
@@ -215,7 +217,7 @@ class ForcedPlanning {
 
   PlanningResult in_rows() const {
     if (choice_.number < 1) refuse("at least one slice of rows");
-    if (choice_.number > 1) require_allowed(allowed_.rows, "slices of its rows");
+    if (choice_.number > 1) require_allowed(allowed_.rows, "rows", "slices of its rows");
     const Simulator all = simulator();
     // As it is: plans by others may have more slices than there are devices.
     if (is_met_already()) return improved_from(all, document_.plan, options_);
@@ -239,7 +241,7 @@ class ForcedPlanning {
   }
 
   PlanningResult replicated() const {
-    require_allowed(allowed_.replicas, "copies of it on every device");
+    require_allowed(allowed_.replicas, "replicas", "copies of it on every device");
     if (is_met_already()) return improved_from(simulator(), document_.plan, options_);
     ShardingPlan parts = others();
     parts.replicated_tables.push_back(number_);

@@ -29,7 +29,8 @@ struct ComparisonSetting {
   std::string platform{};   ///< cluster on which measured plans' all-to-alls were simulated; or
                             ///< empty
   std::vector<std::string> warnings{};  ///< a line each, as of comparison_warnings
-  std::string communication{};  ///< `described` of the models; empty: the text does not say it
+  std::string computation{};    ///< `described` of the model; empty: the text does not say it
+  std::string communication{};  ///< likewise of the models
 };
 
 /// The whole result. `models` are those of the tasks, at least one.

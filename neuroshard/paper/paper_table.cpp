@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison_warnings.h"
@@ -162,8 +163,9 @@ PaperTable run_paper_table(const PaperTableOptions& options, ComparisonRun& comp
       add_warnings(tasks, {&models, 1}, entries, warnings);
       table.compute = models.compute;
       const auto [min_tables, max_tables] = numbers_of_tables(workload, devices);
-      table.cells.push_back({devices, max_dim, summarize(entries), described(*models.communication),
-                             models.communication->is_simulated(), min_tables, max_tables});
+      table.cells.push_back({devices, max_dim, summarize(entries), described(*models.compute),
+                             described(*models.communication), models.communication->is_simulated(),
+                             min_tables, max_tables});
     }
     if (callbacks.on_devices) {
       callbacks.on_devices(std::span(table.cells).last(options.max_dims.size()));
@@ -184,7 +186,8 @@ std::string paper_table_text(const PaperTableOptions& options, bool is_measured,
              format_count(options.count, "task"),
              is_measured ? "part-measured (computation measured, all-to-alls predicted)"
                          : "predicted") +
-         fmt::format("communication model: {}\n", cells.front().communication) +
+         fmt::format("computation model: {}\ncommunication model: {}\n",
+                     printable(first.computation), printable(first.communication)) +
          cuts_text(cells.front().summaries) + table_of("mean cost [ms]", cells, mean_cost) + "\n" +
          table_of("share of tasks solved", cells, share_solved) + "\n";
 }

@@ -35,7 +35,8 @@ struct PaperTableCell {
   int devices = 0;
   std::int64_t max_dim = 0;
   std::vector<ComparisonSummary> summaries;
-  std::string communication{};  ///< `described` of the model
+  std::string computation{};    ///< `described` of the model
+  std::string communication{};  ///< likewise
   bool communication_is_simulated = false;
   int min_tables = 0;  ///< of a task, as far as the workload has them
   int max_tables = 0;

@@ -111,7 +111,7 @@ std::vector<PlannedPiece> planned_pieces(const Simulator& simulator, const Train
     piece.num_columns = shard.num_columns;
     if (shard.has_all_rows()) continue;
     const TableStatistics& whole = simulator.statistics()[static_cast<std::size_t>(shard.table)];
-    if (hits_per_row(whole, task.batch_size) > range.max_hits_per_row) continue;
+    if (has_more_hits(range, hits_per_row(whole, task.batch_size))) continue;
     piece.hits_per_row = hits_per_row(rows[i], task.batch_size);
   }
   std::stable_sort(pieces.begin(), pieces.end(),

@@ -114,6 +114,7 @@ PlannerOptions options_of_older(const PlanDocument& older) {
       continue;  // other programs write what they like into `search`
     }
   }
+  options.stop_by_clock = false;  // another planning may take as long as it needs
   return options;
 }
 

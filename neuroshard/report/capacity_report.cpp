@@ -73,7 +73,9 @@ std::string chart(const Capacity& capacity) {
       const auto length = static_cast<std::size_t>(std::max(std::lround(width), 1L));
       table.add_row({std::exchange(devices, ""), memory_range_text(capacity, first, last),
                      point.found ? fmt::format("{:.3f}", point.cost_ms) : "-",
-                     point.found ? std::string(length, '#') : "does not fit"});
+                     point.found          ? std::string(length, '#')
+                     : point.is_ruled_out ? point.reason
+                                          : "does not fit"});
     }
   }
   return "\n" + table.to_string();

@@ -152,6 +152,9 @@ std::string comparison_text(const std::vector<ComparisonEntry>& entries,
                         format_count(summaries.front().common, "task"));
   }
   text += cuts_text(summaries);
+  if (!setting.computation.empty()) {
+    text += fmt::format("computation model: {}\n", printable(setting.computation));
+  }
   if (!setting.communication.empty()) {
     text += fmt::format("communication model: {}\n", printable(setting.communication));
   }

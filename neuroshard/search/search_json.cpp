@@ -91,19 +91,21 @@ Json round_json(std::int64_t number, const ImprovementRoundStats& round) {
 }  // namespace
 
 Json to_json(const PlannerOptions& options) {
-  return Json::Object{{"steps", options.steps},
-                      {"time_limit", time_limit_json(options.time_limit_seconds)},
-                      {"improvement", to_string(options.improvement)},
-                      {"pessimism", options.pessimism},
-                      {"least_gain", options.least_gain},
-                      {"cuts", to_json(options.cuts)},
-                      {"seed", options.seed},
-                      {"threads", options.num_threads}};
+  Json json = Json::Object{{"steps", options.steps},
+                           {"time_limit", time_limit_json(options.time_limit_seconds)},
+                           {"improvement", to_string(options.improvement)},
+                           {"pessimism", options.pessimism},
+                           {"least_gain", options.least_gain},
+                           {"cuts", to_json(options.cuts)},
+                           {"seed", options.seed},
+                           {"threads", options.num_threads}};
+  if (options.stop_by_clock) json.set("stop_by_clock", true);
+  return json;
 }
 
 PlannerOptions planner_options_from_json(const JsonReader& reader, const PlannerOptions& defaults) {
-  reader.allow_fields(
-      {"steps", "time_limit", "improvement", "pessimism", "least_gain", "cuts", "seed", "threads"});
+  reader.allow_fields({"steps", "time_limit", "improvement", "pessimism", "least_gain", "cuts",
+                       "seed", "threads", "stop_by_clock"});
   PlannerOptions options = defaults;
   const auto read = [&](const char* name, const auto& take) {
     if (const auto field = reader.optional_field(name)) take(*field);
@@ -121,6 +123,7 @@ PlannerOptions planner_options_from_json(const JsonReader& reader, const Planner
     options.num_threads =
         static_cast<int>(field.integer(std::numeric_limits<int>::min(), kMaxThreads));
   });
+  read("stop_by_clock", [&](const JsonReader& field) { options.stop_by_clock = field.boolean(); });
   reader.check([&] { validate(options); });
   return options;
 }

@@ -9,8 +9,8 @@
 namespace neuroshard {
 
 /// Every option by its long name in snake case, as a user writes it: "steps", "time_limit" ("1s";
-/// null: none), "improvement" ("thorough" or "brief"), "pessimism", "least_gain", "seed" and
-/// "threads".
+/// null: none), "improvement" ("thorough" or "brief"), "pessimism", "least_gain", "cuts",
+/// "seed", "threads"; and "stop_by_clock", if it is true.
 [[nodiscard]] Json to_json(const PlannerOptions& options);
 
 /// Reads back what `to_json` wrote, exactly; what is absent is as in `defaults`. Throws InputError,

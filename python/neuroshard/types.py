@@ -117,7 +117,8 @@ class TableStatistics:
     num_batches: int = 1
     #: The largest row index seen.
     max_index: int = 0
-    #: (rows, share of the accesses that hit the rows before that), rising to a share of 1.0.
+    #: (rows, share of the accesses that hit the rows before that): rows that rise from 1 on, shares
+    #: that do not fall, the last one 1.0. No points: as of hashed ids.
     accesses: Sequence[tuple[int, float]] = ()
 
     def row_access(self, num_embeddings: int) -> list[list[float]] | None:
@@ -153,14 +154,24 @@ class TableStatistics:
         return [*points, [1.0, 1.0]]
 
     def _accesses(self) -> list[tuple[int, float]]:
-        points = []
+        points: list[tuple[int, float]] = []
         for number, point in enumerate(items_of(self.accesses, "accesses", "a list of points")):
             place = f"accesses[{number}]"
             pair = items_of(point, place, "rows and a share")
             if len(pair) != 2:
                 raise InputError(f"{place}: expected rows and a share, got {len(pair)} numbers")
             rows = integer_of(pair[0], f"{place}[0]", 0, MOST_COUNT)
-            points.append((rows, number_of(pair[1], f"{place}[1]")))
+            share = number_of(pair[1], f"{place}[1]")
+            before = points[-1] if points else (0, 0)
+            if rows <= before[0]:
+                raise InputError(f"{place}[0]: expected more than {before[0]} rows, got {rows}")
+            if not before[1] <= share <= 1.0:
+                raise InputError(
+                    f"{place}[1]: expected a share from {before[1]!r} to 1, got {share!r}"
+                )
+            points.append((rows, share))
+        if points and points[-1][1] != 1.0:
+            raise InputError(f"accesses: expected 1 as the last share, got {points[-1][1]!r}")
         return points
 
 

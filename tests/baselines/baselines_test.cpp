@@ -26,6 +26,7 @@ using testing_tasks::make_table;
 using testing_tasks::make_topology;
 using testing_tasks::with_conditions;
 using testing_tasks::with_pins;
+using testing_tasks::with_row_orders;
 
 Task make_task(std::vector<Table> tables, int num_devices, std::int64_t memory_bytes) {
   Task task;
@@ -233,6 +234,7 @@ RC_GTEST_PROP(BaselinesProperty, PlansAreValidPricedAndTheSameForTheSameSeed, ()
   Task task = *arbitrary_task(*rc::gen::element(0.8, 1.0, 1.3, 2.0));
   if (*rc::gen::arbitrary<bool>()) task = with_conditions(std::move(task));
   if (*rc::gen::arbitrary<bool>()) task = with_pins(std::move(task));
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
   const Simulator simulator = analytic(task);
   PlannerOptions options;
   options.seed = *rc::gen::arbitrary<std::uint64_t>();

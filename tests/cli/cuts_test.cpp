@@ -49,6 +49,37 @@ TEST(Cuts, PlansOfRowsAndCopiesAreCheckedPricedMadeAgainAndMeasured) {
   EXPECT_THAT(expect_success({"evaluate", path, "--arena", "16MiB"}), HasSubstr("measured"));
 }
 
+constexpr const char* kUnlearned =
+    "note: pcie4: has learned no partial sums: adding up those of slices of rows is priced by the "
+    "memory's rate alone\n";
+
+/// Whatever a command's other answer is: shipped clusters have learned all-reduces, no partial
+/// sums.
+TEST(Cuts, EveryCommandSaysWhatTheCommunicationModelHasNotLearned) {
+  const CliFolder folder;
+  const std::string task = folder.write("task.json", kLopsided);
+  const std::string path = folder.file("plan.json");
+  const Arguments models{"--model", "cpu-xeon-2core", "--model", "pcie4"};
+  const Arguments quick{"--steps", "100", "--threads", "1"};
+  const Arguments commands[] = {
+      Arguments{"plan", task, "-o", path, "--json"} + quick + models,
+      {"price", path, "--json"},
+      {"explain", path, "--json"},
+      {"evaluate", path, "--json", "--arena", "16MiB"},
+      Arguments{"compare", task, "--algorithms", "neuroshard,beam-search"} + quick + models};
+  for (const Arguments& command : commands) {
+    SCOPED_TRACE(command.front());
+    const CommandResult result = run_cli(command);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const std::size_t first = result.err.find(kUnlearned);
+    EXPECT_NE(first, std::string::npos) << result.err;
+    EXPECT_EQ(result.err.find(kUnlearned, first + 1), std::string::npos);
+  }
+  const CommandResult of_columns = run_cli(Arguments{"compare", task, "--cuts", "columns"} + quick +
+                                           models + Arguments{"--algorithms", "neuroshard"});
+  EXPECT_THAT(of_columns.err, Not(HasSubstr("has learned no")));
+}
+
 /// The lopsided task with fields added to its first table.
 std::string with_hot_rows(const std::string& fields) {
   std::string text = kLopsided;
@@ -193,6 +224,33 @@ std::string plan_of_slices_and_a_copy() {
 "replicated_tables": ["tiny"]})";
 }
 
+/// kLopsided on two devices of very much memory, the tiny table, of as many rows, copied to both.
+std::string plan_of_a_copy(std::int64_t rows) {
+  std::string task = kLopsided;
+  const auto set = [&](const std::string& field, const std::string& from, const std::string& to) {
+    task.replace(task.find(field + from) + field.size(), from.size(), to);
+  };
+  set("\"world_size\": ", "4", "2");
+  set("\"tiny\", \"num_embeddings\": ", "4", std::to_string(rows));
+  set("\"memory_bytes\": ", "1073741824", std::to_string(std::int64_t{1} << 60));
+  return R"({"format": "neuroshard/plan/1", "task": )" + task + R"(, "shards": [
+{"table": "hot", "column_offset": 0, "num_columns": 32, "device": 0}],
+"replicated_tables": ["tiny"]})";
+}
+
+TEST(Cuts, ProcessesSayWhatMemoryCopiesTake) {
+  SKIP_IN_UNKNOWN_CODE();
+  const CliFolder folder;
+  // 128 TiB of fp32.
+  const std::string plan = folder.write("plan.json", plan_of_a_copy(std::int64_t{1} << 40));
+  const CommandResult result = run_program(
+      under_mpirun(2, Arguments{"evaluate", plan, "--arena", "16MiB", "--quiet"} + kAnalytic));
+  EXPECT_EQ(result.exit_code, 3) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("replicated_tables: expected 384.00 TiB of memory free in each process for "
+                        "gradients, weights and all-reduce of the copies, in fp32, got "));
+}
+
 TEST(Cuts, PlansOfRowsAndCopiesRunUnderMpirun) {
   SKIP_IN_UNKNOWN_CODE();
   const CliFolder folder;
@@ -249,7 +307,14 @@ TEST(Cuts, ProcessesOnGpusTakeColumnsAlone) {
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err,
               HasSubstr("plan: expected a plan that cuts columns alone, as processes on GPUs do "
-                        "not add partial sums, got slices of rows: 3, replicated tables: 1"));
+                        "not add partial sums or sum up gradients of copies, got slices of rows: "
+                        "3, replicated tables: 1"));
+  const std::string copies = folder.write("copies.json", plan_of_a_copy(4));
+  const CommandResult of_copies =
+      run_program(under_mpirun(2, Arguments{"evaluate", copies, "--backend", "cuda"} + kAnalytic));
+  EXPECT_EQ(of_copies.exit_code, 2);
+  EXPECT_THAT(of_copies.err, HasSubstr("or sum up gradients of copies, got slices of rows: 0, "
+                                       "replicated tables: 1"));
 }
 
 TEST(Cuts, ComparisonsMeasureAndSimulateSlicesAndCopies) {

@@ -46,7 +46,7 @@ TEST(Documents, ANameThatReachesTheColumnOfDescriptionsStaysWhole) {
   const std::string script = kScripts + "command_line_reference.py";
   ASSERT_EQ(run_program({"python3", script, NEUROSHARD_EXECUTABLE, "-o", page}).exit_code, 0);
   EXPECT_THAT(read_file(page), testing::HasSubstr("| `--arena TEXT=4GiB Excludes: --platform` | "
-                                                  "Memory to take for the tables |"));
+                                                  "Memory to take for the tables; under mpirun, "));
 }
 
 TEST(Documents, WhatTheyReferToExists) {

@@ -451,7 +451,11 @@ TEST(Cli, PlanLikeMakesThePlanAgain) {
   for (const Arguments& option : {Arguments{"--seed", "5"}, Arguments{"--workload", "dlrm-2021"},
                                   Arguments{"--threads", "1"}}) {
     expect_refusal(folder, Arguments{"plan", "--like", first} + option,
-                   "--like excludes " + option[0] + ": only --model, --json and -o go with it");
+                   "--like excludes " + option[0] +
+                       ": only --model, --json, -o, --force, --quiet and --verbose go with it");
+  }
+  for (const char* option : {"--quiet", "--verbose"}) {
+    (void)expect_success({"plan", "--like", first, "-o", again, "--force", option});
   }
   expect_refusal(folder, {"plan", "--like", first, "--model", "analytic-a100-80gb"},
                  "not the computation model that the plan was made with");

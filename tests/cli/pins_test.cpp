@@ -56,7 +56,8 @@ TEST(Pins, WhatIsWrongIsSaidInALine) {
   const CommandResult fewer =
       run_cli(Arguments{"plan", folder.write("task.json", task), "--devices", "2"} + kAnalytic);
   EXPECT_EQ(fewer.exit_code, 2);
-  EXPECT_THAT(fewer.err, HasSubstr("tables[0].devices[0]: expected a device from 0 to 1, got 2"));
+  EXPECT_THAT(fewer.err, HasSubstr(": with --devices 2: tables[0].devices[0]: expected a device "
+                                   "from 0 to 1, got 2"));
 
   const std::string plan = folder.write(
       "plan.json", R"({"format": "neuroshard/plan/1", "task": )" + task +

@@ -120,7 +120,8 @@ TEST(CliRefusals, OptionsThatDoNotGoTogether) {
       communication + Arguments{"--backend", "simgrid", "--platform", "pcie4"};
   for (const Refused& refused : std::vector<Refused>{
            {{"plan", "--like", task, "--seed", "1"},
-            "--like excludes --seed: only --model, --json and -o go with it"},
+            "--like excludes --seed: only --model, --json, -o, --force, --quiet and --verbose go "
+            "with it"},
            {{"compare", task, "--platform", "pcie4"}, "--platform needs --measure"},
            {{"train", "compute", task, "--expected-sets", "9", "-o", output},
             "--expected-sets needs a model to go on from, got no --from"},

@@ -259,6 +259,7 @@ TEST(MeasureSets, TimesAreQuantilesOfTheRepetitionsThatCount) {
                                    return static_cast<double>(id + 1) * times[run];
                                  }});
   measurement.run(3, 2);
+  ASSERT_EQ(measurement.results.size(), 3u);
   for (const auto& [id, result] : measurement.results) {
     const auto factor = static_cast<double>(id + 1);
     ASSERT_TRUE(result.measurement.has_value());

@@ -179,8 +179,11 @@ class SimulatedPlans : public testing::TestWithParam<int> {
     std::sort(errors.begin(), errors.end());
     RecordProperty("median_error", fmt::format("{:.5f}", errors[errors.size() / 2]));
     RecordProperty("largest_error", fmt::format("{:.5f}", errors.back()));
-    EXPECT_LT(errors[errors.size() / 2], 0.01);
-    EXPECT_LT(errors.back(), 0.05);
+    // Some twice what docs/experiments/communication_model.md says of these plans. All-to-alls and
+    // all-reduces alone may differ: computation and partial sums are given to the simulation as
+    // they are predicted.
+    EXPECT_LT(errors[errors.size() / 2], 0.001);
+    EXPECT_LT(errors.back(), 0.005);
   }
 };
 

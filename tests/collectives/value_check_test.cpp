@@ -12,6 +12,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "tests/cli/run_mpi.h"
+#include "tests/cost/frontier_tables.h"
 
 namespace neuroshard {
 namespace {
@@ -22,6 +23,22 @@ constexpr std::int64_t kMostBytes = 1 << 24;
 /// Of each number of processes; 201 in all.
 constexpr int kPlans = 67;
 
+/// Lookups in every way that a table may say they are.
+void draw_use_of_rows(Table& table, Random& random) {
+  const std::uint64_t use = random.below(4);
+  if (use == 0) {
+    table.index_distribution = IndexDistribution{.zipf_exponent = random.uniform(0.5, 1.5)};
+  } else if (use == 1) {
+    table.index_distribution.emplace().access_classes =
+        testing_frontier::random_classes(table.num_embeddings, random);
+  } else if (use == 2) {
+    table.reuse_histogram = testing_frontier::random_histogram(random);
+  }
+  const std::uint64_t order = random.below(3);
+  if (order == 0) table.row_order = RowOrder::by_frequency;
+  if (order == 1) table.row_access = testing_frontier::random_row_access(random);
+}
+
 Table random_table(int number, Random& random) {
   constexpr std::int64_t kDims[] = {4, 8, 10, 12, 16, 32};
   Table table;
@@ -30,11 +47,7 @@ Table random_table(int number, Random& random) {
   table.embedding_dim = kDims[random.below(std::size(kDims))];
   table.pooling_factor = random.uniform(0.2, 6.0);
   table.data_type = random.uniform() < 0.2 ? DataType::fp16 : DataType::fp32;
-  if (random.uniform() < 0.5) {
-    table.index_distribution.emplace();
-    table.index_distribution->zipf_exponent = random.uniform(0.5, 1.5);
-    if (random.uniform() < 0.5) table.row_order = RowOrder::by_frequency;
-  }
+  draw_use_of_rows(table, random);
   return table;
 }
 
@@ -146,10 +159,12 @@ Task two_tables() {
   Task task = random_checked_task(2, random);
   task.tables.clear();
   for (int t = 0; t < 2; ++t) {
-    task.tables.push_back(random_table(t, random));
-    task.tables.back().num_embeddings = 20;
-    task.tables.back().embedding_dim = 8;
-    task.tables.back().pooling_factor = 3.0;
+    Table table;
+    table.name = fmt::format("t{}", t);
+    table.num_embeddings = 20;
+    table.embedding_dim = 8;
+    table.pooling_factor = 3.0;
+    task.tables.push_back(table);
   }
   task.batch_size = 32;
   task.optimizer = Optimizer::sgd;

@@ -96,6 +96,20 @@ TEST(TablePins, WhatIsPinnedHasFewerCuts) {
   for (const int table : {1, 3, 4}) EXPECT_EQ(allowed[table], (Cuts{false, false, false}));
 }
 
+TEST(TablePins, SaysWhyATableHasFewerCuts) {
+  Task task = with_group();
+  task.tables[0].devices = {2, 0};
+  task.tables[2].allow.columns = false;
+  const TablePins pins(task);
+  const auto stays_with = [&](int table) {
+    return "it stays on one device with \"" + task.tables[table].name + "\"";
+  };
+  EXPECT_EQ(reason_against_cut(task, pins, 1, "rows"), stays_with(3));
+  EXPECT_EQ(reason_against_cut(task, pins, 4, "replicas"), stays_with(1));
+  EXPECT_EQ(reason_against_cut(task, pins, 0, "replicas"), "it may only lie on devices 0 and 2");
+  EXPECT_EQ(reason_against_cut(task, pins, 2, "columns"), "\"allow\" does not name \"columns\"");
+}
+
 std::string refusal(const Task& task) {
   return input_error([&] { validate(task); });
 }

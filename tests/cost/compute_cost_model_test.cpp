@@ -83,14 +83,45 @@ TableStatistics statistics_for(const Table& table) {
   return testing_frontier::statistics_of(table, kSettings.batch_size);
 }
 
+/// 1,024 lookups in as many rows: one of each in the mean, so that k hit a row with probability
+/// 1 / (e k!).
 TEST(TableStatistics, AreThoseOfTheBatch) {
-  const Table table = table_of(zipf(1.1));
-  const TableStatistics statistics = statistics_for(table);
-  EXPECT_EQ(statistics.num_embeddings, 100'000);
-  EXPECT_EQ(statistics.pooling_factor, 5.0);
-  EXPECT_EQ(statistics.reuse_histogram, reuse_histogram(table, 4096));
-  EXPECT_EQ(statistics.distinct_rows, reuse_statistics(table, 4096).distinct_rows);
-  EXPECT_EQ(statistics.hottest_row_share, hottest_row_share(table, 4096));
+  Table table = testing_tasks::make_table("t", 1024, 64, 0.5);
+  table.data_type = DataType::fp16;
+  table.num_features = 3;
+  const TableStatistics statistics = table_statistics(table, 2048);
+  EXPECT_EQ(statistics.num_embeddings, 1024);
+  EXPECT_EQ(statistics.pooling_factor, 0.5);
+  EXPECT_EQ(statistics.data_type, DataType::fp16);
+  EXPECT_EQ(statistics.num_features, 3);
+  EXPECT_NEAR(statistics.distinct_rows, 647.29145, 1e-3);  // all but 1/e
+  // Of 1 - 1/e: hit once, twice, three or four times, five to eight times.
+  EXPECT_NEAR(statistics.reuse_histogram[0], 0.5819767, 1e-6);
+  EXPECT_NEAR(statistics.reuse_histogram[1], 0.2909884, 1e-6);
+  EXPECT_NEAR(statistics.reuse_histogram[2], 0.1212451, 1e-6);
+  EXPECT_NEAR(statistics.reuse_histogram[3], 0.0057880, 1e-6);
+  EXPECT_DOUBLE_EQ(statistics.hottest_row_share, 1.0 / 1024);
+}
+
+/// 11 lookups in three rows, of 6, 3 and 2 in the mean.
+TEST(TableStatistics, OfAPowerLawAreThoseOfItsRows) {
+  Table table = testing_tasks::make_table("t", 3, 64);
+  table.index_distribution = zipf(1.0);
+  const TableStatistics statistics = table_statistics(table, 11);
+  EXPECT_NEAR(statistics.distinct_rows, 2.8123989, 1e-6);  // 3 - e^-6 - e^-3 - e^-2
+  // 6 e^-6 + 3 e^-3 + 2 e^-2 of them are hit once.
+  EXPECT_NEAR(statistics.reuse_histogram[0], 0.4349043 / 2.8123989, 1e-6);
+  EXPECT_DOUBLE_EQ(statistics.hottest_row_share, 6.0 / 11.0);
+}
+
+/// Rows that are hit three or four times are hit 3.36 times in the mean (histogram_reuse.h).
+TEST(TableStatistics, OfAHistogramAreThoseOfItsBins) {
+  Table table = testing_tasks::make_table("t", 100'000, 64);
+  table.reuse_histogram = ReuseHistogram{0.0, 0.0, 1.0};
+  const TableStatistics statistics = table_statistics(table, 336);
+  EXPECT_EQ(statistics.reuse_histogram, *table.reuse_histogram);
+  EXPECT_NEAR(statistics.distinct_rows, 100.0, 1e-9);
+  EXPECT_NEAR(statistics.hottest_row_share, 0.01, 1e-9);
 }
 
 /// Its rows are each hit once, of which there would have to be 20,480.

@@ -106,8 +106,10 @@ RC_GTEST_PROP(CostShares, AreCostsAndWholeTablesAddUpToTypicalDevices, ()) {
   double sum_ms = 0.0;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
     const CostShare share = shares.of(whole(task, static_cast<int>(t)), 1);
-    RC_ASSERT(share.compute_ms >= 0.0 && std::isfinite(share.total_ms()));
-    RC_ASSERT(shares.of_copy(static_cast<int>(t)).total_ms() >= 0.0);
+    RC_ASSERT(share.compute_ms > 0.0 && std::isfinite(share.total_ms()));
+    RC_ASSERT(share.forward_comm_ms >= 0.0 && share.backward_comm_ms >= 0.0);
+    const CostShare of_copy = shares.of_copy(static_cast<int>(t));
+    RC_ASSERT(of_copy.compute_ms > 0.0 && std::isfinite(of_copy.total_ms()));
     sum_ms += share.compute_ms;
   }
   // One piece after another, a device has all of its cost at least once.

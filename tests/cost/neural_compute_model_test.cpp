@@ -458,6 +458,18 @@ TEST(NeuralComputeModel, SaysWhatItWasNotTrainedOn) {
   EXPECT_THAT(outside(task), ElementsAre("data_type: not trained on fp16 (\"a\", \"b\")"));
 }
 
+/// What a space's end is sampled as lies a hair's breadth before it.
+TEST(NeuralComputeModel, KnowsWhatLiesAHairsBreadthOutside) {
+  Task task = covered_task();
+  task.tables[0].pooling_factor = 50.0 * 500.0 / 499.5;
+  task.tables[1].pooling_factor = 0.1 / 1.009;
+  EXPECT_THAT(outside(task), IsEmpty());
+  task.tables[0].pooling_factor = 50.6;
+  task.tables[1].pooling_factor = 0.1 / 1.011;
+  EXPECT_THAT(outside(task),
+              ElementsAre("pooling_factor: trained on 0.1 to 50, got 50.6 (\"a\", \"b\")"));
+}
+
 TEST(NeuralComputeModel, NamesTheFirstTablesOutsideAndCountsTheOthers) {
   Task task = covered_task();
   task.tables.clear();
@@ -485,6 +497,10 @@ TEST(NeuralComputeModel, SaysThatADeviceHasMorePiecesThanItKnows) {
   task.tables.push_back(make_table("one-more", 1000, 16, 2.0));
   EXPECT_THAT(outside(task), ElementsAre("tables: trained on at most 15 pieces on a device, got 31 "
                                          "tables for 2 devices"));
+  task.topology.world_size = task.topology.local_world_size = 1;
+  task.topology.memory_bytes.resize(1);
+  EXPECT_THAT(outside(task), ElementsAre("tables: trained on at most 15 pieces on a device, got 31 "
+                                         "tables for 1 device"));
 }
 
 TEST(NeuralComputeModel, SaysWhichDimensionItWasNotTrainedOn) {

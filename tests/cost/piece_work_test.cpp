@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "tests/cost/arbitrary_network.h"
 #include "tests/cost/frontier_tables.h"
@@ -117,16 +119,21 @@ TEST(WorkTerms, WrittenOutForOnePiece) {
 }
 
 TEST(WorkTerms, OfOneOptimizerAndDataTypeAreNothingToOthers) {
+  const char* const adagrad[] = {"adagrad_distinct_rows", "adagrad_vector_operations"};
+  const char* const fp16[] = {"fp16_vector_operations", "fp16_distinct_vector_operations"};
+  const auto others =
+      std::count_if(work_terms().begin(), work_terms().end(), [](std::string_view name) {
+        return name.starts_with("adagrad") || name.starts_with("fp16");
+      });
+  EXPECT_EQ(others, 4) << "named below";
   TableStatistics table = small_table();
-  for (const auto& [name, value] : terms_of(table, 20, kSmallBatch)) {
-    if (name.starts_with("adagrad") || name.starts_with("fp16")) {
-      EXPECT_EQ(value, 0.0) << name;
-    }
-  }
-  table.data_type = DataType::fp16;
-  for (const auto& [name, value] : terms_of(table, 20, {4096, Optimizer::rowwise_adagrad})) {
-    if (name.starts_with("adagrad") || name.starts_with("fp16")) {
-      EXPECT_GT(value, 0.0) << name;
+  for (const bool has_adagrad : {false, true}) {
+    for (const bool has_fp16 : {false, true}) {
+      table.data_type = has_fp16 ? DataType::fp16 : DataType::fp32;
+      const auto optimizer = has_adagrad ? Optimizer::rowwise_adagrad : Optimizer::sgd;
+      const auto terms = terms_of(table, 20, {4096, optimizer});
+      for (const char* name : adagrad) EXPECT_EQ(terms.at(name) > 0.0, has_adagrad) << name;
+      for (const char* name : fp16) EXPECT_EQ(terms.at(name) > 0.0, has_fp16) << name;
     }
   }
 }

@@ -489,6 +489,7 @@ TEST(LinkSchedule, EndsWhateverItIsGiven) {
   }
 }
 
+/// That of an operator with one piece (analytic_compute.cpp): 0.05 and 0.001 ms.
 TEST(Simulator, TablesThatAreHardlyEverLookedUpHaveACost) {
   for (const double zipf_exponent : {0.0, 1.1}) {
     Task task;
@@ -499,7 +500,7 @@ TEST(Simulator, TablesThatAreHardlyEverLookedUpHaveACost) {
     const Simulator simulator(
         task, std::make_shared<AnalyticComputeModel>(find_compute_hardware("a100-40gb")),
         std::make_shared<AnalyticCommunicationModel>(find_interconnect("pcie4")));
-    EXPECT_GE(simulator.cost({{{0, 0, 16, 0}}}).cost_ms, 0.0);
+    EXPECT_NEAR(simulator.cost({{{0, 0, 16, 0}}}).cost_ms, 0.051, 1e-6);
   }
 }
 

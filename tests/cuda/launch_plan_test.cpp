@@ -119,6 +119,7 @@ TEST(LaunchPlan, EveryLevelIsSmallerAndTheLastLeavesNothing) {
   const std::vector<DeviceLookups> batch{lookups(std::int64_t{5} << 30, 100'000),
                                          lookups(65'536, 1)};
   const LaunchPlan plan = plan_launches(tables, batch, 65'536, kResident);
+  ASSERT_GT(plan.levels.size(), 1u);
   for (std::size_t l = 1; l < plan.levels.size(); ++l) {
     EXPECT_LT(plan.levels[l].num_items, plan.levels[l - 1].num_items);
   }

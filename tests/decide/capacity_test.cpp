@@ -141,9 +141,49 @@ TEST(Capacity, RefusesWhatItCannotPlan) {
   for (const int devices : {-1, 0, kMaxWorldSize + 4}) {
     EXPECT_THROW((void)plan_capacity(make_task(), make_request({devices}, {kMiB})), InputError);
   }
+}
+
+TEST(Capacity, NumbersOfDevicesThatPinsRuleOutArePointsWithoutAPlan) {
   Task pinned = make_task();
   pinned.tables[0].devices = {3};
-  EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {kMiB})), InputError);
+  const Capacity capacity =
+      plan_capacity(pinned, make_request({1, 2, 4, 8}, {1024 * kMiB, 2048 * kMiB}));
+  ASSERT_EQ(capacity.points.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(capacity.points[i].found, i >= 4);
+    EXPECT_EQ(capacity.points[i].is_ruled_out, i < 4);
+  }
+  EXPECT_EQ(capacity.points[0].reason,
+            "1 device: tables[0].devices[0]: expected a device from 0 to 0, got 3");
+  EXPECT_EQ(capacity.points[3].reason,
+            "2 devices: tables[0].devices[0]: expected a device from 0 to 1, got 3");
+  EXPECT_EQ(capacity.smallest, 4U);
+  EXPECT_THAT(
+      capacity_text(capacity),
+      HasSubstr("-  2 devices: tables[0].devices[0]: expected a device from 0 to 1, got 3\n"));
+  const Capacity none = plan_capacity(pinned, make_request({1, 2}, {kMiB}));
+  EXPECT_FALSE(none.smallest);
+  EXPECT_THAT(capacity_text(none),
+              HasSubstr("no plan fits; with the most devices: 2 devices: tables[0].devices[0]: "));
+  // Sizes out of range are errors all the same.
+  EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {0})), InputError);
+}
+
+TEST(Capacity, SaysOnceOfAllNumbersOfDevicesWhatTheModelWasNotTrainedOn) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("few.safetensors");
+  TrainedRange range = testing_networks::wide_info().range;
+  range.max_pieces = 4;
+  testing_networks::write_model_of_range(path, "few", range);
+  CapacityRequest request = make_request({1, 2, 4}, {2048 * kMiB});
+  request.models = {path, "analytic-a100-nvswitch"};
+  std::vector<std::string> of_task;
+  for (const std::string& line : plan_capacity(make_task(), request).warnings) {
+    if (line.find(" tables for ") != std::string::npos) of_task.push_back(line);
+  }
+  EXPECT_THAT(of_task,
+              ElementsAre("few: tables: trained on at most 4 pieces on a device, got 12 tables for "
+                          "1 device: 2 of 3 numbers of devices, the first of them 1 device"));
 }
 
 TEST(CapacityText, HasABarForEachCost) {

@@ -144,11 +144,18 @@ TEST(WhyNot, KeepsToTheTask) {
   task.tables[7].same_device_as = "t8";
   const PlanDocument document = make_plan(task);
   EXPECT_EQ(message_of<InfeasibleError>(document, "t5:rows=2"),
-            "table \"t5\": the task does not allow slices of its rows");
+            "table \"t5\": the task does not allow slices of its rows, as \"allow\" does not name "
+            "\"rows\"");
   EXPECT_THAT(message_of<InfeasibleError>(document, "t5:columns=2"), HasSubstr("does not allow"));
   EXPECT_THAT(message_of<InfeasibleError>(document, "t5:replicated"), HasSubstr("does not allow"));
   EXPECT_THAT(message_of<InfeasibleError>(document, "t6:device=0"), HasSubstr("does not allow"));
-  EXPECT_THAT(message_of<InfeasibleError>(document, "t7:rows=2"), HasSubstr("does not allow"));
+  EXPECT_EQ(
+      message_of<InfeasibleError>(document, "t6:replicated"),
+      "table \"t6\": the task does not allow copies of it on every device, as it may only lie "
+      "on devices 1 and 2");
+  EXPECT_EQ(message_of<InfeasibleError>(document, "t7:rows=2"),
+            "table \"t7\": the task does not allow slices of its rows, as it stays on one device "
+            "with \"t8\"");
   // Tables that stay together go there together; others may be forced around them.
   EXPECT_THAT(answered(document, "t7:device=2").choice_shards,
               AllOf(Not(IsEmpty()), Each(Field(&Shard::device, 2))));

@@ -56,6 +56,7 @@ TEST(PaperTable, ComputesItsCellsAndPrintsThem) {
                         "2 devices, 5 to 30 tables, 1 task a column: mean "
                         "predicted cost [ms] over the tasks that every algorithm "
                         "solved, by largest dimension\n"
+                        "computation model: analytic-a100-40gb (an estimate, not measured)\n"
                         "communication model: analytic-pcie4 (an estimate, not measured)\n"));
   EXPECT_THAT(text, testing::HasSubstr("share of tasks solved     8    16\n"
                                        "greedy-dim             100%  100%\n"));

@@ -277,6 +277,21 @@ def test_a_cost_names_the_device_that_the_others_wait_for():
         ({"accesses": [7]}, "accesses[0]: expected rows and a share, got int"),
         ({"accesses": [(1,)]}, "accesses[0]: expected rows and a share, got 1 numbers"),
         ({"accesses": [(1, math.nan)]}, "accesses[0][1]: expected a finite number, got nan"),
+        ({"accesses": [(0, 0.0), (9, 1)]}, "accesses[0][0]: expected more than 0 rows, got 0"),
+        (
+            {"accesses": [(40, 0.5), (10, 1.0)]},
+            "accesses[1][0]: expected more than 40 rows, got 10",
+        ),
+        ({"accesses": [(10, 1.7)]}, "accesses[0][1]: expected a share from 0 to 1, got 1.7"),
+        ({"accesses": [(10, -0.1)]}, "accesses[0][1]: expected a share from 0 to 1, got -0.1"),
+        (
+            {"accesses": [(10, 0.75), (40, 0.5), (60, 1.0)]},
+            "accesses[1][1]: expected a share from 0.75 to 1, got 0.5",
+        ),
+        (
+            {"accesses": [(10, 0.75), (40, 0.9)]},
+            "accesses: expected 1 as the last share, got 0.9",
+        ),
     ],
 )
 def test_statistics_with_fields_of_wrong_kinds(change, text):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "neuroshard/cost/simulator.h"
 #include "tests/search/arbitrary_simulator.h"
@@ -20,19 +21,22 @@ using testing_tasks::one_host_task;
 TEST(Disagreement, IsTheRangeOfTheNetworksRelativeToTheirMean) {
   const Task task =
       one_host_task({make_table("a", 1'000, 64, 5.0), make_table("b", 100'000, 32)}, 1, 1 << 30);
-  const auto model = random_model(ComputeArchitecture::bounded_loads, 2);
-  ASSERT_GT(model->num_members(), 1);
+  // Of two networks: their mean is the middle that a spread is relative to.
+  const auto model = random_model(ComputeArchitecture::bounded_loads, 4);
+  ASSERT_EQ(model->num_members(), 2);
   const auto about = disagreement_about(model, task.tables, task.batch_size, task.optimizer);
   const std::vector<Piece> pieces{{0, 64}, {1, 12}, {1, 20, 0.25}};
 
   // As a simulator prices a device with these pieces.
   const Simulator simulator = make_simulator(task, model);
-  const MemberRange range = simulator.member_ranges({{{0, 0, 64, 0}, {1, 0, 12, 0}}}).front();
-  EXPECT_GT(range.spread(), 0.0);
-  const double two = about(std::span(pieces).first(2));
-  EXPECT_GE(two, range.spread() * 0.5);
-  EXPECT_LE(two, range.spread() * 2.0);  // relative to another middle
-  EXPECT_NE(about(pieces), two);
+  ShardingPlan plan{{{0, 0, 64, 0}, {1, 0, 12, 0}}};
+  const double of_two = simulator.member_ranges(plan).front().spread();
+  EXPECT_GT(of_two, 1e-3);
+  EXPECT_NEAR(about(std::span(pieces).first(2)), of_two, 1e-6 * of_two);
+  plan.shards.push_back({1, 12, 20, 0, 0, 25'000});
+  const double of_all = simulator.member_ranges(plan).front().spread();
+  EXPECT_GT(std::abs(of_all - of_two), 1e-3 * of_two);
+  EXPECT_NEAR(about(pieces), of_all, 1e-6 * of_all);
   EXPECT_EQ(about({}), 0.0);
 }
 

@@ -48,13 +48,15 @@ TEST(ComparisonText, SaysWhichCutsEachAlgorithmHasUnlessTheyAreThePapers) {
   EXPECT_THAT(text_of({a, b, c}), HasSubstr("\ncuts: columns of a; columns+rows of b, c\n"));
 }
 
-TEST(ComparisonText, SaysWhatTheAllToAllsWereLearnedFrom) {
+TEST(ComparisonText, NamesTheModelsAndWhatTheyWereLearnedFrom) {
   const std::vector<ComparisonEntry> entries{entry("a", 2.0)};
-  EXPECT_THAT(
-      comparison_text(
-          entries, summarize(entries, "a"),
-          {.reference = "a", .platform = "", .communication = "pcie4, pre-trained (simulated)"}),
-      HasSubstr("\ncommunication model: pcie4, pre-trained (simulated)\n"));
+  EXPECT_THAT(comparison_text(entries, summarize(entries, "a"),
+                              {.reference = "a",
+                               .platform = "",
+                               .computation = "cpu-xeon-2core",
+                               .communication = "pcie4, pre-trained (simulated)"}),
+              HasSubstr("\ncomputation model: cpu-xeon-2core\n"
+                        "communication model: pcie4, pre-trained (simulated)\n"));
 }
 
 TEST(ComparisonText, Measured) {

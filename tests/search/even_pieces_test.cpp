@@ -35,6 +35,7 @@ RC_GTEST_PROP(EvenPiecesProperty, EveryListHasEachTableOnce, ()) {
   PieceCatalog catalog(simulator);
   const bool rows = *rc::gen::arbitrary<bool>();
   const auto lists = even_lists(simulator, catalog, rows, kMost, kMost, {});
+  RC_CLASSIFY(!lists.empty(), "has lists");
   for (const PieceList& pieces : lists) {
     RC_ASSERT(has_each_table_once(simulator, catalog, pieces, rows));
   }

@@ -44,6 +44,7 @@ using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
 using testing_tasks::with_conditions;
 using testing_tasks::with_pins;
+using testing_tasks::with_row_orders;
 
 PlannerOptions brief_options(const Cuts& cuts = {}) {
   PlannerOptions options;
@@ -55,6 +56,7 @@ PlannerOptions brief_options(const Cuts& cuts = {}) {
 RC_GTEST_PROP(PinsProperty, EveryPlannersPlansKeepToThem, ()) {
   Task task = *arbitrary_task(*rc::gen::element(0.9, 1.5, 3.0, 10.0));
   if (*rc::gen::arbitrary<bool>()) task = with_conditions(std::move(task));
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
   task = with_pins(std::move(task));
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const Cuts cuts{*rc::gen::arbitrary<bool>(), *rc::gen::arbitrary<bool>(),
@@ -163,7 +165,7 @@ RC_GTEST_PROP(PinsProperty, NamingAllDevicesChangesNoPlan, ()) {
 }
 
 RC_GTEST_PROP(PinsProperty, ABundleIsTheSumOfItsTables, ()) {
-  Task task = with_pins(with_conditions(*arbitrary_task(10.0)));
+  Task task = with_pins(with_row_orders(with_conditions(*arbitrary_task(10.0))));
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const BundledTask bundled(simulator.task());
   const Simulator of_bundles(simulator, bundled.task(), bundled.members());

@@ -20,8 +20,10 @@ namespace neuroshard {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
 using testing_tasks::kGiB;
@@ -246,6 +248,36 @@ TEST(RowsForMemory, ErrorsSayWhatRowsWouldDo) {
   EXPECT_EQ(refusal_of_rows(task, {.columns = true, .rows = false, .replicas = false})
                 .find("rows cut too"),
             std::string::npos);
+}
+
+TEST(RowsForMemory, ErrorsNameTheFewestRowsOfASlice) {
+  Task task = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
+  task.tables[0].min_shard_rows = 5'000'000'000;
+  EXPECT_EQ(refusal_of_rows(task, {}),
+            "no plan fits into memory: table \"ids\" cannot be cut below 4 columns of 8000000000 "
+            "rows, as its slices have at least 5000000000; that needs 119.21 GiB, and the largest "
+            "device has 20.00 GiB; 8 devices of 119.21 GiB (122071MiB) would do, and no number of "
+            "devices of 20.00 GiB; with shorter slices the tables fit");
+  task = one_host_task({make_table("ids", 1'000'000, 4)}, 4, 4 << 20);
+  task.tables[0].min_shard_rows = 400'000;
+  const std::string text = refusal_of_rows(task, {});
+  EXPECT_THAT(text, HasSubstr("table \"ids\" cannot be cut below 4 columns of 500000 rows, as its "
+                              "slices have at least 400000; that needs 7.63 MiB, and the largest"));
+  EXPECT_THAT(text, EndsWith("; with shorter slices the tables fit"));
+  task.topology = one_host_task({}, 2, 4 << 20).topology;  // too little for slices of any length
+  EXPECT_THAT(refusal_of_rows(task, {}), Not(HasSubstr("shorter")));
+}
+
+TEST(RowsForMemory, ErrorsSayThatATableDoesNotAllowCutsOfRows) {
+  Task task = one_host_task({make_table("ids", 8'000'000'000, 4)}, 8, 20 * kGiB);
+  task.tables[0].allow.rows = false;
+  EXPECT_THAT(refusal_of_rows(task, {}),
+              HasSubstr("table \"ids\" cannot be cut and has 4 columns, as \"allow\" does not name "
+                        "\"rows\"; that needs 119.21 GiB, and the largest device has 20.00 GiB;"));
+  task.tables[0].embedding_dim = 8;
+  EXPECT_THAT(
+      refusal_of_rows(task, {}),
+      HasSubstr("cannot be cut below 4 columns, as \"allow\" does not name \"rows\"; that"));
 }
 
 RC_GTEST_PROP(RowsForMemoryProperty, WhereAPlanWithRowsFitsOneIsFound, ()) {

@@ -39,6 +39,7 @@ RC_GTEST_PROP(SearchJsonProperty, OptionsAreReadBackExactly, ()) {
       *rc::gen::element(ImprovementSchedule::thorough, ImprovementSchedule::brief);
   options.pessimism = arbitrary_share();
   options.least_gain = arbitrary_share();
+  options.stop_by_clock = *rc::gen::arbitrary<bool>();
   const PlannerOptions read = round_trip(options);
   RC_ASSERT(read == options);
   RC_ASSERT(to_json(read) == to_json(options));
@@ -61,6 +62,15 @@ TEST(SearchJson, OptionsGoByTheirLongNames) {
       R"({"steps": 0, "time_limit": "1s", "improvement": "thorough", )"
       R"("pessimism": 0.5, "least_gain": 0.01, "cuts": ["columns", "rows", "replicas"], "seed": 0, )"
       R"("threads": 0})");
+}
+
+TEST(SearchJson, SaysThatTheClockMayStopASearchWhereItMay) {
+  PlannerOptions options;
+  EXPECT_EQ(to_json(options).find("stop_by_clock"), nullptr);
+  options.stop_by_clock = true;
+  ASSERT_NE(to_json(options).find("stop_by_clock"), nullptr);
+  EXPECT_EQ(*to_json(options).find("stop_by_clock"), Json(true));
+  EXPECT_TRUE(round_trip(options).stop_by_clock);
 }
 
 /// The message about the default options with one field set to another value.
@@ -110,6 +120,8 @@ TEST(SearchJson, OptionsThatMeanNothingAreRefusedByName) {
   EXPECT_EQ(refusal("threads", 1025),
             "plan.json: options.threads: expected an integer between -2147483648 and 1024, got "
             "1025");
+  EXPECT_EQ(refusal("stop_by_clock", 1),
+            "plan.json: options.stop_by_clock: expected true or false, got 1");
   EXPECT_THAT(refusal("beam_width", 3), testing::HasSubstr("got \"beam_width\""));
 }
 

@@ -9,6 +9,7 @@
 
 #include "neuroshard/core/name_list.h"
 #include "neuroshard/core/piece.h"
+#include "neuroshard/core/units.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 
 namespace neuroshard {
@@ -17,8 +18,9 @@ namespace {
 
 /// Tables of one kind of reason that are named; the others are counted.
 constexpr std::size_t kMostNames = 5;
-/// Ranges of real numbers are met up to rounding.
-constexpr double kRangeRounding = 1.0001;
+/// Ranges of real numbers are met up to this factor: samples of a space that ends at 500 end at
+/// 499.5 or so, and over a hundredth a prediction changes by less than its error.
+constexpr double kRangeSlack = 1.01;
 
 template <typename T>
 bool contains(const std::vector<T>& values, T value) {
@@ -32,7 +34,8 @@ std::string hits_text(const TrainedRange& range, double hits) {
 
 /// "tables: trained on at most 40 pieces on a device", of a task and of a plan alike.
 std::string pieces_text(const TrainedRange& range) {
-  return fmt::format("tables: trained on at most {} pieces on a device", range.max_pieces);
+  return fmt::format("tables: trained on at most {} on a device",
+                     format_count(range.max_pieces, "piece"));
 }
 
 /// One kind of reason and the tables that it applies to.
@@ -67,14 +70,14 @@ class TableReasons {
                 fmt::format("num_embeddings: trained on {} to {}, got {}", range_.min_embeddings,
                             range_.max_embeddings, table.num_embeddings));
     }
-    if (table.pooling_factor * kRangeRounding < range_.min_pooling_factor ||
-        table.pooling_factor > range_.max_pooling_factor * kRangeRounding) {
+    if (table.pooling_factor * kRangeSlack < range_.min_pooling_factor ||
+        table.pooling_factor > range_.max_pooling_factor * kRangeSlack) {
       pooling_.add(table, fmt::format("pooling_factor: trained on {:.4g} to {:.4g}, got {:.6g}",
                                       range_.min_pooling_factor, range_.max_pooling_factor,
                                       table.pooling_factor));
     }
     const double hits = lookups / std::max(distinct_rows, 1e-9);
-    if (lookups > 1.0 && hits > range_.max_hits_per_row * kRangeRounding) {
+    if (lookups > 1.0 && has_more_hits(range_, hits)) {
       hits_.add(table, hits_text(range_, hits));
     }
     if (!contains(range_.data_types, table.data_type)) {
@@ -108,6 +111,10 @@ class TableReasons {
 };
 
 }  // namespace
+
+bool has_more_hits(const TrainedRange& range, double hits_per_row) {
+  return hits_per_row > range.max_hits_per_row * kRangeSlack;
+}
 
 TrainedRange joined(const TrainedRange& left, const TrainedRange& right) {
   TrainedRange range = left;
@@ -144,8 +151,10 @@ std::vector<std::string> reasons_outside(const TrainedRange& range, const Task& 
   const auto devices = static_cast<std::size_t>(task.topology.world_size);
   const std::size_t pieces = (task.tables.size() + devices - 1) / devices;
   if (range.max_pieces > 0 && pieces > static_cast<std::size_t>(range.max_pieces)) {
-    reasons.push_back(fmt::format("{}, got {} tables for {} devices", pieces_text(range),
-                                  task.tables.size(), devices));
+    reasons.push_back(
+        fmt::format("{}, got {} for {}", pieces_text(range),
+                    format_count(static_cast<std::int64_t>(task.tables.size()), "table"),
+                    format_count(task.topology.world_size, "device")));
   }
   TableReasons of_tables(range);
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
@@ -174,7 +183,7 @@ std::vector<std::string> reasons_outside(const TrainedRange& range,
                   fmt::format("columns of a piece: trained on {} to {}, got {}", range.min_columns,
                               range.max_columns, piece.num_columns));
     }
-    if (piece.hits_per_row > range.max_hits_per_row * kRangeRounding) {
+    if (has_more_hits(range, piece.hits_per_row)) {
       hits.add(*piece.table, hits_text(range, piece.hits_per_row));
     }
   }

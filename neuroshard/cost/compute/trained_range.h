@@ -23,6 +23,9 @@ struct TrainedRange {
   std::vector<DataType> data_types;
 };
 
+/// Whether so many mean lookups of a distinct row are more than were trained on.
+[[nodiscard]] bool has_more_hits(const TrainedRange& range, double hits_per_row);
+
 /// The smallest range that has both.
 [[nodiscard]] TrainedRange joined(const TrainedRange& left, const TrainedRange& right);
 

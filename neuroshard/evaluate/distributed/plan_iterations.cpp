@@ -19,6 +19,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/core/pooled_layout.h"
+#include "neuroshard/io/input_limit.h"
 #include "neuroshard/workload/reuse/access_by_row.h"
 
 namespace neuroshard {
@@ -92,8 +93,12 @@ class Replicas {
  public:
   Replicas(const Task& task, const ShardingPlan& plan, std::int64_t samples, Random random,
            MeasuringDevice& device) {
-    const auto elements =
-        static_cast<std::size_t>(all_reduce_bytes(task, plan.replicated_tables)) / sizeof(float);
+    const double bytes_of_rows = all_reduce_bytes(task, plan.replicated_tables);
+    // Besides the arena, which has the copies whose rows are looked up; the transport has the
+    // third.
+    require_memory(3.0 * bytes_of_rows, "replicated_tables",
+                   "in each process for gradients, weights and all-reduce of the copies, in fp32");
+    const auto elements = static_cast<std::size_t>(bytes_of_rows) / sizeof(float);
     gradient_.assign(elements, 0.0F);
     weights_.assign(elements, 0.0F);
     PieceSet set{0, task.tables, {}, random, samples, task.optimizer};

@@ -56,7 +56,9 @@ void require_columns_alone(const ShardingPlan& plan) {
                                     [](const Shard& shard) { return !shard.has_all_rows(); });
   if (slices == 0 && plan.replicated_tables.empty()) return;
   throw CollectiveInputError(
-      "plan", "a plan that cuts columns alone, as processes on GPUs do not add partial sums",
+      "plan",
+      "a plan that cuts columns alone, as processes on GPUs do not add partial sums or sum up "
+      "gradients of copies",
       fmt::format("slices of rows: {}, replicated tables: {}", slices,
                   plan.replicated_tables.size()));
 }

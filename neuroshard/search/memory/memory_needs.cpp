@@ -133,8 +133,29 @@ std::string pinned_text(const Task& original, const BundledTask& bundled, const 
                      devices_text(pins.devices_of(table)));
 }
 
+/// How far a table can be cut at the most, and why its rows no further where rows are cut:
+/// "cannot be cut below 4 columns of 500 rows, as its slices have at least 400; that needs".
+std::string least_piece_text(const Table& table, const MemoryNeeds& needs, bool rows) {
+  const bool has_all_rows = needs.largest_piece_rows == table.num_embeddings;
+  const std::string columns = format_count(needs.largest_piece_columns, "column");
+  if (rows && table.allow.rows && table.min_shard_rows > 1) {
+    return fmt::format("cannot be cut below {} of {}, as its slices have at least {}; that needs",
+                       columns, format_count(needs.largest_piece_rows, "row"),
+                       table.min_shard_rows);
+  }
+  const bool is_whole = has_all_rows && needs.largest_piece_columns == table.embedding_dim;
+  const std::string piece =
+      fmt::format("cannot be cut {} {}{}", is_whole ? "and has" : "below", columns,
+                  has_all_rows ? "" : " of " + format_count(needs.largest_piece_rows, "row"));
+  // Without `rows`, what a table allows may be what the search was asked for.
+  if (rows && !table.allow.rows) {
+    return piece + ", as \"allow\" does not name \"rows\"; that needs";
+  }
+  return piece + ", which need";
+}
+
 std::string reason(const Task& original, const BundledTask& bundled, const MemoryNeeds& needs,
-                   const StopClock& clock) {
+                   bool rows, const StopClock& clock) {
   const Task& task = bundled.task();
   if (needs.shortage) return shortage_text(original, bundled, *needs.shortage);
   if (needs.largest_piece > needs.largest_device) {
@@ -145,15 +166,10 @@ std::string reason(const Task& original, const BundledTask& bundled, const Memor
                          format_bytes(static_cast<double>(needs.largest_device)));
     }
     const Table& table = task.tables[needs.largest_piece_table];
-    const std::string of_rows = needs.largest_piece_rows == table.num_embeddings
-                                    ? ""
-                                    : fmt::format(" of {} rows", needs.largest_piece_rows);
-    return fmt::format(
-        "table \"{}\" cannot be cut {} {} columns{}, which need {}, and the largest device has {}",
-        table.name, needs.largest_piece_columns == table.embedding_dim ? "and has" : "below",
-        needs.largest_piece_columns, of_rows,
-        format_bytes(static_cast<double>(needs.largest_piece)),
-        format_bytes(static_cast<double>(needs.largest_device)));
+    return fmt::format("table \"{}\" {} {}, and the largest device has {}", table.name,
+                       least_piece_text(table, needs, rows),
+                       format_bytes(static_cast<double>(needs.largest_piece)),
+                       format_bytes(static_cast<double>(needs.largest_device)));
   }
   std::string text =
       fmt::format("the tables need {}", format_bytes(static_cast<double>(needs.needed)));
@@ -200,6 +216,17 @@ bool rows_would_do(const Task& task, const StopClock& clock) {
   }
 }
 
+/// Whether slices that may be as short as one row would do where the tables' must have more.
+/// Likewise.
+bool shorter_slices_would_do(Task task, const StopClock& clock) {
+  bool is_limited = false;
+  for (Table& table : task.tables) {
+    is_limited = is_limited || (table.allow.rows && table.min_shard_rows > 1);
+    table.min_shard_rows = 0;
+  }
+  return is_limited && rows_would_do(task, clock);
+}
+
 /// Likewise.
 MemoryNeeds needs_of_tables(const Task& task, bool rows, const StopClock& clock) {
   MemoryNeeds needs{least_memory(task, rows, clock), std::nullopt, 1, std::nullopt, false};
@@ -234,11 +261,14 @@ InfeasibleError explain_infeasible(const Task& task, bool rows, const StopClock&
   const BundledTask bundled(task);
   const MemoryNeeds needs = needs_of_tables(bundled.task(), rows, clock);
   std::string text =
-      fmt::format("no plan fits into memory: {}", reason(task, bundled, needs, clock));
+      fmt::format("no plan fits into memory: {}", reason(task, bundled, needs, rows, clock));
   if (needs.stopped_by_clock) return InfeasibleError(text);
   text += fmt::format("; {}", remedy(bundled.task(), needs));
   if (!rows && rows_would_do(bundled.task(), clock)) {
     text += "; with rows cut too, the tables fit";
+  }
+  if (rows && shorter_slices_would_do(bundled.task(), clock)) {
+    text += "; with shorter slices the tables fit";
   }
   return InfeasibleError(text);
 }

@@ -32,7 +32,8 @@ struct MemoryNeeds : LeastMemory {
 
 /// One line saying in numbers why a task for which fit_memory found no plan does not fit, the
 /// memory per device that would suffice, and the number of devices that would; without `rows`, also
-/// whether cutting rows would do.
+/// whether cutting rows would do, and with them whether shorter slices would
+/// (Table::min_shard_rows).
 [[nodiscard]] InfeasibleError explain_infeasible(const Task& task, bool rows = false,
                                                  const StopClock& clock = {});
 
