@@ -64,6 +64,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--arena", default="4GiB")
     options = parser.parse_args()
+    if options.runs < 2:
+        parser.error(f"--runs: expected at least 2, got {options.runs}")
     options.folder.mkdir(parents=True, exist_ok=True)
     runs: dict[Path, list[dict]] = {plan: [] for plan in options.plans}
     for seed in range(1, options.runs + 1):
@@ -79,6 +81,8 @@ def main() -> None:
     for of_plan in runs.values():
         of_runs = [deviations(run) for run in of_plan]
         free = len(of_runs[0]) - 1  # the mean is taken from them
+        if free == 0:
+            continue
         total += [sum(x * x for x in run) / free for run in of_runs]
         again += [
             sum(x * y for x, y in zip(one, other)) / free

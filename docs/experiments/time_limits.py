@@ -6,8 +6,9 @@
     docs/experiments/time_limits.py NEUROSHARD --sizes 1000x128 --row-access 300
 
 Neither reading the task nor writing the plan is in the limit: no plan is written, and a run with a
-limit of a microsecond, which finds none, says how long reading takes. `no plan` stands for exit code 1. Tables are those of many_tables.py. Other
-options, such as --algorithm, go to `neuroshard plan`.
+limit of a microsecond, which finds none, says how long reading takes. `no plan` stands for exit
+code 1. Tables are those of many_tables.py. Other options, such as --algorithm, go to `neuroshard
+plan`.
 """
 
 import argparse
@@ -63,8 +64,9 @@ def run(command, limit):
     seconds = time.monotonic() - start
     if done.returncode not in (0, 1):
         raise SystemExit(done.stderr)
-    cost = re.search(r"predicted cost (\S+ ms)", done.stdout)
-    return seconds, cost and cost[1]
+    if done.returncode == 1:
+        return seconds, None
+    return seconds, re.search(r"predicted cost (\S+ ms)", done.stdout)[1]
 
 
 def main():

@@ -204,6 +204,7 @@ Capacity plan_capacity(const Task& task, const CapacityRequest& request,
   std::vector<std::string> ruled_out;
   CollectedWarnings warnings("numbers of devices");
   for (const int devices : result.devices) {
+    (void)task_on(task, devices, result.memory_bytes.front());
     const Task other = task_on(task, devices, result.memory_bytes.back());
     models.push_back(load_cost_models(request.models, other.topology));
     ruled_out.push_back(reason_against_devices(other));

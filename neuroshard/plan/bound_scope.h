@@ -8,7 +8,7 @@
 
 namespace neuroshard {
 
-/// What is to be said of a lower bound beside its value.
+/// What is to be said of a lower bound with its value.
 struct BoundScope {
   Cuts cuts{};  ///< of the plans that it is of (bound_cuts)
   std::int64_t num_tables = 0;

@@ -23,6 +23,7 @@
 #include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/search/lower_bound.h"
+#include "neuroshard/search/row_slices.h"
 #include "neuroshard/search/search_json.h"
 
 namespace neuroshard {
@@ -43,11 +44,12 @@ constexpr double kAfterSearchOfSegment_s = 0.3e-6;
 /// Segments of a power law's ranks (access_by_row.cpp), of which there are a few hundred.
 constexpr std::size_t kSegmentsOfRanks = 400;
 
-/// Segments of the task's tables whose rows have a known order, about.
-std::size_t num_segments(const Task& task) {
+/// Segments, about, of the task's tables whose rows have a known order and may be cut.
+std::size_t num_segments(const Task& task, const Cuts& cuts) {
   std::size_t segments = 0;
   for (const Table& table : task.tables) {
-    if (!has_row_order(table)) continue;
+    const bool may_be_cut = cuts.rows && table.allow.rows && can_slice(task, table, 2);
+    if (!has_row_order(table) || !may_be_cut) continue;
     const std::size_t classes =
         table.index_distribution ? table.index_distribution->access_classes.size() : 0;
     segments += !table.row_access.empty() ? table.row_access.size()
@@ -67,8 +69,9 @@ class TimeLimit {
     const double slack_s = std::max(0.1 * options.time_limit_seconds, 0.1);
     slack_ = duration(std::min(slack_s, kMostSeconds) / 2.0);
     const std::size_t num_tables = task.tables.size();
-    const double after_s = kAfterSearch_s * static_cast<double>(num_tables) +
-                           kAfterSearchOfSegment_s * static_cast<double>(num_segments(task));
+    const double after_s =
+        kAfterSearch_s * static_cast<double>(num_tables) +
+        kAfterSearchOfSegment_s * static_cast<double>(num_segments(task, options.cuts));
     after_ = std::max(duration(after_s) - slack_, Clock::duration{0});
     if (end_ && after_ >= duration(std::min(options.time_limit_seconds, kMostSeconds))) {
       throw InfeasibleError(fmt::format(

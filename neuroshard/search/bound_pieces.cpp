@@ -56,9 +56,11 @@ std::vector<double> row_shares(const std::vector<int>& numbers) {
   return shares;
 }
 
-/// Which rows a slice has then decides what it costs, not only how many.
-bool is_cut_by_order(const Task& task, const Table& table, const Cuts& cuts) {
-  return cuts.rows && has_row_order(table) && can_slice(task, table, 2);
+/// Which rows a slice has then decides what it costs, not only how many. A single device, too, may
+/// have several slices.
+bool is_cut_by_order(const Table& table, const Cuts& cuts) {
+  return cuts.rows && table.allow.rows && has_row_order(table) &&
+         table.num_embeddings / 2 >= std::max<std::int64_t>(table.min_shard_rows, 1);
 }
 
 /// What is to be known before the work is.
@@ -71,7 +73,7 @@ struct WaysOfCutting {
 WaysOfCutting ways_of_cutting(const Task& task, const Table& table, const Cuts& cuts) {
   const std::int64_t dim = table.embedding_dim;
   const bool has_columns = cuts.columns && table.allow.columns && can_cut(dim);
-  if ((has_columns && dim > kWidestDivided) || is_cut_by_order(task, table, cuts)) return {};
+  if ((has_columns && dim > kWidestDivided) || is_cut_by_order(table, cuts)) return {};
   WaysOfCutting ways;
   ways.quantum = has_columns ? kColumnGranularity : dim;
   ways.num_quanta = dim / ways.quantum;
@@ -136,7 +138,7 @@ UnpricedTables unpriced_tables(const Task& task, const Cuts& cuts) {
   UnpricedTables unpriced;
   for (const Table& table : of_bound.tables) {
     if (work.pieces_of(table).num_quanta > 0) continue;
-    ++(is_cut_by_order(of_bound, table, cuts) ? unpriced.ordered : unpriced.others);
+    ++(is_cut_by_order(table, cuts) ? unpriced.ordered : unpriced.others);
   }
   return unpriced;
 }

@@ -31,10 +31,10 @@ struct NeuroShardOptions {
 
 /// The result is never predicted to cost more than the beam search's plan, which is improved by
 /// pessimistic predictions (PlannerOptions::pessimism) and replaced only for a sufficient gain
-/// (PlannerOptions::least_gain). Slices of rows and copies must promise more than that of the plan
-/// with columns alone, or the latter is the result. Does not depend on the number of threads, nor
-/// on the machine unless the clock may stop the search (PlannerOptions::stop_by_clock): then it is
-/// the cheapest plan that was found by then.
+/// (PlannerOptions::least_gain). Slices of rows and copies must promise more than that of the best
+/// plan found that has neither, or the latter is the result. Does not depend on the number of
+/// threads, nor on the machine unless the clock may stop the search
+/// (PlannerOptions::stop_by_clock): then it is the cheapest plan that was found by then.
 class NeuroShardPlanner final : public Planner {
  public:
   explicit NeuroShardPlanner(NeuroShardOptions options = {}) : options_(std::move(options)) {}
@@ -58,9 +58,9 @@ class NeuroShardPlanner final : public Planner {
   [[nodiscard]] PlanningResult improved(const Simulator& allowed, const PlannerOptions& options,
                                         const LocalSearchBudget& budget,
                                         const FirstPlan& first) const;
-  /// Takes the improved plan of fewer cuts where others promise too little, or are dearer. Where
-  /// the clock stopped the search, the cheapest plan of all, improved or not; of fewer cuts if two
-  /// cost the same.
+  /// Takes the cheapest plan of all, those of fewer cuts improved as well; of fewer cuts if two
+  /// cost the same. Where slices and copies promise too little, it is the cheapest without either,
+  /// whichever search found it, unless the clock stopped one of them.
   void prefer_fewer_cuts(const Simulator& allowed, const PlannerOptions& options,
                          const StopClock& clock, FirstPlan& first) const;
 

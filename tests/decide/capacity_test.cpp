@@ -167,6 +167,7 @@ TEST(Capacity, NumbersOfDevicesThatPinsRuleOutArePointsWithoutAPlan) {
               HasSubstr("no plan fits; with the most devices: 2 devices: tables[0].devices[0]: "));
   // Sizes out of range are errors all the same.
   EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {0})), InputError);
+  EXPECT_THROW((void)plan_capacity(pinned, make_request({2}, {0, 1 << 20})), InputError);
 }
 
 TEST(Capacity, SaysOnceOfAllNumbersOfDevicesWhatTheModelWasNotTrainedOn) {

@@ -1,8 +1,5 @@
 // One call makes a plan; its document is enough to make it again and to price it by any models.
 #include "neuroshard/plan/plan_task.h"
-#include "neuroshard/io/json/json_reader.h"
-#include "neuroshard/plan/bound_scope.h"
-#include "neuroshard/plan/plan_request_io.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +13,7 @@
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
+#include "neuroshard/io/json/json_reader.h"
 #include "neuroshard/plan/bound_scope.h"
 #include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/replan_task.h"

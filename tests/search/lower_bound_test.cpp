@@ -350,6 +350,21 @@ TEST(LowerBound, TablesInTheOrderOfTheirRowsArePricedWhereTheseStayTogether) {
   EXPECT_EQ(unpriced_tables(task, {}), (UnpricedTables{.ordered = 1, .others = 0}));
 }
 
+/// Several slices of a table may lie on one device, where they may cost less than the whole.
+TEST(LowerBound, ATableInTheOrderOfItsRowsIsLeftOutOnASingleDeviceToo) {
+  Task task = task_of_equal_tables(1, 1);
+  task.tables[0].row_order = RowOrder::by_frequency;
+  task.tables[0].index_distribution = IndexDistribution{.zipf_exponent = 1.2};
+  EXPECT_EQ(unpriced_tables(task, {}), (UnpricedTables{.ordered = 1, .others = 0}));
+  const Simulator simulator = make_simulator(task);
+  const std::int64_t rows = task.tables[0].num_embeddings;
+  for (const std::int64_t hot : {std::int64_t{50}, std::int64_t{500}, rows / 2}) {
+    const std::int64_t columns = task.tables[0].embedding_dim;
+    const ShardingPlan plan{{{0, 0, columns, 0, 0, hot}, {0, 0, columns, 0, hot, rows - hot}}};
+    EXPECT_GE(simulator.cost(plan).cost_ms, lower_bound_ms(simulator, {}));
+  }
+}
+
 TEST(LowerBound, KnowsSlicesThatItDoesNotLookAt) {
   Task task = task_of_equal_tables(2, 10);
   task.tables[0].num_embeddings = 1003;

@@ -23,7 +23,7 @@ struct TrainedRange {
   std::vector<DataType> data_types;
 };
 
-/// Whether so many mean lookups of a distinct row are more than were trained on.
+/// Whether this mean number of lookups of a distinct row is above what was trained on.
 [[nodiscard]] bool has_more_hits(const TrainedRange& range, double hits_per_row);
 
 /// The smallest range that has both.

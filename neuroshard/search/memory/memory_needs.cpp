@@ -135,10 +135,14 @@ std::string pinned_text(const Task& original, const BundledTask& bundled, const 
 
 /// How far a table can be cut at the most, and why its rows no further where rows are cut:
 /// "cannot be cut below 4 columns of 500 rows, as its slices have at least 400; that needs".
-std::string least_piece_text(const Table& table, const MemoryNeeds& needs, bool rows) {
+std::string least_piece_text(const Table& table, Optimizer optimizer, const MemoryNeeds& needs,
+                             bool rows) {
   const bool has_all_rows = needs.largest_piece_rows == table.num_embeddings;
   const std::string columns = format_count(needs.largest_piece_columns, "column");
-  if (rows && table.allow.rows && table.min_shard_rows > 1) {
+  // Slices may be too large by their number of rows, or by what each takes besides.
+  const bool is_by_rows =
+      shard_bytes(table, needs.largest_piece_columns, optimizer, 1) <= needs.largest_device;
+  if (rows && table.allow.rows && table.min_shard_rows > 1 && is_by_rows) {
     return fmt::format("cannot be cut below {} of {}, as its slices have at least {}; that needs",
                        columns, format_count(needs.largest_piece_rows, "row"),
                        table.min_shard_rows);
@@ -167,7 +171,7 @@ std::string reason(const Task& original, const BundledTask& bundled, const Memor
     }
     const Table& table = task.tables[needs.largest_piece_table];
     return fmt::format("table \"{}\" {} {}, and the largest device has {}", table.name,
-                       least_piece_text(table, needs, rows),
+                       least_piece_text(table, task.optimizer, needs, rows),
                        format_bytes(static_cast<double>(needs.largest_piece)),
                        format_bytes(static_cast<double>(needs.largest_device)));
   }

@@ -114,11 +114,14 @@ const HOW = {
   iterations: ['measured', 'Whole iterations were measured, one process for each device.'],
 };
 
-/** By which models an evaluation's prediction is, where these are not the plan's. */
+/** By which models an evaluation's prediction is, where these are not the plan's: as files move, by
+ * the hash, and models without a file by name. */
 function otherModels(evaluation, plan) {
   const kinds = [['compute', 'computation'], ['communication', 'communication']];
-  const others = kinds.filter(([kind]) => evaluation.model[kind]
-    && JSON.stringify(evaluation.model[kind]) !== JSON.stringify(plan.model[kind]));
+  const others = kinds.filter(([kind]) => {
+    const [its, plans] = [evaluation.model[kind], plan.model[kind]];
+    return its && plans && (plans.sha256 ? its.sha256 !== plans.sha256 : its.name !== plans.name);
+  });
   return others.map(([kind, name]) => `${modelText(evaluation.model[kind])} for ${name}`).join('; ');
 }
 
@@ -145,7 +148,7 @@ function evaluationNode(evaluation, plan) {
     element('h3', {}, visible(evaluation.name)),
     element('p', {}, `${explanation} Predicted cost ${milliseconds(predicted.cost_ms)}, ${evaluation.kind === 'computation' ? 'part-measured' : how} ${milliseconds(actual.cost_ms)}: the prediction is ${signed(actual.cost_ms > 0 ? predicted.cost_ms / actual.cost_ms - 1 : 0)} off; over the devices, its ${what} is ${perCent(mean, 1)} off on average.`),
     others === '' ? null : element('p', {}, `The prediction here is by other models than the plan's: ${others}.`),
-    ...evaluation.warnings.map((warning) => element('p', {class: 'warning'}, visible(warning))),
+    ...evaluation.warnings.filter((warning) => !plan.warnings.includes(warning)).map((warning) => element('p', {class: 'warning'}, visible(warning))),
     chartNode(`Predicted and ${how} time of each device`, evaluationChart(evaluation, numbers, how)),
     numbers.length < rows.length ? element('p', {class: 'muted'}, `The ${numbers.length} slowest devices are drawn.`) : null,
     sortableTable([
