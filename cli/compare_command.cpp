@@ -34,6 +34,7 @@
 #include "neuroshard/paper/ablations.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/report/comparison_report.h"
+#include "neuroshard/report/planning_report.h"
 
 namespace neuroshard::cli {
 
@@ -101,7 +102,7 @@ void require_reference(const CompareOptions& options,
 }
 
 /// Of the cuts that any algorithm's plans may have, by any of the models.
-std::vector<std::string> unlearned_notes(const std::vector<CostModels>& models,
+std::vector<std::string> unlearned_costs(const std::vector<CostModels>& models,
                                          const std::vector<ComparisonSummary>& summaries) {
   Cuts cuts = kColumnsAlone;
   for (const ComparisonSummary& summary : summaries) {
@@ -109,7 +110,7 @@ std::vector<std::string> unlearned_notes(const std::vector<CostModels>& models,
   }
   std::vector<std::string> lines;
   for (const CostModels& of_task : models) {
-    for (std::string& line : neuroshard::unlearned_notes(*of_task.communication, cuts)) {
+    for (std::string& line : neuroshard::unlearned_costs(*of_task.communication, cuts)) {
       if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
     }
   }
@@ -153,13 +154,14 @@ void run(CompareOptions& options) {
   const std::string document =
       to_document(comparison_document(models, entries, summaries, options.setting));
   write_output(options.output, document);
-  print_notes(unlearned_notes(models, summaries));
   print_warnings(options.setting.warnings);
   if (is_standard_output(options.output)) return;
   ComparisonSetting setting = options.setting;
   setting.computation = described(*models.front().compute);
   setting.communication = communication_models_text(models);
-  fmt::print("{}", options.json ? document : comparison_text(entries, summaries, setting));
+  fmt::print("{}", options.json ? document
+                                : comparison_text(entries, summaries, setting) +
+                                      unlearned_text(unlearned_costs(models, summaries)));
 }
 
 }  // namespace

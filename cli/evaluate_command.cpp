@@ -31,6 +31,7 @@
 #include "neuroshard/plan/plan_task.h"
 #include "neuroshard/plan/plan_warnings.h"
 #include "neuroshard/report/evaluation_report.h"
+#include "neuroshard/report/planning_report.h"
 
 namespace neuroshard::cli {
 
@@ -48,9 +49,10 @@ struct EvaluateOptions {
   bool force = false;
   std::string output;
   BackendOptions measuring;
-  Json model = Json::Object{};        ///< as of models_json
-  std::vector<std::string> warnings;  ///< of the models, printed once there is a result
-  std::vector<std::string> notes;     ///< likewise
+  Json model = Json::Object{};         ///< as of models_json
+  std::vector<std::string> warnings;   ///< of the models, printed once there is a result
+  std::vector<std::string> notes;      ///< likewise
+  std::vector<std::string> unlearned;  ///< as of unlearned_costs
 };
 
 /// Writes and prints an evaluation of the document's plan; `measuring` are warnings of how it was
@@ -67,7 +69,7 @@ void finish(const EvaluateOptions& options, const PlanDocument& document, Json e
   if (options.json) {
     fmt::print("{}\n", to_line(json));
   } else {
-    fmt::print("{}{}", text, written_text(options.output));
+    fmt::print("{}{}{}", text, unlearned_text(options.unlearned), written_text(options.output));
   }
 }
 
@@ -165,6 +167,7 @@ void run(EvaluateOptions& options) {
   options.warnings = prediction_warnings(found.models, simulator, document.plan);
   options.warnings.insert(options.warnings.end(), found.changes.begin(), found.changes.end());
   options.notes = found.notes;
+  options.unlearned = unlearned_costs(*found.models.communication, document.plan);
   options.model = models_json(found.models);
   print_models_used(found.models);
   if (!options.platform.empty()) {

@@ -14,7 +14,9 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/plan_io.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/report/explanation_report.h"
+#include "neuroshard/report/planning_report.h"
 
 namespace neuroshard::cli {
 
@@ -36,8 +38,14 @@ void print_reasons(const Answer& answer) {
   print_models_used(answer.models);
 }
 
-void print_explanation(const Json& json, const std::string& text, bool as_json) {
-  fmt::print("{}", as_json ? to_document(json) : text);
+/// `answer` is about the document's plan.
+template <typename Answer>
+void print_explanation(const Answer& answer, const PlanDocument& document, const Json& json,
+                       const std::string& text, bool as_json) {
+  print_reasons(answer);
+  fmt::print("{}", as_json ? to_document(json)
+                           : text + unlearned_text(unlearned_costs(*answer.models.communication,
+                                                                   document.plan)));
 }
 
 Explanation explained(const PlanDocument& document, const ExplainOptions& options) {
@@ -70,18 +78,17 @@ void run(const CLI::App& command, ExplainOptions& options) {
   if (of_table) {
     const TableExplanation answer =
         explain_table(document, options.table, options.request, options.plan);
-    print_reasons(answer);
-    print_explanation(table_explanation_json(answer), table_explanation_text(answer), options.json);
+    print_explanation(answer, document, table_explanation_json(answer),
+                      table_explanation_text(answer), options.json);
   } else if (of_choice) {
     const Choice choice = parse_choice(options.choice, "--why-not");
     const WhyNot answer = why_not(document, choice, options.request, options.plan);
-    print_reasons(answer);
-    print_explanation(why_not_json(answer, document.task), why_not_text(answer, document.task),
-                      options.json);
+    print_explanation(answer, document, why_not_json(answer, document.task),
+                      why_not_text(answer, document.task), options.json);
   } else {
     const Explanation answer = explained(document, options);
-    print_reasons(answer);
-    print_explanation(explanation_json(answer), explanation_text(answer), options.json);
+    print_explanation(answer, document, explanation_json(answer), explanation_text(answer),
+                      options.json);
   }
 }
 

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -167,7 +166,7 @@ std::vector<std::string> model_notes(const CostModels& models, const Topology& t
       fmt::join(estimates, ", "))};
 }
 
-std::vector<std::string> unlearned_notes(const CommunicationCostModel& model, const Cuts& cuts) {
+std::vector<std::string> unlearned_costs(const CommunicationCostModel& model, const Cuts& cuts) {
   std::vector<std::string> lines;
   if (model.is_estimate()) return lines;
   if (cuts.replicas && !model.knows_all_reduces()) {
@@ -184,9 +183,9 @@ std::vector<std::string> unlearned_notes(const CommunicationCostModel& model, co
   return lines;
 }
 
-std::vector<std::string> unlearned_notes(const CommunicationCostModel& model,
+std::vector<std::string> unlearned_costs(const CommunicationCostModel& model,
                                          const ShardingPlan& plan) {
-  return unlearned_notes(model, Cuts{.columns = true,
+  return unlearned_costs(model, Cuts{.columns = true,
                                      .rows = plan.has_row_slices(),
                                      .replicas = !plan.replicated_tables.empty()});
 }
@@ -196,8 +195,6 @@ ModelsOfPlan models_of_plan(const PlanDocument& document, const std::vector<std:
   ModelsOfPlan found;
   found.models = load_models_of_plan(document.model, document.task.topology, names, file);
   found.notes = model_notes(found.models, document.task.topology);
-  std::vector<std::string> unlearned = unlearned_notes(*found.models.communication, document.plan);
-  std::move(unlearned.begin(), unlearned.end(), std::back_inserter(found.notes));
   if (names.empty()) found.changes = changed_models(document.model, found.models);
   return found;
 }

@@ -49,17 +49,17 @@ namespace neuroshard {
 /// What of plans with these cuts the communication model prices without having learned it, a line
 /// each: the all-reduce of copies by the links' rates, the partial sums of slices by the memory's.
 /// Nothing for an estimate, which has learned nothing and is called so.
-[[nodiscard]] std::vector<std::string> unlearned_notes(const CommunicationCostModel& model,
+[[nodiscard]] std::vector<std::string> unlearned_costs(const CommunicationCostModel& model,
                                                        const Cuts& cuts);
 /// Likewise of the cuts that this plan has.
-[[nodiscard]] std::vector<std::string> unlearned_notes(const CommunicationCostModel& model,
+[[nodiscard]] std::vector<std::string> unlearned_costs(const CommunicationCostModel& model,
                                                        const ShardingPlan& plan);
 
 struct ModelsOfPlan {
   CostModels models{};
   /// A line each, as of changed_models; empty if models were asked for.
   std::vector<std::string> changes{};
-  std::vector<std::string> notes{};  ///< likewise, as of model_notes and unlearned_notes
+  std::vector<std::string> notes{};  ///< likewise, as of model_notes
 };
 
 /// The models by which a plan is priced or evaluated, as load_models_of_plan finds them, with what

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -251,8 +250,6 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
   planned.warnings =
       prediction_warnings(models, simulator, found.plan, found.predicted, planned.member_ranges);
   planned.notes = model_notes(models, task.topology);
-  std::vector<std::string> unlearned = unlearned_notes(*models.communication, found.plan);
-  std::move(unlearned.begin(), unlearned.end(), std::back_inserter(planned.notes));
   if (request.baselines) {
     const auto baselines = make_baselines();
     PlannerOptions unobserved = options;

@@ -7,6 +7,7 @@
 
 #include "neuroshard/core/printable.h"
 #include "neuroshard/core/units.h"
+#include "neuroshard/plan/plan_models.h"
 #include "neuroshard/report/moves_report.h"
 #include "neuroshard/report/plan_report.h"
 
@@ -48,7 +49,8 @@ std::string placement(const PricedPlan& priced) {
 std::string confidence(const PricedPlan& priced) {
   return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms,
                           bound_scope(priced.document)) +
-         disagreement_text(priced.models.compute->num_members(), priced.member_ranges);
+         disagreement_text(priced.models.compute->num_members(), priced.member_ranges) +
+         unlearned_text(unlearned_costs(*priced.models.communication, priced.document.plan));
 }
 
 std::string baselines(const PlannedTask& planned, const std::string& algorithm) {
@@ -64,6 +66,12 @@ std::string moves(const PlanDocument& document) {
 }
 
 }  // namespace
+
+std::string unlearned_text(const std::vector<std::string>& costs) {
+  std::string text;
+  for (const std::string& line : costs) text += printable(line) + "\n";
+  return text;
+}
 
 std::string models_line(const CostModels& models) {
   return fmt::format("models: {} for computation; {} for communication\n",

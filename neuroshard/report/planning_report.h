@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "neuroshard/plan/plan_task.h"
 
@@ -13,6 +14,9 @@ namespace neuroshard {
 
 /// The same of a plan that was only priced.
 [[nodiscard]] std::string pricing_report(const PricedPlan& priced);
+
+/// What a communication model has not learned (unlearned_costs), a line each.
+[[nodiscard]] std::string unlearned_text(const std::vector<std::string>& costs);
 
 /// "models: NAME for computation; NAME for communication", a line.
 [[nodiscard]] std::string models_line(const CostModels& models);

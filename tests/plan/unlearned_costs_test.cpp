@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "neuroshard/cost/communication/neural_communication_model.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_task.h"
+#include "neuroshard/report/planning_report.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/cost/arbitrary_task.h"
 
@@ -18,6 +18,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing_networks::random_communication_network;
 using testing_networks::two_clusters;
 using testing_tasks::make_table;
@@ -33,35 +34,39 @@ const ShardingPlan kSlices{{{0, 0, 16, 0, 0, 500}, {0, 0, 16, 1, 500, 500}, {1, 
 const ShardingPlan kCopy{{{0, 0, 16, 0}}, {1}};
 const ShardingPlan kSlicesAndCopy{{{0, 0, 16, 0, 0, 500}, {0, 0, 16, 1, 500, 500}}, {1}};
 
-TEST(UnlearnedNotes, NameWhatAPlanHasOfIt) {
+TEST(UnlearnedCosts, NameWhatAPlanHasOfIt) {
   const NeuralCommunicationModel of_all_to_alls(random_communication_network(1), two_clusters(), 0);
-  EXPECT_THAT(unlearned_notes(of_all_to_alls, kColumns), IsEmpty());
-  EXPECT_THAT(unlearned_notes(of_all_to_alls, kSlices), ElementsAre(HasSubstr(kPartialSums)));
-  EXPECT_THAT(unlearned_notes(of_all_to_alls, kCopy), ElementsAre(HasSubstr(kAllReduce)));
-  EXPECT_THAT(unlearned_notes(of_all_to_alls, kSlicesAndCopy),
+  EXPECT_THAT(unlearned_costs(of_all_to_alls, kColumns), IsEmpty());
+  EXPECT_THAT(unlearned_costs(of_all_to_alls, kSlices), ElementsAre(HasSubstr(kPartialSums)));
+  EXPECT_THAT(unlearned_costs(of_all_to_alls, kCopy), ElementsAre(HasSubstr(kAllReduce)));
+  EXPECT_THAT(unlearned_costs(of_all_to_alls, kSlicesAndCopy),
               ElementsAre(HasSubstr(kAllReduce), HasSubstr(kPartialSums)));
 }
 
-/// Of `plan`, by the shipped cluster "pcie4", which has learned all-reduces, or by an estimate.
-std::vector<std::string> notes_of_price(const ShardingPlan& plan, const char* communication) {
+/// The report of `plan` by the shipped cluster "pcie4", which has learned all-reduces, or by an
+/// estimate.
+std::string report_of(const ShardingPlan& plan, const char* communication) {
   PlanDocument document;
   document.task.batch_size = 4096;
   document.task.tables = {make_table("a", 1000, 16), make_table("b", 1000, 16)};
   document.task.topology.world_size = document.task.topology.local_world_size = 2;
   document.task.topology.memory_bytes.assign(2, std::int64_t{1} << 30);
   document.plan = plan;
-  return price_plan(document, {.models = {"cpu-xeon-2core", communication}}, "plan.json").notes;
+  return pricing_report(
+      price_plan(document, {.models = {"cpu-xeon-2core", communication}}, "plan.json"));
 }
 
-TEST(UnlearnedNotes, ComeWithThePrice) {
-  EXPECT_THAT(notes_of_price(kColumns, "pcie4"), IsEmpty());
-  EXPECT_THAT(notes_of_price(kSlicesAndCopy, "pcie4"),
-              ElementsAre(std::string("pcie4: ") + kPartialSums));
+TEST(UnlearnedCosts, AreInTheReport) {
+  EXPECT_THAT(report_of(kColumns, "pcie4"), Not(HasSubstr("has learned no")));
+  EXPECT_THAT(report_of(kSlicesAndCopy, "pcie4"),
+              HasSubstr(std::string("\npcie4: ") + kPartialSums + "\n"));
+  EXPECT_THAT(report_of(kSlicesAndCopy, "pcie4"), Not(HasSubstr(kAllReduce)));
 }
 
 /// Which is said in other words.
-TEST(UnlearnedNotes, OfAnEstimateEverythingIsEstimated) {
-  EXPECT_THAT(notes_of_price(kSlicesAndCopy, "analytic-a100-nvswitch"), IsEmpty());
+TEST(UnlearnedCosts, OfAnEstimateEverythingIsEstimated) {
+  EXPECT_THAT(report_of(kSlicesAndCopy, "analytic-a100-nvswitch"),
+              Not(HasSubstr("has learned no")));
 }
 
 }  // namespace
