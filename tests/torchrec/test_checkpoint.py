@@ -2,9 +2,6 @@
 two processes and on two hosts of two; and what TorchRec itself cannot bring along is refused
 before."""
 
-import subprocess
-import sys
-import os
 from pathlib import Path
 
 import pytest
@@ -20,6 +17,7 @@ from torchrec.distributed.sharding_plan import (
     table_wise,
 )
 from torchrec.distributed.types import ShardingPlan, ShardingType
+from torchrun_processes import torchrun
 
 from neuroshard import InputError
 from neuroshard.torchrec import check_resumable
@@ -216,18 +214,7 @@ def test_training_goes_on_under_another_plan(tmp_path, processes):
     script = tmp_path / "going_on.py"
     folder = str(Path(__file__).parent)
     script.write_text(f"import sys\nsys.path.insert(0, {folder!r})\n" + GOING_ON)
-    run = subprocess.run(
-        [
-            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
-            *("--standalone", "--nproc-per-node", str(processes), script, tmp_path / "checkpoint"),
-        ],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert run.returncode == 0, run.stdout[-1000:] + run.stderr[-5000:]
+    run = torchrun(processes, script, tmp_path / "checkpoint")
     for rank in range(processes):
         assert f"rank {rank}: refused" in run.stdout, run.stdout
         assert f"rank {rank}: done" in run.stdout, run.stdout

@@ -1,33 +1,14 @@
 """Real training on two processes: both planners' plans, equal losses, one plan on all ranks."""
 
 import json
-import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from torchrun_processes import torchrun
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def torchrun(script, *arguments, check=True):
-    """Runs a script on two gloo processes."""
-    run = subprocess.run(
-        [
-            *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
-            *("--standalone", "--nproc-per-node", "2", script, *map(str, arguments)),
-        ],
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert not check or run.returncode == 0, run.stdout[-1000:] + run.stderr[-5000:]
-    return run
 
 
 @pytest.mark.parametrize(
@@ -41,6 +22,7 @@ def torchrun(script, *arguments, check=True):
 )
 def test_training_gives_equal_losses(tmp_path, tables, more):
     torchrun(
+        2,
         ROOT / "examples" / "torchrec_dlrm.py",
         *(*more, "--tables", tables, "--num-tables", 12, "--max-rows", 5000, "--batch-size", 32),
         *("--steps", 6, "--warm-up", 2, "--num-batches", 2, "--json", tmp_path / "results.json"),
@@ -134,7 +116,7 @@ dist.destroy_process_group()
 def test_one_plan_on_all_ranks(tmp_path):
     script = tmp_path / "plan_on_all_ranks.py"
     script.write_text(PLAN_ON_ALL_RANKS)
-    run = torchrun(script, check=False)
+    run = torchrun(2, script, check=False)
     assert run.returncode == 0, run.stderr[-3000:]
 
 
@@ -178,7 +160,7 @@ def test_groups_other_than_all_ranks_and_failures_that_cannot_be_sent(tmp_path):
     script = tmp_path / "plan_in_a_subgroup.py"
     path = str(ROOT / "tests" / "torchrec")
     script.write_text(f"import sys\nsys.path.insert(0, {path!r})\n" + PLAN_IN_A_SUBGROUP)
-    run = torchrun(script)
+    run = torchrun(2, script)
     for rank in (0, 1):
         assert f"rank {rank}: 1 tables" in run.stdout, run.stdout
         assert f"rank {rank}: Unreadable: what went wrong" in run.stdout, run.stdout
@@ -221,7 +203,7 @@ def test_what_fails_on_rank_0_fails_on_all(tmp_path):
     script.write_text(f"import sys\nsys.path.insert(0, {str(ROOT / 'tests' / 'torchrec')!r})\n")
     with script.open("a") as file:
         file.write(FAILING_ON_ALL_RANKS)
-    run = torchrun(script)
+    run = torchrun(2, script)
     for rank in (0, 1):
         assert f"rank {rank}: PlannerErrorType.INSUFFICIENT_STORAGE" in run.stdout, run.stdout
 
@@ -263,6 +245,7 @@ def test_no_thread_of_the_group_outlives_it(tmp_path, model):
         f"import sys\nsys.path.insert(0, {str(ROOT / 'examples')!r})\n" + TRAINING_THAT_MAY_FAIL
     )
     run = torchrun(
+        2,
         script,
         *("--tables", "generated", "--num-tables", 4, "--max-rows", 1000, "--batch-size", 16),
         *("--steps", 4, "--warm-up", 1, "--model", model),
@@ -273,6 +256,7 @@ def test_no_thread_of_the_group_outlives_it(tmp_path, model):
 
 def test_an_example_that_fails_ends_in_order():
     run = torchrun(
+        2,
         ROOT / "examples" / "torchrec_dlrm.py",
         *("--tables", "generated", "--num-tables", 4, "--max-rows", 1000, "--batch-size", 16),
         *("--steps", 4, "--warm-up", 1, "--model", "no-such-model"),

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from runtime_processes import COLLECT, torchrun
+from torchrun_processes import COLLECT, torchrun
 
 from neuroshard.runtime import read_samples
 from neuroshard.torchrec.runtime.collecting import main, parser

@@ -8,7 +8,6 @@ import warnings
 import pytest
 import torch
 from conftest import make_collection, make_topology
-from runtime_processes import COLLECT, torchrun
 from torch import nn
 from torchrec.distributed.embedding import EmbeddingCollectionSharder
 from torchrec.distributed.embeddingbag import EmbeddingBagCollectionSharder
@@ -17,6 +16,7 @@ from torchrec.distributed.planner.types import ParameterConstraints, PlannerErro
 from torchrec.distributed.types import ShardingPlan, ShardingType
 from torchrec.modules.embedding_configs import EmbeddingConfig
 from torchrec.modules.embedding_modules import EmbeddingCollection
+from torchrun_processes import COLLECT, torchrun
 
 from neuroshard import InputError, TableStatistics, _core
 from neuroshard.runtime import LayoutCosts, RuntimeCosts, Setup

@@ -1,13 +1,15 @@
-"""Processes of torchrun, in which tests measure TorchRec's runtime."""
+"""Processes of torchrun, which tests run scripts and modules in."""
 
 import os
 import subprocess
 import sys
 
+#: Measures the costs of TorchRec's runtime, of small tables.
 COLLECT = ("-m", "neuroshard.collect", "--communication", "--max-rows", 2000)
 
 
 def torchrun(processes, *arguments, check=True):
+    """Runs a script, or a module after `-m`, on gloo processes of one host."""
     run = subprocess.run(
         [
             *(sys.executable, "-W", "ignore", "-m", "torch.distributed.run"),
