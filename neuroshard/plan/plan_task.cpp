@@ -40,20 +40,18 @@ constexpr double kAfterBound_s = 15e-6;
 /// After the search, for each segment of a table whose rows have a known order: how a slice's rows
 /// are used is a sum over segments [s].
 constexpr double kAfterSearchOfSegment_s = 0.3e-6;
-/// Segments of a power law's ranks (access_by_row.cpp), of which there are a few hundred.
-constexpr std::size_t kSegmentsOfRanks = 400;
 
-/// Segments, about, of the task's tables whose rows have a known order and may be cut.
+/// Segments of the task's tables whose rows have a known order and may be cut. Those of power laws
+/// are few, and in what the limit may be exceeded by.
 std::size_t num_segments(const Task& task, const Cuts& cuts) {
   std::size_t segments = 0;
   for (const Table& table : task.tables) {
     const bool may_be_cut = cuts.rows && table.allow.rows && can_slice(task, table, 2);
     if (!has_row_order(table) || !may_be_cut) continue;
-    const std::size_t classes =
-        table.index_distribution ? table.index_distribution->access_classes.size() : 0;
-    segments += !table.row_access.empty() ? table.row_access.size()
-                : classes > 0             ? classes
-                                          : kSegmentsOfRanks;
+    segments += table.row_access.size();
+    if (table.row_access.empty() && table.index_distribution) {
+      segments += table.index_distribution->access_classes.size();
+    }
   }
   return segments;
 }
