@@ -11,7 +11,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
-#include "neuroshard/search/beam/even_pieces.h"
+#include "neuroshard/search/beam/first_lists/even_pieces.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/replica_choice.h"
 #include "neuroshard/search/replica_moves.h"

@@ -148,12 +148,12 @@ std::size_t PieceCatalog::num_devices(PieceType type) const {
   return count > 0 ? count : static_cast<std::size_t>(simulator_.task().topology.world_size);
 }
 
-bool PieceCatalog::costs_more(PieceType a, PieceType b) const {
+bool PieceCatalog::goes_first_of_equal_cost(PieceType a, PieceType b) const {
   const Facts& fa = facts_[a];
   const Facts& fb = facts_[b];
-  // Costs compare falling, so the sides are exchanged for them.
-  return std::tie(fb.single_cost, fa.table, fb.num_columns, fa.num_slices, fa.slice) <
-         std::tie(fa.single_cost, fb.table, fa.num_columns, fb.num_slices, fb.slice);
+  if (fa.table != fb.table) return fa.table < fb.table;
+  if (fa.num_columns != fb.num_columns) return fa.num_columns > fb.num_columns;
+  return std::tie(fa.num_slices, fa.slice) < std::tie(fb.num_slices, fb.slice);
 }
 
 }  // namespace neuroshard

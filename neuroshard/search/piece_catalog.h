@@ -81,7 +81,11 @@ class PieceCatalog {
   PieceType row_half(PieceType type);
 
   /// Falling single-piece cost, then the order of the task's tables.
-  [[nodiscard]] bool costs_more(PieceType a, PieceType b) const;
+  [[nodiscard]] bool costs_more(PieceType a, PieceType b) const {
+    const double of_a = facts_[a].single_cost;
+    const double of_b = facts_[b].single_cost;
+    return of_a != of_b ? of_a > of_b : goes_first_of_equal_cost(a, b);
+  }
   /// Order of placement: pieces with the fewest devices to lie on, as they have least choice, then
   /// the costliest.
   [[nodiscard]] bool goes_first(PieceType a, PieceType b) const {
@@ -94,6 +98,8 @@ class PieceCatalog {
   }
 
  private:
+  /// The order of pieces that cost the same.
+  [[nodiscard]] bool goes_first_of_equal_cost(PieceType a, PieceType b) const;
   /// On which pieces of its table may lie.
   [[nodiscard]] std::size_t num_devices(PieceType type) const;
   /// Where the type of a piece is kept: a negative one if there is none yet.

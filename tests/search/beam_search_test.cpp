@@ -16,6 +16,7 @@
 #include "neuroshard/core/random.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/neuroshard_planner.h"
+#include "neuroshard/search/replica_choice.h"
 #include "tests/cost/arbitrary_communication.h"
 #include "tests/io/io_test_util.h"
 #include "tests/search/arbitrary_simulator.h"
@@ -145,6 +146,7 @@ class Unbounded final : public CommunicationCostModel {
   double all_reduce_ms(const Topology& topology, double bytes) const override {
     return model_.all_reduce_ms(topology, bytes);
   }
+  double partial_sums_ms(double bytes) const override { return model_.partial_sums_ms(bytes); }
   double floor_ms(const Topology&, std::int64_t, double) const override { return -kInfinity; }
   double least_cost_ms(const Topology&, std::int64_t, std::span<const double>,
                        std::span<const double>) const override {
@@ -159,6 +161,16 @@ class Unbounded final : public CommunicationCostModel {
   const CommunicationCostModel& model_;
 };
 
+/// Tables of a task, some of them.
+std::vector<int> some_tables(const Task& task) {
+  std::vector<int> tables;
+  for (std::size_t t = 0; t < task.tables.size(); ++t) {
+    if (*rc::gen::inRange(0, 3) == 0) tables.push_back(static_cast<int>(t));
+  }
+  return tables;
+}
+
+/// With columns alone or rows too, and without or with copies, whose costs every device has.
 RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ()) {
   const auto compute = arbitrary_compute();
   const Simulator simulator = simulator_for_threads(compute);
@@ -168,8 +180,19 @@ RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ())
   BeamSearchOptions options;
   options.num_levels = 4;
   options.beam_width = *rc::gen::element(1, 2, 3, 20);
-  const PlanningResult spared = search(simulator, 1, options);
-  const PlanningResult all = search(unbounded, 1, options);
+  options.rows = *rc::gen::arbitrary<bool>();
+  const std::vector<int> replicated = some_tables(simulator.task());
+  const auto plan = [&](const Simulator& models) {
+    return plan_with_replicas_of(models, replicated, options, on_threads(1), {});
+  };
+  PlanningResult spared;
+  try {
+    spared = plan(simulator);
+  } catch (const InfeasibleError&) {
+    RC_DISCARD("the copies leave too little room");
+  }
+  const PlanningResult all = plan(unbounded);
+  RC_TAG(replicated.empty() ? "no copies" : "copies");
   RC_ASSERT(spared.plan.shards == all.plan.shards);
   expect_same(spared.predicted, all.predicted);
   RC_ASSERT(spared.stats.plans_priced <= all.stats.plans_priced);

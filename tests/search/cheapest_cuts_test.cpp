@@ -1,6 +1,6 @@
 // Lists of cheapest cuts: each table once in every list, small pieces where they are asked for, and
 // plans where cut after cut would not lead.
-#include "neuroshard/search/beam/cheapest_cuts.h"
+#include "neuroshard/search/beam/first_lists/cheapest_cuts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

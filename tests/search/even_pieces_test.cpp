@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/search/beam/even_pieces.h"
+#include "neuroshard/search/beam/first_lists/even_pieces.h"
 #include "tests/search/arbitrary_simulator.h"
 #include "tests/search/piece_list_checks.h"
 

@@ -10,14 +10,17 @@
 #include <limits>
 
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/beam/plan_of_pieces.h"
 #include "tests/search/arbitrary_simulator.h"
 #include "tests/search/naive_grid_search.h"
+#include "tests/search/piece_list_checks.h"
 
 namespace neuroshard {
 namespace {
 
 using testing::ElementsAre;
 using testing_search::NaiveGridSearch;
+using testing_tasks::add_slices;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_simulator;
@@ -27,9 +30,9 @@ using testing_tasks::task_of_any_tightness;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Whole tables, some of them halved, in the order of placement.
+/// Whole tables, some of them halved in columns or, if `rows`, in rows, in the order of placement.
 std::vector<PieceType> random_pieces(const Simulator& simulator, PieceCatalog& catalog,
-                                     Random& random) {
+                                     Random& random, bool rows = true) {
   std::vector<PieceType> pieces;
   for (std::size_t t = 0; t < simulator.task().tables.size(); ++t) {
     const std::int64_t dim = simulator.task().tables[t].embedding_dim;
@@ -37,6 +40,8 @@ std::vector<PieceType> random_pieces(const Simulator& simulator, PieceCatalog& c
     if (catalog.can_halve(whole) && random.below(2) == 0) {
       const auto [wide, narrow] = catalog.halves(whole);
       pieces.insert(pieces.end(), {wide, narrow});
+    } else if (rows && catalog.can_halve_rows(whole) && random.below(3) == 0) {
+      add_slices(catalog, catalog.row_half(whole), pieces);
     } else {
       pieces.push_back(whole);
     }
@@ -44,6 +49,26 @@ std::vector<PieceType> random_pieces(const Simulator& simulator, PieceCatalog& c
   std::sort(pieces.begin(), pieces.end(),
             [&](PieceType a, PieceType b) { return catalog.goes_first(a, b); });
   return pieces;
+}
+
+std::int64_t columns_of(const PieceCatalog& catalog, const std::vector<PieceType>& pieces) {
+  std::int64_t columns = 0;
+  for (const PieceType piece : pieces) columns += catalog.pooled_columns(piece);
+  return columns;
+}
+
+/// What the search of other pieces, with this result, tells of these, which have no fewer columns.
+KnownPlaces known_from(const PieceCatalog& catalog, const std::vector<PieceType>& others,
+                       const Placement& result, const std::vector<PieceType>& pieces) {
+  std::size_t count = static_cast<std::size_t>(
+      std::mismatch(pieces.begin(), pieces.end(), others.begin(), others.end()).first -
+      pieces.begin());
+  count = std::min(count, result.under_largest_limit.size());
+  if (columns_of(catalog, others) < columns_of(catalog, pieces)) {
+    count = std::min(count, result.free_of_limit);
+  }
+  return {std::span(result.under_largest_limit).first(count),
+          std::min(count, result.free_of_limit)};
 }
 
 void expect_same_placements(const Placement& actual, const Placement& expected) {
@@ -76,14 +101,20 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
     const Placement expected = naive.search(pieces);
     expect_same_placements(search.search(pieces), expected);
     // Nor does it matter if the beginning is reused from another search.
-    const auto common = static_cast<std::size_t>(
-        std::mismatch(pieces.begin(), pieces.end(), last_pieces.begin(), last_pieces.end()).first -
-        pieces.begin());
-    const std::span<const int> known(last.under_largest_limit);
-    last = search.search(pieces, known.first(std::min(common, known.size())));
+    if (columns_of(catalog, last_pieces) <= columns_of(catalog, pieces)) {
+      last = search.search(pieces, known_from(catalog, last_pieces, last, pieces));
+    } else {
+      last = search.search(pieces);
+    }
     expect_same_placements(last, expected);
     last_pieces = std::move(pieces);
   }
+}
+
+/// The first places of a search of the same pieces.
+KnownPlaces part_of(const Placement& placement, std::size_t count) {
+  return {std::span(placement.under_largest_limit).first(count),
+          std::min(count, placement.free_of_limit)};
 }
 
 RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsNotWorthItsPriceIsNotPricedAndNothingElseChanges,
@@ -95,13 +126,13 @@ RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsNotWorthItsPriceIsNotPricedAndNoth
   for (int repeat = 0; repeat < 10; ++repeat) {
     const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
     const Placement best = search.search(pieces);
-    const std::span<const int> known(best.under_largest_limit);
+    const std::vector<int>& known = best.under_largest_limit;
     const double cost = best.feasible() ? best.cost_ms : 1.0;
     // Costs are never negative: below 0 no plan at all is worth it.
     for (const double worth_ms : {-1.0, cost * random.uniform(), cost, cost * 1.01, kInfinity}) {
       const std::int64_t priced = search.stats().plans_priced;
       const Placement found =
-          search.search(pieces, known.first(random.below(known.size() + 1)), worth_ms);
+          search.search(pieces, part_of(best, random.below(known.size() + 1)), worth_ms);
       RC_ASSERT(found.under_largest_limit == best.under_largest_limit);
       RC_ASSERT(found.unplaced_bytes == best.unplaced_bytes);
       if (!best.feasible() || worth_ms >= cost) {
@@ -178,17 +209,11 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PlacementsKeepMemoryAndCostWhatTheySay, 
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
   PieceCatalog catalog(simulator);
   Random random(*rc::gen::arbitrary<std::uint64_t>());
-  const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random);
+  // Slices of one device that are neighbours would be one shard of the plan.
+  const std::vector<PieceType> pieces = random_pieces(simulator, catalog, random, false);
   const Placement placement = GreedyGridSearch(simulator, catalog, {}).search(pieces);
   if (!placement.feasible()) return;
-  ShardingPlan plan;
-  std::vector<std::int64_t> next(simulator.task().tables.size(), 0);
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const int table = catalog.table(pieces[i]);
-    const std::int64_t columns = catalog.num_columns(pieces[i]);
-    plan.shards.push_back({table, next[table], columns, placement.devices[i]});
-    next[table] += columns;
-  }
+  const ShardingPlan plan = plan_of(simulator, catalog, pieces, placement.devices);
   RC_ASSERT(violations(simulator.task(), plan).empty());
   RC_ASSERT(simulator.cost(plan).cost_ms == placement.cost_ms);
 }

@@ -20,10 +20,16 @@ class NaiveGridSearch {
       : simulator_(simulator), catalog_(catalog), options_(options) {}
 
   Placement search(const std::vector<PieceType>& pieces) {
-    best_ = {
-        {}, std::numeric_limits<double>::infinity(), std::numeric_limits<std::int64_t>::max(), {}};
+    best_ = {};
+    best_.cost_ms = std::numeric_limits<double>::infinity();
+    best_.unplaced_bytes = std::numeric_limits<std::int64_t>::max();
     double columns = 0.0;
-    for (const PieceType piece : pieces) columns += static_cast<double>(width(piece));
+    double partial_bytes = 0.0;
+    for (const PieceType piece : pieces) {
+      columns += static_cast<double>(width(piece));
+      partial_bytes += catalog_.partial_bytes(piece);
+    }
+    partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
     const double mean = columns / simulator_.task().topology.world_size;
     for (int i = 0; i < options_.num_limits; ++i) {
       const double share = static_cast<double>(i) / std::max(options_.num_limits - 1, 1);
@@ -35,7 +41,7 @@ class NaiveGridSearch {
   }
 
  private:
-  [[nodiscard]] std::int64_t width(PieceType piece) const { return catalog_.num_columns(piece); }
+  [[nodiscard]] std::int64_t width(PieceType piece) const { return catalog_.pooled_columns(piece); }
 
   void try_limit(const std::vector<PieceType>& pieces, double limit) {
     const int world_size = simulator_.task().topology.world_size;
@@ -96,13 +102,14 @@ class NaiveGridSearch {
   double price() {
     std::vector<double> compute_ms;
     for (const auto& state : states_) compute_ms.push_back(simulator_.compute().cost(state));
-    return simulator_.combine(compute_ms, columns_).cost_ms;
+    return simulator_.combine(compute_ms, columns_, 0.0, partial_sums_ms_).cost_ms;
   }
 
   const Simulator& simulator_;
   const PieceCatalog& catalog_;
   GreedyGridSearchOptions options_;
   Placement best_;
+  double partial_sums_ms_ = 0.0;
   std::vector<std::vector<double>> states_;
   std::vector<std::int64_t> bytes_;
   std::vector<double> columns_;

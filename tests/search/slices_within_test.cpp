@@ -1,5 +1,5 @@
 // The fewest slices of rows that fit, by trying every number.
-#include "neuroshard/search/beam/slices_within.h"
+#include "neuroshard/search/beam/first_lists/slices_within.h"
 
 #include <gtest/gtest.h>
 

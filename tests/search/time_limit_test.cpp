@@ -13,8 +13,8 @@
 
 #include "neuroshard/baselines/planner_catalog.h"
 #include "neuroshard/search/beam/beam_search.h"
-#include "neuroshard/search/beam/cheapest_cuts.h"
-#include "neuroshard/search/beam/even_pieces.h"
+#include "neuroshard/search/beam/first_lists/cheapest_cuts.h"
+#include "neuroshard/search/beam/first_lists/even_pieces.h"
 #include "neuroshard/search/improve/way_chances.h"
 #include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/memory_fit.h"

@@ -5,21 +5,21 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "neuroshard/core/parallel.h"
-#include "neuroshard/search/beam/cheapest_cuts.h"
-#include "neuroshard/search/beam/even_pieces.h"
-#include "neuroshard/search/beam/first_cuts.h"
+#include "neuroshard/search/beam/first_lists/first_lists.h"
 #include "neuroshard/search/beam/kept_costs.h"
+#include "neuroshard/search/beam/mean_bound.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
-#include "neuroshard/search/beam/slices_within.h"
 #include "neuroshard/search/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
@@ -31,6 +31,7 @@ namespace {
 struct BeamState {
   PieceList pieces;
   Placement placement;
+  ListTotals totals;  ///< of the pieces, where lists are bounded
 
   /// States that fit come first (or those that lack least), then the cheapest.
   [[nodiscard]] auto rank() const {
@@ -43,7 +44,11 @@ class Search {
  public:
   Search(const Simulator& simulator, const BeamSearchOptions& options, int num_threads,
          const StopClock& clock)
-      : simulator_(simulator), options_(options), clock_(clock), catalog_(simulator, clock) {
+      : simulator_(simulator),
+        options_(options),
+        clock_(clock),
+        catalog_(simulator, clock),
+        mean_bound_(simulator, catalog_) {
     // Threads cost more to wake than a small search takes.
     pool_.emplace(simulator.task().tables.size() < kTablesWorthThreads ? 1 : num_threads);
     for (int worker = 0; worker < pool_->num_threads(); ++worker) {
@@ -69,13 +74,14 @@ class Search {
 
  private:
   static constexpr std::size_t kTablesWorthThreads = 24;
-  static constexpr int kSmallestShareOfDevice = 16;
   /// States placed between updates of the costs that the beam keeps: few, as states that it will
   /// not keep need not be priced, but enough for the threads. Which states are priced does not
   /// depend on the number of threads.
   static constexpr std::size_t kFirstLook = 4;
   /// Large tasks come to as many in steps: their states take long enough for more threads.
   static constexpr std::size_t kMostBetweenLooks = 16;
+  /// What rounding in the last digits of a cost may amount to.
+  static constexpr double kAboveRounding = 1.0 + 1e-9;
   /// Tables times devices.
   static constexpr std::size_t kLargeTask = 4096;
 
@@ -113,149 +119,101 @@ class Search {
     PieceList pieces;
     const BeamState* parent = nullptr;
     bool same_columns = true;  ///< in all, as the parent
+    ListTotals totals{};       ///< where lists are bounded
+    double least_ms = 0.0;     ///< no placement costs less
   };
-
-  PieceList sorted(PieceList pieces) const {
-    std::sort(pieces.begin(), pieces.end(),
-              [&](PieceType a, PieceType b) { return catalog_.goes_first(a, b); });
-    return pieces;
-  }
-
-  /// The tables, in `slices` of rows each (one without it), their columns halved until no piece is
-  /// larger than `most_bytes` (or cannot be halved).
-  PieceList halved_to(std::int64_t most_bytes, const std::vector<int>& slices = {}) {
-    PieceList waiting;
-    PatientClock clock(clock_);
-    for (std::size_t table = 0; table < simulator_.task().tables.size(); ++table) {
-      clock.check();
-      waiting.push_back(catalog_.add(static_cast<int>(table),
-                                     simulator_.task().tables[table].embedding_dim,
-                                     slices.empty() ? 1 : slices[table]));
-    }
-    PieceList pieces;
-    while (!waiting.empty()) {
-      clock.check();
-      const PieceType piece = waiting.back();
-      waiting.pop_back();
-      if (catalog_.largest_bytes(piece) > most_bytes && catalog_.can_halve(piece)) {
-        const auto [wide, narrow] = catalog_.halves(piece);
-        waiting.insert(waiting.end(), {narrow, wide});
-      } else {
-        for (int slice = 0; slice < catalog_.num_slices(piece); ++slice) {
-          pieces.push_back(catalog_.has_equal_slices(piece) ? piece : piece + slice);
-        }
-      }
-    }
-    return sorted(std::move(pieces));
-  }
-
-  /// Lists with the rows of the costliest tables in slices from the start: one cut of a table with
-  /// most of the lookups may gain nothing before the next ones. Where tables are larger than any
-  /// device, also one with the fewest slices with which they are not.
-  std::vector<Candidate> sliced_lists(std::int64_t largest) {
-    const std::vector<Table>& tables = simulator_.task().tables;
-    PieceList whole;
-    PatientClock clock(clock_);
-    for (std::size_t t = 0; t < tables.size(); ++t) {
-      clock.check();
-      whole.push_back(catalog_.add(static_cast<int>(t), tables[t].embedding_dim));
-    }
-    std::sort(whole.begin(), whole.end(),
-              [&](PieceType a, PieceType b) { return catalog_.costs_more(a, b); });
-    std::vector<Candidate> lists;
-    const std::vector<int> least = slices_within(simulator_, largest, clock_);
-    const bool some_are_larger =
-        std::any_of(least.begin(), least.end(), [](int count) { return count > 1; });
-    if (some_are_larger) lists.push_back({halved_to(largest, least)});
-    for (const FirstCuts& cuts : first_cuts(simulator_.task(), options_.max_first_pieces)) {
-      if (cuts.num_slices == 0) {
-        lists.push_back(
-            {halved_to(largest, slices_within(simulator_, largest / cuts.parts, clock_))});
-        continue;
-      }
-      std::vector<int> slices(tables.size(), 1);
-      for (std::size_t rank = 0; rank < std::min(cuts.sliced_tables, whole.size()); ++rank) {
-        const int table = catalog_.table(whole[rank]);
-        if (catalog_.can_slice(table, cuts.num_slices)) slices[table] = cuts.num_slices;
-      }
-      lists.push_back({halved_to(largest / cuts.parts, slices)});
-    }
-    return lists;
-  }
-
-  /// None where whole tables are small already.
-  std::vector<Candidate> lists_of_even_pieces(std::int64_t largest) {
-    std::vector<Candidate> lists;
-    for (PieceList& pieces : even_lists(simulator_, catalog_, options_.rows, largest,
-                                        options_.max_first_pieces, clock_)) {
-      lists.push_back({sorted(std::move(pieces))});
-    }
-    return lists;
-  }
-
-  /// None for a model without structure.
-  std::vector<Candidate> lists_of_cheapest_cuts() {
-    std::vector<Candidate> lists;
-    for (PieceList& pieces :
-         cheapest_lists(simulator_, catalog_, options_.rows, options_.max_first_pieces, clock_)) {
-      lists.push_back({sorted(std::move(pieces))});
-    }
-    return lists;
-  }
 
   /// The tables with the cuts only that memory makes necessary. Where the greedy algorithm finds no
   /// room for those: also with all pieces halved to a half, a quarter, ... of a device, and with
   /// the cuts of a plan that fits, so that cheap placements are sought around every way of making
   /// it fit.
   std::vector<BeamState> first_states() {
-    const auto& capacity = simulator_.task().topology.memory_bytes;
-    const std::int64_t largest = *std::max_element(capacity.begin(), capacity.end());
+    FirstLists lists(simulator_, options_, catalog_, clock_);
     if (options_.cheapest_cuts || options_.even_pieces) {
-      std::vector<BeamState> states =
-          placed(options_.cheapest_cuts ? lists_of_cheapest_cuts() : lists_of_even_pieces(largest));
+      std::vector<BeamState> states = placed(candidates_of(
+          options_.cheapest_cuts ? lists.of_cheapest_cuts() : lists.of_even_pieces()));
       if (!states.empty()) return states;
     }
     KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
-    std::vector<BeamState> states = placed({{halved_to(largest)}}, kept);
+    std::vector<BeamState> states =
+        placed(candidates_of({lists.halved_to(lists.largest_device())}), kept);
     const bool fits = states.front().placement.feasible();
     // Where it does not, whether a list that costs too much fits still decides what is tried next.
     if (fits) kept.limit(options_.worth_ms);
-    if (options_.rows) {
-      for (BeamState& state : placed(sliced_lists(largest), kept)) {
+    const auto add = [&](std::vector<PieceList> more) {
+      for (BeamState& state : placed(candidates_of(std::move(more)), kept)) {
         states.push_back(std::move(state));
       }
-    }
-    if (fits) return states;
-    std::vector<Candidate> lists;
-    for (int parts = 2; parts <= kSmallestShareOfDevice; parts *= 2) {
-      lists.push_back({halved_to(largest / parts)});
-    }
-    if (!fit_.plan.has_row_slices()) {
-      PieceList fitting;
-      for (const Shard& shard : fit_.plan.shards) {
-        fitting.push_back(catalog_.add(shard.table, shard.num_columns));
-      }
-      lists.push_back({sorted(std::move(fitting))});
-    }
-    for (BeamState& state : placed(std::move(lists), kept)) states.push_back(std::move(state));
+    };
+    if (options_.rows) add(lists.sliced());
+    if (!fits) add(lists.that_may_fit(fit_.plan));
     return states;
   }
 
-  /// Where the parent's search placed the first pieces, which both lists share.
-  static std::span<const int> known_of(const Candidate& candidate) {
-    if (candidate.parent == nullptr || !candidate.same_columns) return {};
+  static std::vector<Candidate> candidates_of(std::vector<PieceList> lists) {
+    std::vector<Candidate> candidates;
+    for (PieceList& pieces : lists) candidates.push_back({std::move(pieces)});
+    return candidates;
+  }
+
+  /// Where the parent's search placed the first pieces, which both lists share. A cut of rows makes
+  /// the columns more in all, and the limits larger.
+  static KnownPlaces known_of(const Candidate& candidate) {
+    if (candidate.parent == nullptr) return {};
     const PieceList& theirs = candidate.parent->pieces;
     const auto common = std::mismatch(candidate.pieces.begin(), candidate.pieces.end(),
                                       theirs.begin(), theirs.end())
                             .first -
                         candidate.pieces.begin();
-    const std::span<const int> known(candidate.parent->placement.under_largest_limit);
-    return known.first(std::min(known.size(), static_cast<std::size_t>(common)));
+    const Placement& placement = candidate.parent->placement;
+    std::size_t count =
+        std::min(placement.under_largest_limit.size(), static_cast<std::size_t>(common));
+    if (!candidate.same_columns) count = std::min(count, placement.free_of_limit);
+    return {std::span(placement.under_largest_limit).first(count),
+            std::min(count, placement.free_of_limit)};
   }
 
   std::vector<BeamState> placed(std::vector<Candidate> candidates) {
     KeptCosts kept(static_cast<std::size_t>(options_.beam_width));
     return placed(std::move(candidates), kept);
+  }
+
+  /// Whether lists that must cost more than what the beam keeps are told by their mean device. Not
+  /// in the paper's search: it would do less work, of which the improvement's part of the time
+  /// follows, and its plans would be others.
+  [[nodiscard]] bool bounds_lists() const { return options_.rows && mean_bound_.exists(); }
+
+  /// The order in which lists are placed: those that may cost least, so that most of the others
+  /// need not be.
+  std::vector<std::size_t> order_of(std::vector<Candidate>& candidates) {
+    std::vector<std::size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), 0);
+    if (!bounds_lists()) return order;
+    for (Candidate& candidate : candidates) {
+      if (candidate.totals.state.empty()) candidate.totals = mean_bound_.totals(candidate.pieces);
+      candidate.least_ms = mean_bound_.least_ms(candidate.totals);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return candidates[a].least_ms < candidates[b].least_ms;
+    });
+    return order;
+  }
+
+  Placement place(const Candidate& candidate, double beaten_ms, GreedyGridSearch& worker) const {
+    if (candidate.least_ms > beaten_ms * kAboveRounding) {
+      Placement none;
+      none.cost_ms = std::numeric_limits<double>::infinity();
+      return none;
+    }
+    return worker.search(candidate.pieces, known_of(candidate),
+                         std::min(beaten_ms, options_.worth_ms), beaten_ms);
+  }
+
+  void take_best(const std::vector<BeamState>& states) {
+    for (const BeamState& state : states) {
+      if (state.pieces.empty()) continue;  // the clock came before its first placement
+      if (!best_ || state.rank() < best_->rank()) best_ = state;
+    }
   }
 
   /// States for the lists not met before, each with its best placement; one that costs too much to
@@ -267,6 +225,7 @@ class Search {
     for (const Candidate& candidate : candidates) {
       pieces_tried_ += static_cast<std::int64_t>(candidate.pieces.size());
     }
+    const std::vector<std::size_t> order = order_of(candidates);
     std::vector<BeamState> states(candidates.size());
     std::size_t between_looks = kFirstLook;
     std::size_t count = 0;
@@ -275,26 +234,27 @@ class Search {
       between_looks = std::min(2 * between_looks, most_between_looks());
       std::atomic<bool> stopped = false;
       pool_->for_each(count, [&](std::size_t i, int worker) {
-        Candidate& candidate = candidates[first + i];
-        BeamState& state = states[first + i];
+        Candidate& candidate = candidates[order[first + i]];
+        BeamState& state = states[order[first + i]];
         try {
-          const double beaten_ms = kept.highest();
-          state.placement =
-              workers_[worker].search(candidate.pieces, known_of(candidate),
-                                      std::min(beaten_ms, options_.worth_ms), beaten_ms);
+          state.placement = place(candidate, kept.highest(), workers_[worker]);
         } catch (const TimeIsOver&) {
           stopped = true;
           return;
         }
         state.pieces = std::move(candidate.pieces);
+        state.totals = std::move(candidate.totals);
       });
       for (std::size_t i = first; i < first + count; ++i) {
-        if (states[i].pieces.empty()) continue;  // the clock came before its first placement
-        if (states[i].placement.feasible()) kept.add(states[i].placement.cost_ms);
-        if (!best_ || states[i].rank() < best_->rank()) best_ = states[i];
+        const BeamState& state = states[order[i]];
+        if (!state.pieces.empty() && state.placement.feasible()) kept.add(state.placement.cost_ms);
       }
-      if (stopped) throw TimeIsOver();
+      if (stopped) {
+        take_best(states);
+        throw TimeIsOver();
+      }
     }
+    take_best(states);
     return states;
   }
 
@@ -333,6 +293,17 @@ class Search {
     return chosen;
   }
 
+  /// The state's list with other pieces in place of all slices of the columns of one.
+  Candidate cut(const BeamState& state, std::size_t position,
+                std::initializer_list<PieceType> by) const {
+    Candidate result{replaced(catalog_, state.pieces, position, by), &state};
+    if (!bounds_lists()) return result;
+    result.totals = state.totals;
+    mean_bound_.add_columns_of(state.pieces[position], -1.0, result.totals);
+    for (const PieceType piece : by) mean_bound_.add_columns_of(piece, 1.0, result.totals);
+    return result;
+  }
+
   std::vector<BeamState> expand(const std::vector<BeamState>& beam) {
     std::vector<Candidate> lists;
     for (const BeamState& state : beam) {
@@ -341,11 +312,11 @@ class Search {
         const PieceType piece = state.pieces[position];
         if (catalog_.can_halve(piece)) {
           const auto [wide, narrow] = catalog_.halves(piece);
-          lists.push_back({replaced(catalog_, state.pieces, position, {wide, narrow}), &state});
+          lists.push_back(cut(state, position, {wide, narrow}));
         }
         if (can_halve_rows(piece)) {
-          const PieceType half = catalog_.row_half(piece);
-          lists.push_back({replaced(catalog_, state.pieces, position, {half}), &state, false});
+          lists.push_back(cut(state, position, {catalog_.row_half(piece)}));
+          lists.back().same_columns = false;
         }
       }
     }
@@ -382,6 +353,7 @@ class Search {
       all.plans_priced += worker.stats().plans_priced;
       all.head_evaluations += worker.stats().head_evaluations;
     }
+    all.head_evaluations += mean_bound_.head_evaluations();
     level.plans_priced = all.plans_priced - stats_.plans_priced;
     level.head_evaluations = all.head_evaluations - stats_.head_evaluations;
     level.pieces_encoded = static_cast<std::int64_t>(catalog_.size());
@@ -416,6 +388,7 @@ class Search {
   StopClock clock_;
   MemoryFit fit_;
   PieceCatalog catalog_;
+  MeanBound mean_bound_;
   std::optional<ThreadPool> pool_;
   std::vector<GreedyGridSearch> workers_;
   std::set<std::uint64_t> seen_;

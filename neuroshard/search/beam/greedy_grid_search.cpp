@@ -46,6 +46,7 @@ int GreedyGridSearch::find_device(double column_limit) {
   const std::vector<std::int64_t>& capacity = simulator_.task().topology.memory_bytes;
   const ListedPiece& piece = pieces_[num_placed_];
   int result = kNoMemory;
+  bool is_refused = false;
   const auto entries = order_.entries();
   for (std::size_t rank = 0; rank < entries.size(); ++rank) {
     const int device = entries[rank].device;
@@ -56,9 +57,10 @@ int GreedyGridSearch::find_device(double column_limit) {
     if (devices_[device].bytes + piece.bytes > capacity[device]) continue;
     result = kNoColumns;
     if (static_cast<double>(devices_[device].columns + piece.columns) > column_limit) {
-      limit_refused_ = true;
+      is_refused = true;
       continue;
     }
+    if (is_refused) note_refusal();
     note(device);
     total_ms_ -= costs_[device];
     costs_[device] = simulator_.compute().add_and_cost(state_of(device), piece.contribution);
@@ -67,7 +69,13 @@ int GreedyGridSearch::find_device(double column_limit) {
     order_.change(rank, costs_[device]);
     return device;
   }
+  if (is_refused) note_refusal();
   return result;
+}
+
+void GreedyGridSearch::note_refusal() {
+  limit_refused_ = true;
+  free_of_limit_ = std::min(free_of_limit_, num_placed_);
 }
 
 void GreedyGridSearch::note(int device) {
@@ -162,7 +170,7 @@ bool GreedyGridSearch::must_cost_more(double most_ms, double least_of_suspect_ms
 
 bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
   const bool may_give_up = most_ms < kInfinity && simulator_.compute().is_convex_increasing();
-  most_ms *= 1.0 + kRounding;
+  most_ms = most_ms * (1.0 + kRounding) - fixed_ms_;
   // A device below this costs no more than that with all the columns that it may have.
   const double least_of_suspect_ms = may_give_up ? most_ms - floor_ms(column_limit) : kInfinity;
   while (num_placed_ < pieces_.size()) {
@@ -185,7 +193,7 @@ bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
 
 bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
   const auto too_costly = [&](double least_ms) {
-    least_ms *= 1.0 - kRounding;
+    least_ms = (least_ms + fixed_ms_) * (1.0 - kRounding);
     return least_ms >= best.cost_ms || least_ms > worth_ms_;
   };
   const Task& task = simulator_.task();
@@ -213,7 +221,7 @@ void GreedyGridSearch::judge(Placement& best) {
   }
 }
 
-Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<const int> known,
+Placement GreedyGridSearch::search(std::span<const PieceType> pieces, const KnownPlaces& known,
                                    double worth_ms, double beaten_ms) {
   pieces_.clear();
   for (const PieceType piece : pieces) {
@@ -232,6 +240,7 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
     partial_bytes += catalog_.partial_bytes(piece);
   }
   partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
+  fixed_ms_ = partial_sums_ms_ + simulator_.fixed_ms();
   mean_columns_ = total_columns / static_cast<double>(devices_.size());
   floor_of_mean_ms_ = floor_ms(mean_columns_);
   rise_from_.assign(pieces.size() + 1, 0.0);
@@ -249,12 +258,12 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, std::span<
   return best;
 }
 
-void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
+void GreedyGridSearch::try_limits(const KnownPlaces& known, Placement& best) {
   const double step = (options_.max_limit - 1.0) / std::max(options_.num_limits - 1, 1);
   for (int i = 0; i < options_.num_limits; ++i) {
     const double limit = mean_columns_ * (options_.max_limit - step * i) + kLimitTolerance;
     if (i == 0 || !options_.take_over) {
-      replay(options_.take_over ? known : std::span<const int>{});
+      replay(options_.take_over ? known.devices : std::span<const int>{});
     } else if (static_cast<double>(widest_device()) <= limit) {
       continue;
     } else {
@@ -262,6 +271,7 @@ void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
     }
     if (i == 0) {
       limit_refused_ = false;
+      free_of_limit_ = known.free_of_limit < num_placed_ ? known.free_of_limit : pieces_.size();
       if (!place_all(limit, beaten_ms_)) {
         // Without any limit it would have begun the same, and is given up as well. Where the limit
         // kept a piece away, that may be cheaper, and whether it is tried depends on what fits.
@@ -273,6 +283,7 @@ void GreedyGridSearch::try_limits(std::span<const int> known, Placement& best) {
       }
       best.under_largest_limit.assign(
           placed_on_.begin(), placed_on_.begin() + static_cast<std::ptrdiff_t>(num_placed_));
+      best.free_of_limit = std::min(free_of_limit_, num_placed_);
     } else {
       place_all(limit, best.feasible() ? std::min(best.cost_ms, worth_ms_) : kInfinity);
     }

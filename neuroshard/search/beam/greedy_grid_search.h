@@ -22,6 +22,12 @@ struct GreedyGridSearchOptions {
                            ///< placement in less time
 };
 
+/// Where the first pieces of a list are known to go under the largest limit.
+struct KnownPlaces {
+  std::span<const int> devices;   ///< of each, or negative for none
+  std::size_t free_of_limit = 0;  ///< how many of them the limit kept from no device
+};
+
 /// The cheapest placement found.
 struct Placement {
   std::vector<int> devices;  ///< of each piece, in the order in which they were given
@@ -29,6 +35,8 @@ struct Placement {
   std::int64_t unplaced_bytes = 0;  ///< 0 if feasible; else the least memory left over in any try
   /// Where the first pieces went under the largest limit: a device each, or negative for none.
   std::vector<int> under_largest_limit;
+  /// How many of them that limit kept from no device: a larger one places these the same.
+  std::size_t free_of_limit = 0;
   [[nodiscard]] bool feasible() const { return unplaced_bytes == 0; }
 };
 
@@ -48,8 +56,9 @@ class GreedyGridSearch {
   /// Takes the pieces in the given order (falling single-piece cost in the paper) and puts each on
   /// the device of lowest predicted computation cost so far among those where it may lie that have
   /// memory and columns to spare. `known` says where the first pieces went under the largest limit
-  /// in another search that began with the same pieces and had as many columns in all; they are
-  /// placed there without a new search.
+  /// in another search that began with the same pieces and had as many columns in all, or fewer
+  /// where the limit kept none of these pieces from a device; they are placed there without a new
+  /// search.
   ///
   /// Limits fall from try to try. A limit that the last try stayed below would give the same
   /// placement and is skipped, as most are; any other keeps the last try's placement up to the
@@ -66,7 +75,7 @@ class GreedyGridSearch {
   ///
   /// Stopped by the clock, it returns the cheapest placement so far, or throws TimeIsOver if there
   /// is none.
-  [[nodiscard]] Placement search(std::span<const PieceType> pieces, std::span<const int> known = {},
+  [[nodiscard]] Placement search(std::span<const PieceType> pieces, const KnownPlaces& known = {},
                                  double worth_ms = std::numeric_limits<double>::infinity(),
                                  double beaten_ms = std::numeric_limits<double>::infinity());
 
@@ -87,7 +96,7 @@ class GreedyGridSearch {
     std::span<const int> permitted;  ///< devices; empty: all
   };
 
-  void try_limits(std::span<const int> known, Placement& best);
+  void try_limits(const KnownPlaces& known, Placement& best);
   /// Places what is not placed yet; stops at a piece that only the limit keeps out, or with false
   /// once the plan must cost more than `most_ms`. Throws TimeIsOver.
   bool place_all(double column_limit, double most_ms);
@@ -98,6 +107,8 @@ class GreedyGridSearch {
   [[nodiscard]] double floor_ms(double columns) const;
   /// Puts the next piece on a device; returns the device, or why there is none.
   [[nodiscard]] int find_device(double column_limit);
+  /// Records that the limit keeps the next piece from a device: the first one so kept.
+  void note_refusal();
   /// Records the next piece's device, or why it has none; the caller updates the device's state.
   void note(int device);
   /// Puts the next piece on a device, or counts it as one without.
@@ -136,6 +147,7 @@ class GreedyGridSearch {
   double floor_of_mean_ms_ = 0.0;  ///< of the all-to-alls of a device with as many
   std::vector<double> rise_from_;  ///< what the pieces from each on add to all devices, at least
   double partial_sums_ms_ = 0.0;   ///< of all pieces, wherever they are
+  double fixed_ms_ = 0.0;          ///< what every device costs beyond its pieces and all-to-alls
   std::vector<int> placed_on_;     ///< of each piece: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
@@ -145,7 +157,8 @@ class GreedyGridSearch {
   std::vector<double> costs_;
   double total_ms_ = 0.0;       ///< of the costs
   bool limit_refused_ = false;  ///< whether the limit kept a piece from a device, in the first try
-  std::vector<bool> changed_;   ///< devices whose cost is not that of their state
+  std::size_t free_of_limit_ = 0;  ///< pieces before the first one so kept, known places included
+  std::vector<bool> changed_;      ///< devices whose cost is not that of their state
   DeviceOrder order_;
   std::vector<double> columns_;
 };

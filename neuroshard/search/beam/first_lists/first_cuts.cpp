@@ -1,5 +1,5 @@
 // Combinations of numbers of slices and of tables.
-#include "neuroshard/search/beam/first_cuts.h"
+#include "neuroshard/search/beam/first_lists/first_cuts.h"
 
 #include <algorithm>
 #include <array>

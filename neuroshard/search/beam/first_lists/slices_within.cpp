@@ -1,5 +1,5 @@
 // Numbers of slices tried upwards from those of equal rows.
-#include "neuroshard/search/beam/slices_within.h"
+#include "neuroshard/search/beam/first_lists/slices_within.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Even cuts of each table, priced at the mean device.
-#include "neuroshard/search/beam/cheapest_cuts.h"
+#include "neuroshard/search/beam/first_lists/cheapest_cuts.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Tables halved until no piece takes longer than a limit.
-#include "neuroshard/search/beam/even_pieces.h"
+#include "neuroshard/search/beam/first_lists/even_pieces.h"
 
 #include <algorithm>
 #include <cmath>
