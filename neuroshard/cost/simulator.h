@@ -123,8 +123,9 @@ class Simulator {
                                  std::span<const double> columns, double all_reduce_ms = 0.0,
                                  double partial_sums_ms = 0.0) const;
 
-  /// What every device costs beyond its pieces and its all-to-alls [ms]: the task's `fixed` cost.
-  [[nodiscard]] double fixed_ms() const { return fixed_.compute_ms + fixed_.all_reduce_ms; }
+  /// What every device costs more than its own pieces and all-to-alls: the copies of tables that
+  /// the task leaves out [ms]; partial sums are apart.
+  [[nodiscard]] double replicas_ms() const { return fixed_.compute_ms + fixed_.all_reduce_ms; }
 
   /// Predicted cost of a whole plan. The plan's indices must be in range; it need not be valid.
   [[nodiscard]] PlanCost cost(const ShardingPlan& plan) const;

@@ -12,10 +12,9 @@ namespace neuroshard {
 /// One level of the beam search. In the first (level 0) tables have only the cuts that memory makes
 /// necessary; every further level has one cut more.
 struct BeamLevelStats {
-  std::int64_t states_tried = 0;     ///< lists of pieces not met before, for which a placement was
-                                     ///< sought
-  std::int64_t states_feasible = 0;  ///< of these: placed entirely, or given up before that was
-                                     ///< known, as dearer than those that the beam keeps
+  std::int64_t states_tried = 0;     ///< lists of pieces not met before
+  std::int64_t states_feasible = 0;  ///< of these: placed entirely, or not placed or given up
+                                     ///< before that was known, as dearer than what the beam keeps
   /// Predicted, of the level's best state, if it is feasible and was priced (worth_ms).
   std::optional<double> best_cost_ms;
   std::int64_t unplaced_bytes = 0;    ///< of the level's best state; 0 if it is feasible
@@ -60,7 +59,7 @@ struct ImprovementRoundStats {
 /// ended the search.
 struct SearchStats {
   std::int64_t plans_priced = 0;      ///< plans whose all-to-alls were predicted, levels and rounds
-  std::int64_t states_expanded = 0;   ///< lists of pieces for which placements were sought
+  std::int64_t states_expanded = 0;   ///< lists of pieces that were met
   std::int64_t head_evaluations = 0;  ///< of the computation model, levels and rounds
   std::int64_t pieces_encoded = 0;    ///< by the levels, and by each chain, which starts anew
   std::vector<BeamLevelStats> levels;

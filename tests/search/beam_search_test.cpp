@@ -32,6 +32,8 @@ using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;
 using testing_tasks::task_of_any_tightness;
+using testing_tasks::with_conditions;
+using testing_tasks::with_row_orders;
 
 PlannerOptions on_threads(int num_threads) {
   PlannerOptions options;
@@ -103,8 +105,7 @@ Task task_for_threads() {
 }
 
 /// Analytic, or learned: that one keeps something of the last call for each thread.
-Simulator simulator_for_threads(const std::shared_ptr<const ComputeCostModel>& compute) {
-  const Task task = task_for_threads();
+Simulator simulator_of(const Task& task, const std::shared_ptr<const ComputeCostModel>& compute) {
   if (*rc::gen::arbitrary<bool>()) return make_simulator(task, compute);
   const auto cluster = *rc::gen::element<std::size_t>(0, 1);
   return {task, compute,
@@ -113,11 +114,12 @@ Simulator simulator_for_threads(const std::shared_ptr<const ComputeCostModel>& c
 }
 
 RC_GTEST_PROP(BeamSearchProperty, NeitherPlanNorCountsDependOnTheNumberOfThreads, ()) {
-  const Simulator simulator = simulator_for_threads(arbitrary_compute());
+  const Simulator simulator = simulator_of(task_for_threads(), arbitrary_compute());
   RC_PRE(fit_memory(simulator.task()).feasible);
   BeamSearchOptions options;
   options.num_levels = 3;
   options.beam_width = *rc::gen::element(1, 3);
+  options.rows = *rc::gen::arbitrary<bool>();
   const PlanningResult first = search(simulator, 1, options);
   for (const int threads : {2, 4, 5}) {
     const PlanningResult other = search(simulator, threads, options);
@@ -161,20 +163,34 @@ class Unbounded final : public CommunicationCostModel {
   const CommunicationCostModel& model_;
 };
 
-/// Tables of a task, some of them.
+/// Some of the task's tables that may be copied.
 std::vector<int> some_tables(const Task& task) {
   std::vector<int> tables;
   for (std::size_t t = 0; t < task.tables.size(); ++t) {
-    if (*rc::gen::inRange(0, 3) == 0) tables.push_back(static_cast<int>(t));
+    const bool is_copied = *rc::gen::inRange(0, 3) == 0;
+    if (is_copied && task.tables[t].allow.replicas) tables.push_back(static_cast<int>(t));
   }
   return tables;
 }
 
-/// With columns alone or rows too, and without or with copies, whose costs every device has.
+/// Half of the time with conditions on the tables, likewise with rows in an order, likewise with
+/// tables that lie on some devices alone.
+Task any_task_for_threads() {
+  Task task = task_for_threads();
+  if (*rc::gen::arbitrary<bool>()) task = with_conditions(std::move(task));
+  if (*rc::gen::arbitrary<bool>()) task = with_row_orders(std::move(task));
+  if (*rc::gen::arbitrary<bool>()) return task;
+  for (std::size_t t = 0; t < task.tables.size(); t += 5) {
+    task.tables[t].devices = {*rc::gen::inRange(0, task.topology.world_size)};
+  }
+  return task;
+}
+
+/// With columns alone or rows too, and without or with copies, whose costs every device has; nor
+/// would places have changed it that are taken over from limit to limit and from list to list.
 RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ()) {
   const auto compute = arbitrary_compute();
-  const Simulator simulator = simulator_for_threads(compute);
-  RC_PRE(fit_memory(simulator.task()).feasible);
+  const Simulator simulator = simulator_of(any_task_for_threads(), compute);
   const Simulator unbounded(simulator.task(), compute,
                             std::make_shared<Unbounded>(simulator.communication()));
   BeamSearchOptions options;
@@ -182,16 +198,15 @@ RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ())
   options.beam_width = *rc::gen::element(1, 2, 3, 20);
   options.rows = *rc::gen::arbitrary<bool>();
   const std::vector<int> replicated = some_tables(simulator.task());
-  const auto plan = [&](const Simulator& models) {
-    return plan_with_replicas_of(models, replicated, options, on_threads(1), {});
-  };
   PlanningResult spared;
   try {
-    spared = plan(simulator);
+    spared = plan_with_replicas_of(simulator, replicated, options, on_threads(1), {});
   } catch (const InfeasibleError&) {
-    RC_DISCARD("the copies leave too little room");
+    RC_DISCARD("there is too little room, or the copies leave too little");
   }
-  const PlanningResult all = plan(unbounded);
+  options.greedy.take_over = false;
+  const PlanningResult all =
+      plan_with_replicas_of(unbounded, replicated, options, on_threads(1), {});
   RC_TAG(replicated.empty() ? "no copies" : "copies");
   RC_ASSERT(spared.plan.shards == all.plan.shards);
   expect_same(spared.predicted, all.predicted);
@@ -199,6 +214,33 @@ RC_GTEST_PROP(BeamSearchProperty, WhatIsNotPricedWouldNotHaveChangedThePlan, ())
   RC_ASSERT(spared.stats.head_evaluations <= all.stats.head_evaluations);
   RC_ASSERT(spared.stats.states_expanded == all.stats.states_expanded);
   RC_ASSERT(spared.stats.pieces_encoded == all.stats.pieces_encoded);
+}
+
+/// As copies are compared where tables are many: by the first lists alone, against the best so far.
+RC_GTEST_PROP(BeamSearchProperty, AFirstPlanThatIsWorthItIsTheSame, ()) {
+  const Simulator simulator = simulator_of(any_task_for_threads(), arbitrary_compute());
+  BeamSearchOptions options;
+  options.num_levels = 0;
+  options.beam_width = *rc::gen::element(1, 3);
+  options.rows = true;
+  const std::vector<int> replicated = some_tables(simulator.task());
+  const auto plan = [&] {
+    return plan_with_replicas_of(simulator, replicated, options, on_threads(1), {});
+  };
+  PlanningResult best;
+  try {
+    best = plan();
+  } catch (const InfeasibleError&) {
+    RC_DISCARD("there is too little room, or the copies leave too little");
+  }
+  options.worth_ms = best.predicted.cost_ms * *rc::gen::element(0.5, 0.99, 1.01, 1.5);
+  const PlanningResult limited = plan();
+  if (options.worth_ms > best.predicted.cost_ms) {
+    RC_ASSERT(limited.plan.shards == best.plan.shards);
+    expect_same(limited.predicted, best.predicted);
+  } else {
+    RC_ASSERT(limited.predicted.cost_ms >= best.predicted.cost_ms);
+  }
 }
 
 RC_GTEST_PROP(BeamSearchProperty, ACostDoesNotDependOnTheOrderOfTablesAndEqualDevices, ()) {

@@ -60,15 +60,12 @@ std::int64_t columns_of(const PieceCatalog& catalog, const std::vector<PieceType
 /// What the search of other pieces, with this result, tells of these, which have no fewer columns.
 KnownPlaces known_from(const PieceCatalog& catalog, const std::vector<PieceType>& others,
                        const Placement& result, const std::vector<PieceType>& pieces) {
-  std::size_t count = static_cast<std::size_t>(
+  const auto common = static_cast<std::size_t>(
       std::mismatch(pieces.begin(), pieces.end(), others.begin(), others.end()).first -
       pieces.begin());
-  count = std::min(count, result.under_largest_limit.size());
-  if (columns_of(catalog, others) < columns_of(catalog, pieces)) {
-    count = std::min(count, result.free_of_limit);
-  }
-  return {std::span(result.under_largest_limit).first(count),
-          std::min(count, result.free_of_limit)};
+  const bool same_columns = columns_of(catalog, others) == columns_of(catalog, pieces);
+  const std::size_t found = same_columns ? result.under_largest_limit.size() : result.free_of_limit;
+  return {result, std::min(common, found)};
 }
 
 void expect_same_placements(const Placement& actual, const Placement& expected) {
@@ -111,12 +108,6 @@ RC_GTEST_PROP(GreedyGridSearchProperty, PassingOverLimitsChangesNothing, ()) {
   }
 }
 
-/// The first places of a search of the same pieces.
-KnownPlaces part_of(const Placement& placement, std::size_t count) {
-  return {std::span(placement.under_largest_limit).first(count),
-          std::min(count, placement.free_of_limit)};
-}
-
 RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsNotWorthItsPriceIsNotPricedAndNothingElseChanges,
               ()) {
   const Simulator simulator = make_simulator(task_of_any_tightness(), arbitrary_compute());
@@ -132,7 +123,7 @@ RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsNotWorthItsPriceIsNotPricedAndNoth
     for (const double worth_ms : {-1.0, cost * random.uniform(), cost, cost * 1.01, kInfinity}) {
       const std::int64_t priced = search.stats().plans_priced;
       const Placement found =
-          search.search(pieces, part_of(best, random.below(known.size() + 1)), worth_ms);
+          search.search(pieces, {best, random.below(known.size() + 1)}, {.worth_ms = worth_ms});
       RC_ASSERT(found.under_largest_limit == best.under_largest_limit);
       RC_ASSERT(found.unplaced_bytes == best.unplaced_bytes);
       if (!best.feasible() || worth_ms >= cost) {
@@ -170,7 +161,11 @@ RC_GTEST_PROP(GreedyGridSearchProperty, WhatIsBeatenIsGivenUpAndNothingElseChang
     for (const double beaten_ms :
          {0.0, cost * random.uniform(), std::nextafter(cost, 0.0), cost, cost * 1.01}) {
       const std::int64_t then = search.stats().head_evaluations;
-      const Placement found = search.search(pieces, {}, beaten_ms, beaten_ms);
+      // Of the whole cost, or all but partial sums.
+      const CostLimits limits = random.below(2) == 0
+                                    ? CostLimits{.kept_ms = beaten_ms}
+                                    : CostLimits{.worth_ms = beaten_ms, .beaten_ms = beaten_ms};
+      const Placement found = search.search(pieces, {}, limits);
       RC_ASSERT(search.stats().head_evaluations - then <= heads);
       const auto [end, of_best] =
           std::mismatch(found.under_largest_limit.begin(), found.under_largest_limit.end(),
@@ -239,7 +234,8 @@ TEST(GreedyGridSearch, SaysHowMuchHadNoRoom) {
   EXPECT_FALSE(placement.feasible());
   EXPECT_EQ(placement.unplaced_bytes, 800);  // 50 rows of 16 bytes
   EXPECT_EQ(search.stats().plans_priced, 0);
-  EXPECT_EQ(search.search(pieces, {}, 0.0).unplaced_bytes, 800);  // whatever a plan is worth
+  EXPECT_EQ(search.search(pieces, {}, {.worth_ms = 0.0}).unplaced_bytes,
+            800);  // whatever a plan is worth
 }
 
 TEST(GreedyGridSearch, APlanThatIsNotWorthItIsFeasibleAndNotPriced) {
@@ -249,14 +245,15 @@ TEST(GreedyGridSearch, APlanThatIsNotWorthItIsFeasibleAndNotPriced) {
   const std::vector<PieceType> pieces{catalog.add(0, 64), catalog.add(1, 32)};
   const double cost = GreedyGridSearch(simulator, catalog, {}).search(pieces).cost_ms;
   GreedyGridSearch search(simulator, catalog, {});
-  const Placement placement = search.search(pieces, {}, 0.5 * cost);
+  const Placement placement = search.search(pieces, {}, {.worth_ms = 0.5 * cost});
   EXPECT_TRUE(placement.feasible());
   EXPECT_EQ(placement.unplaced_bytes, 0);
   EXPECT_EQ(placement.cost_ms, kInfinity);
   EXPECT_THAT(placement.devices, testing::IsEmpty());
   EXPECT_THAT(placement.under_largest_limit, ElementsAre(0, 1));
   EXPECT_EQ(search.stats().plans_priced, 0);
-  EXPECT_EQ(search.search(pieces, {}, cost).cost_ms, cost);  // nothing is left over from before
+  EXPECT_EQ(search.search(pieces, {}, {.worth_ms = cost}).cost_ms,
+            cost);  // nothing is left over from before
 }
 
 TEST(GreedyGridSearch, DoesTheWorkOfFewLimits) {

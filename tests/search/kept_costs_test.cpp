@@ -26,8 +26,10 @@ TEST(KeptCosts, ALimitHoldsWithRoomAndWithoutIt) {
   EXPECT_EQ(kept.highest(), 4.0);
   kept.add(6.0);  // not wanted
   EXPECT_EQ(kept.highest(), 4.0);
+  EXPECT_EQ(kept.of_full_beam(), std::numeric_limits<double>::infinity());
   kept.add(3.0);
   EXPECT_EQ(kept.highest(), 3.0);
+  EXPECT_EQ(kept.of_full_beam(), 3.0);
 }
 
 TEST(KeptCosts, ALimitBelowWhatIsKeptCounts) {

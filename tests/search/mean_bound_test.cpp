@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/beam/greedy_grid_search.h"
 #include "neuroshard/search/sliced_task.h"
+#include "tests/cost/arbitrary_network.h"
 #include "tests/search/arbitrary_simulator.h"
 #include "tests/search/piece_list_checks.h"
 
@@ -105,7 +108,12 @@ class WithCopies {
 };
 
 RC_GTEST_PROP(MeanBoundProperty, NoPlacementCostsLess, ()) {
-  const Simulator whole = make_simulator(testing_tasks::task_of_any_tightness(), bounded_model());
+  Task task = testing_tasks::task_of_any_tightness();
+  if (*rc::gen::arbitrary<bool>()) task = testing_tasks::with_conditions(std::move(task));
+  if (*rc::gen::arbitrary<bool>()) task = testing_tasks::with_row_orders(std::move(task));
+  std::fill(task.topology.memory_bytes.begin(), task.topology.memory_bytes.end(),
+            std::int64_t{1} << 60);
+  const Simulator whole = make_simulator(task, bounded_model());
   const WithCopies copies(whole);
   const Simulator& simulator = copies.simulator();
   PieceCatalog catalog(simulator);
@@ -121,6 +129,10 @@ RC_GTEST_PROP(MeanBoundProperty, NoPlacementCostsLess, ()) {
       const double cost = placed_cost_ms(simulator, catalog, pieces, used, random);
       RC_ASSERT(least_ms <= cost * (1.0 + 1e-9));
     }
+    std::sort(pieces.begin(), pieces.end(),
+              [&](PieceType a, PieceType b) { return catalog.goes_first(a, b); });
+    const Placement even = GreedyGridSearch(simulator, catalog, {}).search(pieces);
+    RC_ASSERT(least_ms <= even.cost_ms * (1.0 + 1e-9));
     cut_one(catalog, bound, random, pieces, totals);
     const ListTotals anew = bound.totals(pieces);
     RC_ASSERT(totals.columns == anew.columns);
@@ -148,16 +160,24 @@ RC_GTEST_PROP(MeanBoundProperty, OfOneDeviceItIsThatOfItsComputation, ()) {
   RC_ASSERT(std::abs(bound.least_ms(bound.totals(pieces)) - compute_ms) <= 1e-9 * compute_ms);
 }
 
+/// Four slices of a table, one on each of four devices, and a copied table on all of them.
 TEST(MeanBound, EqualPiecesOnEveryDeviceCostIt) {
-  Random random(1);
-  const Simulator simulator = make_simulator(
-      one_host_task({make_table("a", 1'000'000, 64, 20.0)}, 4, std::int64_t{1} << 40),
+  const Simulator whole = make_simulator(
+      one_host_task({make_table("a", 1'000'000, 64, 20.0), make_table("b", 2000, 32, 5.0)}, 4,
+                    std::int64_t{1} << 40),
       testing_networks::random_model(ComputeArchitecture::bounded_loads, 3));
+  ShardingPlan start;
+  start.shards.push_back({0, 0, 64, 0});
+  start.replicated_tables = {1};
+  const SlicedTask without_copies(whole, start);
+  const Simulator& simulator = without_copies.simulator();
+  ASSERT_GT(simulator.replicas_ms(), 0.0);
   PieceCatalog catalog(simulator);
   MeanBound bound(simulator, catalog);
   PieceList quarters;
   add_slices(catalog, catalog.add(0, 64, 4), quarters);
   const ListTotals totals = bound.totals(quarters);
+  ASSERT_GT(totals.partial_bytes, 0.0);
   const std::vector<double> compute_ms(4, catalog.single_cost(quarters.front()));
   const std::vector<double> columns(4, 64.0);
   const double cost =

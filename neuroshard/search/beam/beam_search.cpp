@@ -81,7 +81,7 @@ class Search {
   /// Large tasks come to as many in steps: their states take long enough for more threads.
   static constexpr std::size_t kMostBetweenLooks = 16;
   /// What rounding in the last digits of a cost may amount to.
-  static constexpr double kAboveRounding = 1.0 + 1e-9;
+  static constexpr double kRounding = 1e-9;
   /// Tables times devices.
   static constexpr std::size_t kLargeTask = 4096;
 
@@ -128,7 +128,7 @@ class Search {
   /// the cuts of a plan that fits, so that cheap placements are sought around every way of making
   /// it fit.
   std::vector<BeamState> first_states() {
-    FirstLists lists(simulator_, options_, catalog_, clock_);
+    FirstLists lists(simulator_, catalog_, options_.rows, options_.max_first_pieces, clock_);
     if (options_.cheapest_cuts || options_.even_pieces) {
       std::vector<BeamState> states = placed(candidates_of(
           options_.cheapest_cuts ? lists.of_cheapest_cuts() : lists.of_even_pieces()));
@@ -166,11 +166,9 @@ class Search {
                             .first -
                         candidate.pieces.begin();
     const Placement& placement = candidate.parent->placement;
-    std::size_t count =
-        std::min(placement.under_largest_limit.size(), static_cast<std::size_t>(common));
-    if (!candidate.same_columns) count = std::min(count, placement.free_of_limit);
-    return {std::span(placement.under_largest_limit).first(count),
-            std::min(count, placement.free_of_limit)};
+    const std::size_t found =
+        candidate.same_columns ? placement.under_largest_limit.size() : placement.free_of_limit;
+    return {placement, std::min(found, static_cast<std::size_t>(common))};
   }
 
   std::vector<BeamState> placed(std::vector<Candidate> candidates) {
@@ -178,35 +176,49 @@ class Search {
     return placed(std::move(candidates), kept);
   }
 
-  /// Whether lists that must cost more than what the beam keeps are told by their mean device. Not
-  /// in the paper's search: it would do less work, of which the improvement's part of the time
-  /// follows, and its plans would be others.
+  /// Whether lists that must cost more than what the beam keeps are recognised by their mean
+  /// device. Not in the paper's search: the improvement's part of the time follows from its work,
+  /// and the plans would be others.
   [[nodiscard]] bool bounds_lists() const { return options_.rows && mean_bound_.exists(); }
 
-  /// The order in which lists are placed: those that may cost least, so that most of the others
-  /// need not be.
-  std::vector<std::size_t> order_of(std::vector<Candidate>& candidates) {
-    std::vector<std::size_t> order(candidates.size());
-    std::iota(order.begin(), order.end(), 0);
-    if (!bounds_lists()) return order;
+  /// Of lists that are bounded, the totals, if they do not have them, and what they cost at least.
+  void bound(std::vector<Candidate>& candidates) {
+    if (!bounds_lists()) return;
+    PatientClock clock(clock_);
     for (Candidate& candidate : candidates) {
+      clock.check();
       if (candidate.totals.state.empty()) candidate.totals = mean_bound_.totals(candidate.pieces);
       candidate.least_ms = mean_bound_.least_ms(candidate.totals);
     }
+  }
+
+  /// The order in which lists are placed: those that may cost least, so that most of the others
+  /// need not be.
+  static std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates) {
+    std::vector<std::size_t> order(candidates.size());
+    std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return candidates[a].least_ms < candidates[b].least_ms;
     });
     return order;
   }
 
-  Placement place(const Candidate& candidate, double beaten_ms, GreedyGridSearch& worker) const {
-    if (candidate.least_ms > beaten_ms * kAboveRounding) {
+  Placement place(const Candidate& candidate, const KeptCosts& kept,
+                  GreedyGridSearch& worker) const {
+    // Of a beam with room, which lists are worth nothing, and which do not fit, says what is cut
+    // next, but where nothing is.
+    const double kept_ms = options_.num_levels > 0 ? kept.of_full_beam() : kept.highest();
+    // A list that costs as much is placed: of equal ones the first in the given order is kept.
+    if (candidate.least_ms > kept_ms * (1.0 + kRounding)) {
       Placement none;
       none.cost_ms = std::numeric_limits<double>::infinity();
       return none;
     }
+    const double beaten_ms = kept.highest();
     return worker.search(candidate.pieces, known_of(candidate),
-                         std::min(beaten_ms, options_.worth_ms), beaten_ms);
+                         {.worth_ms = std::min(beaten_ms, options_.worth_ms),
+                          .beaten_ms = beaten_ms,
+                          .kept_ms = kept_ms});
   }
 
   void take_best(const std::vector<BeamState>& states) {
@@ -225,6 +237,7 @@ class Search {
     for (const Candidate& candidate : candidates) {
       pieces_tried_ += static_cast<std::int64_t>(candidate.pieces.size());
     }
+    bound(candidates);
     const std::vector<std::size_t> order = order_of(candidates);
     std::vector<BeamState> states(candidates.size());
     std::size_t between_looks = kFirstLook;
@@ -237,7 +250,7 @@ class Search {
         Candidate& candidate = candidates[order[first + i]];
         BeamState& state = states[order[first + i]];
         try {
-          state.placement = place(candidate, kept.highest(), workers_[worker]);
+          state.placement = place(candidate, kept, workers_[worker]);
         } catch (const TimeIsOver&) {
           stopped = true;
           return;
@@ -393,7 +406,7 @@ class Search {
   std::vector<GreedyGridSearch> workers_;
   std::set<std::uint64_t> seen_;
   std::optional<BeamState> best_;  ///< of all levels so far
-  std::int64_t pieces_tried_ = 0;  ///< of all lists that were placed
+  std::int64_t pieces_tried_ = 0;  ///< of all lists that were met
   SearchStats stats_;              ///< of the levels that are done
 };
 

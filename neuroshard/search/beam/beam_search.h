@@ -18,7 +18,7 @@ struct BeamSearchOptions {
   bool rows = false;         ///< also halve slices of rows, where tables allow it
   bool even_pieces = false;  ///< begin with lists of even pieces instead (even_pieces.h)
   bool cheapest_cuts = false;  ///< begin with lists of cheapest cuts instead (cheapest_cuts.h)
-  /// Most pieces placed, summed over all lists of all levels: once it is reached, no further level
+  /// Most pieces, summed over all lists of all levels: once it is reached, no further level
   /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
   /// below the limit.
   std::int64_t max_pieces_tried = 20'000'000;

@@ -170,7 +170,8 @@ bool GreedyGridSearch::must_cost_more(double most_ms, double least_of_suspect_ms
 
 bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
   const bool may_give_up = most_ms < kInfinity && simulator_.compute().is_convex_increasing();
-  most_ms = most_ms * (1.0 + kRounding) - fixed_ms_;
+  // Of the whole cost, of which the rest may be far more.
+  most_ms += kRounding * (most_ms + on_every_device_ms_);
   // A device below this costs no more than that with all the columns that it may have.
   const double least_of_suspect_ms = may_give_up ? most_ms - floor_ms(column_limit) : kInfinity;
   while (num_placed_ < pieces_.size()) {
@@ -193,8 +194,8 @@ bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
 
 bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
   const auto too_costly = [&](double least_ms) {
-    least_ms = (least_ms + fixed_ms_) * (1.0 - kRounding);
-    return least_ms >= best.cost_ms || least_ms > worth_ms_;
+    least_ms -= kRounding * (least_ms + on_every_device_ms_);
+    return least_ms >= best.cost_ms - on_every_device_ms_ || least_ms > worth_ms_;
   };
   const Task& task = simulator_.task();
   const CommunicationCostModel& communication = simulator_.communication();
@@ -222,7 +223,7 @@ void GreedyGridSearch::judge(Placement& best) {
 }
 
 Placement GreedyGridSearch::search(std::span<const PieceType> pieces, const KnownPlaces& known,
-                                   double worth_ms, double beaten_ms) {
+                                   const CostLimits& limits) {
   pieces_.clear();
   for (const PieceType piece : pieces) {
     pieces_.push_back({catalog_.bytes(piece), catalog_.pooled_columns(piece),
@@ -231,8 +232,6 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, const Know
   }
   placed_on_.resize(pieces.size());
   columns_after_.resize(pieces.size());
-  worth_ms_ = worth_ms;
-  beaten_ms_ = beaten_ms;
   double total_columns = 0.0;
   double partial_bytes = 0.0;
   for (const PieceType piece : pieces) {
@@ -240,7 +239,10 @@ Placement GreedyGridSearch::search(std::span<const PieceType> pieces, const Know
     partial_bytes += catalog_.partial_bytes(piece);
   }
   partial_sums_ms_ = simulator_.partial_sums_ms(partial_bytes);
-  fixed_ms_ = partial_sums_ms_ + simulator_.fixed_ms();
+  on_every_device_ms_ = partial_sums_ms_ + simulator_.replicas_ms();
+  const double kept_ms = limits.kept_ms - on_every_device_ms_;
+  worth_ms_ = std::min(limits.worth_ms, kept_ms);
+  beaten_ms_ = std::min(limits.beaten_ms, kept_ms);
   mean_columns_ = total_columns / static_cast<double>(devices_.size());
   floor_of_mean_ms_ = floor_ms(mean_columns_);
   rise_from_.assign(pieces.size() + 1, 0.0);
@@ -285,7 +287,8 @@ void GreedyGridSearch::try_limits(const KnownPlaces& known, Placement& best) {
           placed_on_.begin(), placed_on_.begin() + static_cast<std::ptrdiff_t>(num_placed_));
       best.free_of_limit = std::min(free_of_limit_, num_placed_);
     } else {
-      place_all(limit, best.feasible() ? std::min(best.cost_ms, worth_ms_) : kInfinity);
+      const double best_ms = best.cost_ms - on_every_device_ms_;
+      place_all(limit, best.feasible() ? std::min(best_ms, worth_ms_) : kInfinity);
     }
     judge(best);
   }

@@ -2,6 +2,8 @@
 // a device's sum of columns, and keeps the cheapest plan.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -22,12 +24,6 @@ struct GreedyGridSearchOptions {
                            ///< placement in less time
 };
 
-/// Where the first pieces of a list are known to go under the largest limit.
-struct KnownPlaces {
-  std::span<const int> devices;   ///< of each, or negative for none
-  std::size_t free_of_limit = 0;  ///< how many of them the limit kept from no device
-};
-
 /// The cheapest placement found.
 struct Placement {
   std::vector<int> devices;  ///< of each piece, in the order in which they were given
@@ -38,6 +34,28 @@ struct Placement {
   /// How many of them that limit kept from no device: a larger one places these the same.
   std::size_t free_of_limit = 0;
   [[nodiscard]] bool feasible() const { return unplaced_bytes == 0; }
+};
+
+/// Where the first pieces of a list are known to go under the largest limit.
+struct KnownPlaces {
+  KnownPlaces() = default;
+  /// The first `count` of those that another search found, which must live longer.
+  KnownPlaces(const Placement& found, std::size_t count)
+      : devices(std::span(found.under_largest_limit).first(count)),
+        free_of_limit(std::min(count, found.free_of_limit)) {}
+
+  std::span<const int> devices;   ///< of each, or negative for none
+  std::size_t free_of_limit = 0;  ///< how many of them the limit kept from no device
+};
+
+/// Plans that cost more than these are of no use [ms].
+struct CostLimits {
+  /// Of computation and all-to-alls alone: a plan that must cost more is not priced.
+  double worth_ms = std::numeric_limits<double>::infinity();
+  /// Likewise: pieces of which every plan must cost more are given up.
+  double beaten_ms = std::numeric_limits<double>::infinity();
+  /// Both, of the whole cost, with what partial sums and copies cost every device.
+  double kept_ms = std::numeric_limits<double>::infinity();
 };
 
 /// What greedy grid searches did.
@@ -68,16 +86,16 @@ class GreedyGridSearch {
   /// A piece that may lie on some devices alone exceeds the limit where it must: what lies anywhere
   /// then keeps away from these.
   ///
-  /// A plan that must cost more than `worth_ms` is not priced: if there is no other, the result is
+  /// A plan that must cost more than a limit is not priced: if there is no other, the result is
   /// feasible, of infinite cost, and without devices. So it is if every plan of the pieces must
-  /// cost more than `beaten_ms` too, whether they fit or not: a try is given up as soon as this
-  /// shows, and `under_largest_limit` then ends there. Elsewhere the result does not depend on it.
+  /// cost more than `beaten_ms` or `kept_ms` too, whether they fit or not: a try is given up as
+  /// soon as this shows, and `under_largest_limit` then ends there. Elsewhere the result does not
+  /// depend on these two.
   ///
   /// Stopped by the clock, it returns the cheapest placement so far, or throws TimeIsOver if there
   /// is none.
   [[nodiscard]] Placement search(std::span<const PieceType> pieces, const KnownPlaces& known = {},
-                                 double worth_ms = std::numeric_limits<double>::infinity(),
-                                 double beaten_ms = std::numeric_limits<double>::infinity());
+                                 const CostLimits& limits = {});
 
   /// Of all calls.
   [[nodiscard]] const GreedyGridSearchStats& stats() const { return stats_; }
@@ -98,7 +116,7 @@ class GreedyGridSearch {
 
   void try_limits(const KnownPlaces& known, Placement& best);
   /// Places what is not placed yet; stops at a piece that only the limit keeps out, or with false
-  /// once the plan must cost more than `most_ms`. Throws TimeIsOver.
+  /// once its computation and all-to-alls must cost more than `most_ms`. Throws TimeIsOver.
   bool place_all(double column_limit, double most_ms);
   /// Whether this shows now that a piece was put on the device, whose cost with all columns that it
   /// may have is no higher unless its computation is above `least_of_suspect_ms`.
@@ -140,23 +158,24 @@ class GreedyGridSearch {
 
   // The placement in progress.
   std::vector<ListedPiece> pieces_;
-  std::size_t num_placed_ = 0;  ///< of the first pieces
-  double worth_ms_ = 0.0;
-  double beaten_ms_ = 0.0;
-  double mean_columns_ = 0.0;      ///< of a device, with all pieces
-  double floor_of_mean_ms_ = 0.0;  ///< of the all-to-alls of a device with as many
-  std::vector<double> rise_from_;  ///< what the pieces from each on add to all devices, at least
-  double partial_sums_ms_ = 0.0;   ///< of all pieces, wherever they are
-  double fixed_ms_ = 0.0;          ///< what every device costs beyond its pieces and all-to-alls
-  std::vector<int> placed_on_;     ///< of each piece: a device, or why there is none
+  std::size_t num_placed_ = 0;       ///< of the first pieces
+  double worth_ms_ = 0.0;            ///< of computation and all-to-alls
+  double beaten_ms_ = 0.0;           ///< likewise
+  double mean_columns_ = 0.0;        ///< of a device, with all pieces
+  double floor_of_mean_ms_ = 0.0;    ///< of the all-to-alls of a device with as many
+  std::vector<double> rise_from_;    ///< what the pieces from each on add to all devices, at least
+  double partial_sums_ms_ = 0.0;     ///< of all pieces, wherever they are
+  double on_every_device_ms_ = 0.0;  ///< these, and what copies cost: beyond all-to-alls and pieces
+  std::vector<int> placed_on_;       ///< of each piece: a device, or why there is none
   std::vector<std::int64_t> columns_after_;  ///< of that device, with the piece
   std::int64_t unplaced_bytes_ = 0;
   std::vector<std::int64_t> unplaced_before_;  ///< the sum before each piece without memory
   std::vector<Device> devices_;
   StateRows states_;  ///< by device
   std::vector<double> costs_;
-  double total_ms_ = 0.0;       ///< of the costs
-  bool limit_refused_ = false;  ///< whether the limit kept a piece from a device, in the first try
+  double total_ms_ = 0.0;  ///< of the costs
+  bool limit_refused_ =
+      false;  ///< whether the limit kept a piece from a device, known places aside
   std::size_t free_of_limit_ = 0;  ///< pieces before the first one so kept, known places included
   std::vector<bool> changed_;      ///< devices whose cost is not that of their state
   DeviceOrder order_;

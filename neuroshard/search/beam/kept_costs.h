@@ -13,10 +13,15 @@ class KeptCosts {
  public:
   explicit KeptCosts(std::size_t width) : width_(width) {}
 
-  /// A state that costs as much will not be kept. Infinite while the beam has room, unless there is
-  /// a limit.
+  /// A state that costs more will not be kept, and one that costs as much only if it comes before
+  /// one that is. Infinite while the beam has room, unless there is a limit.
   [[nodiscard]] double highest() const {
     return costs_.size() < width_ ? limit_ : std::min(limit_, costs_.back());
+  }
+
+  /// The same without a limit: infinite while the beam has room.
+  [[nodiscard]] double of_full_beam() const {
+    return costs_.size() < width_ ? std::numeric_limits<double>::infinity() : costs_.back();
   }
 
   /// States that cost as much are not wanted, even if the beam has room.

@@ -46,7 +46,7 @@ double MeanBound::least_ms(const ListTotals& totals) {
   return simulator_.compute().bound(mean_) +
          simulator_.communication().floor_ms(task.topology, task.batch_size,
                                              share * totals.columns) +
-         simulator_.partial_sums_ms(totals.partial_bytes) + simulator_.fixed_ms();
+         simulator_.partial_sums_ms(totals.partial_bytes) + simulator_.replicas_ms();
 }
 
 }  // namespace neuroshard

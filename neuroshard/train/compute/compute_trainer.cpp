@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/median.h"
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/cost/compute/trained_range.h"
 #include "neuroshard/train/compute/dataset_batch.h"
@@ -144,9 +145,7 @@ class Trainer {
       ratios.push_back(dataset_.cost_ms[split_.training[i]] / predicted[i]);
     }
     // Over the sets of expected costs as well as those that were measured.
-    const auto middle = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
-    std::nth_element(ratios.begin(), middle, ratios.end());
-    speed_ = static_cast<double>(static_cast<float>(*middle));
+    speed_ = static_cast<double>(static_cast<float>(median(std::move(ratios))));
     for (double& weight : estimate_.weights_ms) weight *= speed_;
     estimate_.offset_ms *= speed_;
     const auto [terms, cost_ms] = work_of(measured_of(split_.training));

@@ -79,10 +79,9 @@ std::vector<PieceList> FirstLists::sliced() {
   const bool some_are_larger =
       std::any_of(least.begin(), least.end(), [](int count) { return count > 1; });
   if (some_are_larger) lists.push_back(halved_to(largest, least));
-  for (const FirstCuts& cuts : first_cuts(simulator_.task(), options_.max_first_pieces)) {
+  for (const FirstCuts& cuts : first_cuts(simulator_.task(), max_pieces_)) {
     if (cuts.num_slices == 0) {
-      lists.push_back(
-          halved_to(largest, slices_within(simulator_, largest / cuts.parts, clock_)));
+      lists.push_back(halved_to(largest, slices_within(simulator_, largest / cuts.parts, clock_)));
       continue;
     }
     std::vector<int> slices(tables.size(), 1);
@@ -111,13 +110,11 @@ std::vector<PieceList> FirstLists::that_may_fit(const ShardingPlan& fitting) {
 }
 
 std::vector<PieceList> FirstLists::of_even_pieces() {
-  return sorted(even_lists(simulator_, catalog_, options_.rows, largest_device(),
-                           options_.max_first_pieces, clock_));
+  return sorted(even_lists(simulator_, catalog_, rows_, largest_device(), max_pieces_, clock_));
 }
 
 std::vector<PieceList> FirstLists::of_cheapest_cuts() {
-  return sorted(
-      cheapest_lists(simulator_, catalog_, options_.rows, options_.max_first_pieces, clock_));
+  return sorted(cheapest_lists(simulator_, catalog_, rows_, max_pieces_, clock_));
 }
 
 }  // namespace neuroshard

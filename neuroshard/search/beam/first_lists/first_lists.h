@@ -7,19 +7,23 @@
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
-#include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/piece_catalog.h"
 
 namespace neuroshard {
 
-/// Each list has every table once, in the order of placement. All throw TimeIsOver.
+/// Each list has every table once, in the order of placement. Making them throws TimeIsOver.
 class FirstLists {
  public:
-  /// Keeps references; pieces are added to the catalog.
-  FirstLists(const Simulator& simulator, const BeamSearchOptions& options, PieceCatalog& catalog,
+  /// Keeps references; pieces are added to the catalog. `max_pieces` is of the lists that begin
+  /// with slices of rows or with even pieces, which all together have no more of them.
+  FirstLists(const Simulator& simulator, PieceCatalog& catalog, bool rows, std::int64_t max_pieces,
              const StopClock& clock)
-      : simulator_(simulator), options_(options), catalog_(catalog), clock_(clock) {}
+      : simulator_(simulator),
+        catalog_(catalog),
+        rows_(rows),
+        max_pieces_(max_pieces),
+        clock_(clock) {}
 
   /// The tables, in `slices` of rows each (one without it), their columns halved until no piece is
   /// larger than `most_bytes` (or cannot be halved).
@@ -48,8 +52,9 @@ class FirstLists {
   [[nodiscard]] std::vector<PieceList> sorted(std::vector<PieceList> lists) const;
 
   const Simulator& simulator_;
-  const BeamSearchOptions& options_;
   PieceCatalog& catalog_;
+  bool rows_;
+  std::int64_t max_pieces_;
   StopClock clock_;
 };
 
