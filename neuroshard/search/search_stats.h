@@ -13,8 +13,8 @@ namespace neuroshard {
 /// necessary; every further level has one cut more.
 struct BeamLevelStats {
   std::int64_t states_tried = 0;     ///< lists of pieces not met before
-  std::int64_t states_feasible = 0;  ///< of these: placed entirely, or not placed or given up
-                                     ///< before that was known, as dearer than what the beam keeps
+  std::int64_t states_feasible = 0;  ///< of these: placed entirely, or known to be dearer than
+                                     ///< what the beam keeps before that was known
   /// Predicted, of the level's best state, if it is feasible and was priced (worth_ms).
   std::optional<double> best_cost_ms;
   std::int64_t unplaced_bytes = 0;    ///< of the level's best state; 0 if it is feasible

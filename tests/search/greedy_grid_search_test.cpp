@@ -256,6 +256,23 @@ TEST(GreedyGridSearch, APlanThatIsNotWorthItIsFeasibleAndNotPriced) {
             cost);  // nothing is left over from before
 }
 
+/// Two slices of a table, whose partial sums every device adds up.
+TEST(GreedyGridSearch, WhatIsKeptCountsThePartialSums) {
+  const Simulator simulator =
+      make_simulator(one_host_task({make_table("a", 100'000, 64, 5.0)}, 2, 1 << 30));
+  PieceCatalog catalog(simulator);
+  const PieceType half = catalog.row_half(catalog.add(0, 64));
+  const std::vector<PieceType> pieces{half, half};
+  GreedyGridSearch search(simulator, catalog, {});
+  const double cost = search.search(pieces).cost_ms;
+  const double partial_sums_ms = simulator.partial_sums_ms(2.0 * catalog.partial_bytes(half));
+  ASSERT_GT(partial_sums_ms, 1e-6 * cost);
+  const double between_ms = cost - 0.5 * partial_sums_ms;
+  EXPECT_EQ(search.search(pieces, {}, {.worth_ms = between_ms}).cost_ms, cost);
+  EXPECT_EQ(search.search(pieces, {}, {.kept_ms = between_ms}).cost_ms, kInfinity);
+  EXPECT_EQ(search.search(pieces, {}, {.kept_ms = cost}).cost_ms, cost);
+}
+
 TEST(GreedyGridSearch, DoesTheWorkOfFewLimits) {
   std::vector<Table> tables;
   for (int t = 0; t < 64; ++t) tables.push_back(make_table(fmt::format("t{}", t), 1000, 16));

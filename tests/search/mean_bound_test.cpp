@@ -132,6 +132,7 @@ RC_GTEST_PROP(MeanBoundProperty, NoPlacementCostsLess, ()) {
     std::sort(pieces.begin(), pieces.end(),
               [&](PieceType a, PieceType b) { return catalog.goes_first(a, b); });
     const Placement even = GreedyGridSearch(simulator, catalog, {}).search(pieces);
+    RC_ASSERT(even.feasible());
     RC_ASSERT(least_ms <= even.cost_ms * (1.0 + 1e-9));
     cut_one(catalog, bound, random, pieces, totals);
     const ListTotals anew = bound.totals(pieces);

@@ -181,7 +181,8 @@ class Search {
   /// and the plans would be others.
   [[nodiscard]] bool bounds_lists() const { return options_.rows && mean_bound_.exists(); }
 
-  /// Of lists that are bounded, the totals, if they do not have them, and what they cost at least.
+  /// Works out what lists cost at least, if they are bounded, and their totals where they are not
+  /// known.
   void bound(std::vector<Candidate>& candidates) {
     if (!bounds_lists()) return;
     PatientClock clock(clock_);
@@ -205,8 +206,10 @@ class Search {
 
   Placement place(const Candidate& candidate, const KeptCosts& kept,
                   GreedyGridSearch& worker) const {
-    // Of a beam with room, which lists are worth nothing, and which do not fit, says what is cut
-    // next, but where nothing is.
+    // While the beam has room, lists that are worth nothing or do not fit may be cut next, and are
+    // placed; a search without levels cuts none. Which of them tie then follows from `worth_ms`,
+    // which is compared without what partial sums and copies cost, as sets of copies are chosen by
+    // it (replica_choice.h).
     const double kept_ms = options_.num_levels > 0 ? kept.of_full_beam() : kept.highest();
     // A list that costs as much is placed: of equal ones the first in the given order is kept.
     if (candidate.least_ms > kept_ms * (1.0 + kRounding)) {
@@ -381,18 +384,22 @@ class Search {
   }
 
   /// The best state's plan, or the plan that is known to fit where the greedy algorithm found none
-  /// or a worse one.
+  /// or a worse one: slices of a device that are neighbours are one shard of a plan, which may cost
+  /// another sum than they did.
   PlanningResult finish() const {
     const bool placed = best_ && best_->placement.feasible() && !best_->placement.devices.empty();
-    PlanningResult result;
+    PlanningResult fitting;
     // Encoding every piece again takes time that is over.
-    if (!placed || !stats_.stopped_by_clock) {
-      result.plan = fit_.plan;
-      result.predicted = simulator_.cost(result.plan);
-      if (!placed || best_->placement.cost_ms > result.predicted.cost_ms) return result;
+    const bool has_fitting = !placed || !stats_.stopped_by_clock;
+    if (has_fitting) {
+      fitting.plan = fit_.plan;
+      fitting.predicted = simulator_.cost(fitting.plan);
+      if (!placed || best_->placement.cost_ms > fitting.predicted.cost_ms) return fitting;
     }
+    PlanningResult result;
     result.plan = plan_of(simulator_, catalog_, best_->pieces, best_->placement.devices);
     result.predicted = simulator_.cost(result.plan);
+    if (has_fitting && result.predicted.cost_ms > fitting.predicted.cost_ms) return fitting;
     return result;
   }
 

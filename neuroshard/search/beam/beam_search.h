@@ -18,16 +18,16 @@ struct BeamSearchOptions {
   bool rows = false;         ///< also halve slices of rows, where tables allow it
   bool even_pieces = false;  ///< begin with lists of even pieces instead (even_pieces.h)
   bool cheapest_cuts = false;  ///< begin with lists of cheapest cuts instead (cheapest_cuts.h)
-  /// Most pieces, summed over all lists of all levels: once it is reached, no further level
-  /// begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size stay far
-  /// below the limit.
+  /// Most pieces that are met, summed over all lists of all levels: once it is reached, no further
+  /// level begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size
+  /// stay far below the limit.
   std::int64_t max_pieces_tried = 20'000'000;
   /// A plan of higher cost is of no use, and not priced.
   double worth_ms = std::numeric_limits<double>::infinity();
   /// Levels in a row without a better plan after which the search ends.
   int patience = std::numeric_limits<int>::max();
   /// Most pieces of the lists with rows in slices that the search begins with, of which it leaves
-  /// some out where they have more; and of the lists of even pieces.
+  /// some out where they have more; and of the lists of even pieces, and of cheapest cuts.
   std::int64_t max_first_pieces = std::numeric_limits<std::int64_t>::max();
   /// Whether an InfeasibleError says what would do, which takes far longer than finding none.
   bool explains_infeasible = true;

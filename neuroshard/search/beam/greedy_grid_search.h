@@ -50,11 +50,11 @@ struct KnownPlaces {
 
 /// Plans that cost more than these are of no use [ms].
 struct CostLimits {
-  /// Of computation and all-to-alls alone: a plan that must cost more is not priced.
+  /// A plan whose computation and all-to-alls alone must cost more is not priced.
   double worth_ms = std::numeric_limits<double>::infinity();
-  /// Likewise: pieces of which every plan must cost more are given up.
+  /// Pieces of which every plan's computation and all-to-alls alone must cost more are given up.
   double beaten_ms = std::numeric_limits<double>::infinity();
-  /// Both, of the whole cost, with what partial sums and copies cost every device.
+  /// As both of these, but compared with the whole cost, partial sums and copies included.
   double kept_ms = std::numeric_limits<double>::infinity();
 };
 
