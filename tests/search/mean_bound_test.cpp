@@ -147,7 +147,7 @@ RC_GTEST_PROP(MeanBoundProperty, NoPlacementCostsLess, ()) {
 
 RC_GTEST_PROP(MeanBoundProperty, OfOneDeviceItIsThatOfItsComputation, ()) {
   Task task = testing_tasks::task_of_any_tightness();
-  task.topology = make_topology(1, 1, std::int64_t{1} << 50);
+  task.topology = testing_tasks::make_topology(1, 1, std::int64_t{1} << 50);
   const Simulator simulator = make_simulator(task, bounded_model());
   PieceCatalog catalog(simulator);
   MeanBound bound(simulator, catalog);
