@@ -10,17 +10,16 @@
 #include <limits>
 
 #include "neuroshard/core/random.h"
+#include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
 #include "tests/search/arbitrary_simulator.h"
 #include "tests/search/naive_grid_search.h"
-#include "tests/search/piece_list_checks.h"
 
 namespace neuroshard {
 namespace {
 
 using testing::ElementsAre;
 using testing_search::NaiveGridSearch;
-using testing_tasks::add_slices;
 using testing_tasks::arbitrary_compute;
 using testing_tasks::arbitrary_task;
 using testing_tasks::make_simulator;

@@ -14,12 +14,10 @@
 #include "neuroshard/search/sliced_task.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/search/arbitrary_simulator.h"
-#include "tests/search/piece_list_checks.h"
 
 namespace neuroshard {
 namespace {
 
-using testing_tasks::add_slices;
 using testing_tasks::make_simulator;
 using testing_tasks::make_table;
 using testing_tasks::one_host_task;

@@ -27,11 +27,4 @@ inline bool has_each_table_once(const Simulator& simulator, const PieceCatalog& 
   });
 }
 
-/// Adds all slices of the piece's columns.
-inline void add_slices(const PieceCatalog& catalog, PieceType piece, PieceList& pieces) {
-  for (int slice = 0; slice < catalog.num_slices(piece); ++slice) {
-    pieces.push_back(catalog.has_equal_slices(piece) ? piece : piece + slice);
-  }
-}
-
 }  // namespace neuroshard::testing_tasks

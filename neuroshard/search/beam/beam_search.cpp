@@ -80,8 +80,6 @@ class Search {
   static constexpr std::size_t kFirstLook = 4;
   /// Large tasks come to as many in steps: their states take long enough for more threads.
   static constexpr std::size_t kMostBetweenLooks = 16;
-  /// What rounding in the last digits of a cost may amount to.
-  static constexpr double kRounding = 1e-9;
   /// Tables times devices.
   static constexpr std::size_t kLargeTask = 4096;
 
@@ -193,8 +191,8 @@ class Search {
     }
   }
 
-  /// The order in which lists are placed: those that may cost least, so that most of the others
-  /// need not be.
+  /// The order in which lists are placed: those that may cost least, so that fewer of the others
+  /// need be.
   static std::vector<std::size_t> order_of(const std::vector<Candidate>& candidates) {
     std::vector<std::size_t> order(candidates.size());
     std::iota(order.begin(), order.end(), 0);
@@ -209,10 +207,10 @@ class Search {
     // While the beam has room, lists that are worth nothing or do not fit may be cut next, and are
     // placed; a search without levels cuts none. Which of them tie then follows from `worth_ms`,
     // which is compared without what partial sums and copies cost, as sets of copies are chosen by
-    // it (replica_choice.h).
+    // it (replica_choice.cpp).
     const double kept_ms = options_.num_levels > 0 ? kept.of_full_beam() : kept.highest();
     // A list that costs as much is placed: of equal ones the first in the given order is kept.
-    if (candidate.least_ms > kept_ms * (1.0 + kRounding)) {
+    if (candidate.least_ms > kept_ms * (1.0 + kCostRounding)) {
       Placement none;
       none.cost_ms = std::numeric_limits<double>::infinity();
       return none;

@@ -16,9 +16,6 @@ namespace {
 /// Absorbs the rounding of limits that are meant to be whole columns.
 constexpr double kLimitTolerance = 1e-6;
 
-/// What rounding in the last digits of a cost may amount to.
-constexpr double kRounding = 1e-9;
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Why a piece is on no device.
@@ -171,7 +168,7 @@ bool GreedyGridSearch::must_cost_more(double most_ms, double least_of_suspect_ms
 bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
   const bool may_give_up = most_ms < kInfinity && simulator_.compute().is_convex_increasing();
   // Of the whole cost, of which the rest may be far more.
-  most_ms += kRounding * (most_ms + on_every_device_ms_);
+  most_ms += kCostRounding * (most_ms + on_every_device_ms_);
   // A device below this costs no more than that with all the columns that it may have.
   const double least_of_suspect_ms = may_give_up ? most_ms - floor_ms(column_limit) : kInfinity;
   while (num_placed_ < pieces_.size()) {
@@ -194,7 +191,7 @@ bool GreedyGridSearch::place_all(double column_limit, double most_ms) {
 
 bool GreedyGridSearch::is_worth_pricing(const Placement& best) {
   const auto too_costly = [&](double least_ms) {
-    least_ms -= kRounding * (least_ms + on_every_device_ms_);
+    least_ms -= kCostRounding * (least_ms + on_every_device_ms_);
     return least_ms >= best.cost_ms - on_every_device_ms_ || least_ms > worth_ms_;
   };
   const Task& task = simulator_.task();

@@ -48,6 +48,9 @@ struct KnownPlaces {
   std::size_t free_of_limit = 0;  ///< how many of them the limit kept from no device
 };
 
+/// What rounding in the last digits of a cost may amount to, as a share of it.
+inline constexpr double kCostRounding = 1e-9;
+
 /// Plans that cost more than these are of no use [ms].
 struct CostLimits {
   /// A plan whose computation and all-to-alls alone must cost more is not priced.

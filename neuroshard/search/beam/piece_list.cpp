@@ -13,6 +13,12 @@ std::uint64_t hash_of(const PieceList& pieces) {
   return hash;
 }
 
+void add_slices(const PieceCatalog& catalog, PieceType piece, PieceList& pieces) {
+  for (int slice = 0; slice < catalog.num_slices(piece); ++slice) {
+    pieces.push_back(catalog.has_equal_slices(piece) ? piece : piece + slice);
+  }
+}
+
 namespace {
 
 /// The list without a piece and, of a slice, the others of its columns.

@@ -119,15 +119,12 @@ class CheapestCuts {
   /// Of the parts of columns, each of which has its slices.
   Cut cut_of(const PieceList& parts) const {
     Cut cut;
-    for (const PieceType part : parts) {
-      for (int slice = 0; slice < catalog_.num_slices(part); ++slice) {
-        const PieceType piece = catalog_.has_equal_slices(part) ? part : part + slice;
-        const auto columns = static_cast<double>(catalog_.pooled_columns(piece));
-        cut.pieces.push_back(piece);
-        cut.price_ms += prices_->price_ms(catalog_, piece);
-        cut.longest_ms = std::max(cut.longest_ms, catalog_.single_cost(piece) + floor_ms(columns));
-        cut.largest_bytes = std::max(cut.largest_bytes, catalog_.bytes(piece));
-      }
+    for (const PieceType part : parts) add_slices(catalog_, part, cut.pieces);
+    for (const PieceType piece : cut.pieces) {
+      const auto columns = static_cast<double>(catalog_.pooled_columns(piece));
+      cut.price_ms += prices_->price_ms(catalog_, piece);
+      cut.longest_ms = std::max(cut.longest_ms, catalog_.single_cost(piece) + floor_ms(columns));
+      cut.largest_bytes = std::max(cut.largest_bytes, catalog_.bytes(piece));
     }
     return cut;
   }

@@ -73,11 +73,7 @@ class EvenLists {
       waiting.pop_back();
       const bool is_small =
           floor_ms(piece) <= most_ms && catalog_.largest_bytes(piece) <= most_bytes_;
-      if (is_small || !cut(piece, rows, waiting)) {
-        for (int slice = 0; slice < catalog_.num_slices(piece); ++slice) {
-          pieces.push_back(catalog_.has_equal_slices(piece) ? piece : piece + slice);
-        }
-      }
+      if (is_small || !cut(piece, rows, waiting)) add_slices(catalog_, piece, pieces);
     }
     return pieces;
   }

@@ -55,9 +55,7 @@ PieceList FirstLists::halved_to(std::int64_t most_bytes, const std::vector<int>&
       const auto [wide, narrow] = catalog_.halves(piece);
       waiting.insert(waiting.end(), {narrow, wide});
     } else {
-      for (int slice = 0; slice < catalog_.num_slices(piece); ++slice) {
-        pieces.push_back(catalog_.has_equal_slices(piece) ? piece : piece + slice);
-      }
+      add_slices(catalog_, piece, pieces);
     }
   }
   return sorted(std::move(pieces));

@@ -15,8 +15,8 @@ namespace neuroshard {
 /// Each list has every table once, in the order of placement. Making them throws TimeIsOver.
 class FirstLists {
  public:
-  /// Keeps references; pieces are added to the catalog. `max_pieces` is of the lists that begin
-  /// with slices of rows or with even pieces, which all together have no more of them.
+  /// Keeps references; pieces are added to the catalog. `max_pieces`: see
+  /// BeamSearchOptions::max_first_pieces.
   FirstLists(const Simulator& simulator, PieceCatalog& catalog, bool rows, std::int64_t max_pieces,
              const StopClock& clock)
       : simulator_(simulator),
