@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/cost/expected_cost.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_warnings.h"
 
@@ -54,6 +55,7 @@ PlannerRun run_planner(const std::string& task_name, const Simulator& simulator,
   entry.found = true;
   entry.stats = result.stats;
   entry.predicted_ms = result.predicted.cost_ms;
+  entry.expected_ms = expected_cost_ms(simulator.compute(), result.predicted);
   entry.warnings = plan_warnings(simulator, result.plan, result.predicted,
                                  simulator.member_ranges(result.plan), of_task);
   return {std::move(entry), std::move(result.plan)};
@@ -120,14 +122,32 @@ double cost_of(const ComparisonEntry& entry) {
   return entry.measured_ms.value_or(entry.predicted_ms);
 }
 
+/// Mean of |expected / actual - 1| of what is known.
+class MeanGap {
+ public:
+  void add(const std::optional<double>& expected, const std::optional<double>& actual) {
+    if (!expected || !actual) return;
+    sum_ += std::abs(*expected / *actual - 1.0);
+    ++count_;
+  }
+
+  [[nodiscard]] std::optional<double> mean() const {
+    return count_ > 0 ? std::optional(sum_ / count_) : std::nullopt;
+  }
+
+ private:
+  double sum_ = 0.0;
+  int count_ = 0;
+};
+
 /// Gaps, and ratios to the reference's plans.
 void add_relations(const std::map<std::string, TaskEntries>& by_task, std::string_view reference,
                    ComparisonSummary& summary) {
-  double gaps = 0.0;
-  double gaps_less_drift = 0.0;
+  MeanGap gap;
+  MeanGap less_drift;
+  MeanGap expected;
+  MeanGap expected_less_drift;
   double ratios = 0.0;
-  int measured = 0;
-  int controlled = 0;
   int compared = 0;
   for (const auto& [task, entries] : by_task) {
     const ComparisonEntry* own = nullptr;
@@ -138,22 +158,20 @@ void add_relations(const std::map<std::string, TaskEntries>& by_task, std::strin
       if (entry->algorithm == reference) theirs = entry;
     }
     if (own == nullptr) continue;
-    if (own->measured_ms) {
-      gaps += std::abs(own->predicted_ms / *own->measured_ms - 1.0);
-      ++measured;
-    }
-    if (own->less_drift_ms) {
-      gaps_less_drift += std::abs(own->predicted_ms / *own->less_drift_ms - 1.0);
-      ++controlled;
-    }
+    gap.add(own->predicted_ms, own->measured_ms);
+    less_drift.add(own->predicted_ms, own->less_drift_ms);
+    expected.add(own->expected_ms, own->measured_ms);
+    expected_less_drift.add(own->expected_ms, own->less_drift_ms);
     if (theirs == nullptr) continue;
     const double ratio = cost_of(*own) / cost_of(*theirs);
     ratios += ratio;
     ++compared;
     summary.worst_ratio = std::max(summary.worst_ratio.value_or(ratio), ratio);
   }
-  if (measured > 0) summary.mean_gap = gaps / measured;
-  if (controlled > 0) summary.mean_gap_less_drift = gaps_less_drift / controlled;
+  summary.mean_gap = gap.mean();
+  summary.mean_gap_less_drift = less_drift.mean();
+  summary.mean_expected_gap = expected.mean();
+  summary.mean_expected_gap_less_drift = expected_less_drift.mean();
   if (compared > 0) summary.mean_ratio = ratios / compared;
 }
 

@@ -25,9 +25,10 @@ struct ComparisonEntry {
   /// versions that knew columns alone.
   std::optional<Cuts> cuts;
   bool found = false;
-  std::string reason;         ///< why no plan, if not found
-  double predicted_ms = 0.0;  ///< cost of the plan
-  double wall_ms = 0.0;       ///< time it took to make
+  std::string reason;                 ///< why no plan, if not found
+  double predicted_ms = 0.0;          ///< cost of the plan
+  std::optional<double> expected_ms;  ///< cost of the plan when it runs (expected_cost.h)
+  double wall_ms = 0.0;               ///< time it took to make
   SearchStats stats;
   std::optional<double> measured_ms;          ///< cost with measured computation
   std::optional<double> measured_compute_ms;  ///< of the device that computes longest
@@ -63,6 +64,9 @@ struct ComparisonSummary {
   /// The same with the measured cost without the machine's drift, over tasks measured with
   /// controls or reference sets.
   std::optional<double> mean_gap_less_drift;
+  /// Both of the expected cost in place of the predicted one, over tasks that have it.
+  std::optional<double> mean_expected_gap;
+  std::optional<double> mean_expected_gap_less_drift;
   /// Mean ratio of the cost (measured, if it was) to that of the reference's plan for the same
   /// task, over the tasks that both solved.
   std::optional<double> mean_ratio;

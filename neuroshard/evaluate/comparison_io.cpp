@@ -84,6 +84,7 @@ Json to_json(const ComparisonEntry& entry) {
   json.set("found", entry.found).set("wall_ms", entry.wall_ms);
   if (!entry.found) return json.set("reason", entry.reason);
   json.set("predicted_ms", entry.predicted_ms);
+  set_if(json, "expected_ms", entry.expected_ms);
   set_if(json, "measured_ms", entry.measured_ms);
   set_if(json, "measured_compute_ms", entry.measured_compute_ms);
   set_if(json, "compute_mape", entry.compute_mape);
@@ -124,6 +125,8 @@ Json to_json(const ComparisonSummary& summary) {
   set_if(json, "measured_wins", summary.measured_wins);
   set_if(json, "mean_gap", summary.mean_gap);
   set_if(json, "mean_gap_less_drift", summary.mean_gap_less_drift);
+  set_if(json, "mean_expected_gap", summary.mean_expected_gap);
+  set_if(json, "mean_expected_gap_less_drift", summary.mean_expected_gap_less_drift);
   set_if(json, "mean_ratio", summary.mean_ratio);
   set_if(json, "worst_ratio", summary.worst_ratio);
   return json;
@@ -131,7 +134,7 @@ Json to_json(const ComparisonSummary& summary) {
 
 ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
   reader.allow_fields({"task", "algorithm", "cuts", "found", "wall_ms", "reason", "predicted_ms",
-                       "measured_ms", "measured_compute_ms", "compute_mape", "drift",
+                       "expected_ms", "measured_ms", "measured_compute_ms", "compute_mape", "drift",
                        "less_drift_ms", "device_columns", "device_compute_ms",
                        "device_less_drift_ms", "all_reduce_bytes", "partial_sums_ms", "warnings"});
   ComparisonEntry entry;
@@ -145,6 +148,7 @@ ComparisonEntry comparison_entry_from_json(const JsonReader& reader) {
     return entry;
   }
   entry.predicted_ms = time_from_json(reader.field("predicted_ms"));
+  entry.expected_ms = optional_ms(reader, "expected_ms");
   entry.measured_ms = optional_ms(reader, "measured_ms");
   entry.measured_compute_ms = optional_ms(reader, "measured_compute_ms", /*zero_allowed=*/true);
   entry.compute_mape = optional_number(reader, "compute_mape");

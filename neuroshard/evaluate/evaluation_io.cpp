@@ -66,6 +66,7 @@ Json to_json(const PlanEvaluation& evaluation) {
       {"part_measured_ms", evaluation.measured.cost_ms},
       {"compute_mape", evaluation.compute_mape},
       {"compute_tau", evaluation.compute_tau ? Json(*evaluation.compute_tau) : Json()}};
+  if (evaluation.expected_ms) json.set("expected_ms", *evaluation.expected_ms);
   if (evaluation.less_drift) {
     json.set("drift", *evaluation.drift);
     json.set("less_drift_ms", evaluation.less_drift->cost_ms);

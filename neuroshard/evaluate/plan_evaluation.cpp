@@ -19,6 +19,7 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/name_list.h"
 #include "neuroshard/core/printable.h"
+#include "neuroshard/cost/expected_cost.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/train/metrics.h"
 
@@ -219,6 +220,7 @@ PlanEvaluation summarize_plan(const SimulatedPlan& of, MeasuredDevices devices,
   PlanEvaluation evaluation;
   evaluation.additions = additions_of(of);
   evaluation.predicted = simulator.cost(*of.plan);
+  evaluation.expected_ms = expected_cost_ms(simulator.compute(), evaluation.predicted);
   evaluation.measured = simulator.cost(*of.plan, compute_ms);
   evaluation.interval = std::move(devices.interval);
   std::vector<double> predicted;

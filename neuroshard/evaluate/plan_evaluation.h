@@ -19,6 +19,9 @@ namespace neuroshard {
 
 struct PlanEvaluation {
   PlanCost predicted;
+  /// What the plan is expected to cost, its slowest device being slower than predicted
+  /// (expected_cost.h) [ms]; none: the model does not know by how much.
+  std::optional<double> expected_ms{};
   /// Computation measured, communication from the simulator's model with the measured starts.
   PlanCost measured;
   std::vector<double> interval;  ///< per device: relative half-width of the 95 % interval

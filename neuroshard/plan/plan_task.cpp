@@ -17,6 +17,7 @@
 #include "neuroshard/core/units.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/cost/communication/transfer_time.h"
+#include "neuroshard/cost/expected_cost.h"
 #include "neuroshard/io/task_io.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_request_io.h"
@@ -139,6 +140,7 @@ Json search_json(const PlannedTask& planned, const Planner& planner, const PlanR
                              {"pieces_encoded", stats.pieces_encoded},
                              {"statistics", to_json(stats)}};
   if (request.lower_bound) search.set("lower_bound_ms", planned.lower_bound_ms);
+  if (planned.expected_ms) search.set("expected_ms", *planned.expected_ms);
   search.set("wall_ms", stats.wall_ms);
   if (!planned.baselines.empty()) {
     Json::Array baselines;
@@ -169,6 +171,7 @@ Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool 
   Json search = Json::Object{};
   for (const Json::Member& member : *found.search.object()) {
     if (member.key == "model" && !by_others) continue;  // those that price it again
+    if (member.key == "expected_ms") continue;
     if (member.key != "lower_bound_ms") {
       search.set(member.key, member.value);
     } else if (has_bound) {
@@ -176,6 +179,7 @@ Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool 
     }
   }
   if (has_bound) search.set("lower_bound_ms", priced.lower_bound_ms);
+  if (priced.expected_ms) search.set("expected_ms", *priced.expected_ms);
   if (by_others && found.search.find("options") != nullptr) search.set("model", made_with);
   return search;
 }
@@ -244,6 +248,7 @@ PlannedTask plan_task(const Task& task, const CostModels& models, const Planner&
         bound_in_time(simulator, options.cuts | cuts_of(task, found.plan), found.predicted.cost_ms,
                       limit.of_bound(found.plan.shards.size()));
   }
+  planned.expected_ms = expected_cost_ms(simulator.compute(), found.predicted);
   planned.member_ranges = simulator.member_ranges(found.plan);
   planned.warnings =
       prediction_warnings(models, simulator, found.plan, found.predicted, planned.member_ranges);
@@ -334,6 +339,7 @@ PricedPlan price_plan(const PlanDocument& document, const PriceRequest& request,
   priced.notes = std::move(found.notes);
   const Simulator simulator(document.task, priced.models.compute, priced.models.communication);
   const PlanCost predicted = simulator.cost(document.plan);
+  priced.expected_ms = expected_cost_ms(simulator.compute(), predicted);
   priced.member_ranges = simulator.member_ranges(document.plan);
   priced.warnings =
       prediction_warnings(priced.models, simulator, document.plan, predicted, priced.member_ranges);

@@ -240,7 +240,7 @@ void use_planned_sets(ComputeSamplingOptions& sampling, PlannedSetsOptions optio
   const auto sets = std::make_shared<PlannedSets>(std::move(options), model.compute);
   sampling.sampling = SetSampling::given;
   sampling.given = [sets](std::int64_t id) { return sets->set(id); };
-  sampling.given_kind = "plans";
+  sampling.given_kind = kPlannedSetsKind;
   sampling.given_by = model.identity;
   sampling.given_has_copies = true;
   sampling.given_max_dim = max_dim;

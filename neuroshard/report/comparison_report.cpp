@@ -20,6 +20,7 @@ namespace {
 struct Columns {
   bool measured = false;
   bool controlled = false;  ///< with samples measured earlier
+  bool expected = false;    ///< as devices differ
   bool related = false;     ///< to the reference
 };
 
@@ -28,6 +29,7 @@ Columns columns_of(const std::vector<ComparisonSummary>& summaries) {
   for (const ComparisonSummary& summary : summaries) {
     columns.measured |= summary.measured_wins.has_value();
     columns.controlled |= summary.mean_gap_less_drift.has_value();
+    columns.expected |= summary.mean_expected_gap.has_value();
     columns.related |= summary.mean_ratio.has_value() && summaries.size() > 1;
   }
   return columns;
@@ -53,6 +55,8 @@ std::vector<std::string> titles_of(const Columns& columns) {
                   {"part-measured ms", "measured compute ms", "part-measured wins", "gap"});
   }
   if (columns.controlled) titles.emplace_back("less drift");
+  if (columns.expected) titles.emplace_back("expected gap");
+  if (columns.expected && columns.controlled) titles.emplace_back("less drift");
   if (columns.related) titles.insert(titles.end(), {"ratio", "worst"});
   return titles;
 }
@@ -69,6 +73,10 @@ std::vector<std::string> summary_row(const ComparisonSummary& summary, const Col
     cells.push_back(share_text(summary.mean_gap));
   }
   if (columns.controlled) cells.push_back(share_text(summary.mean_gap_less_drift));
+  if (columns.expected) cells.push_back(share_text(summary.mean_expected_gap));
+  if (columns.expected && columns.controlled) {
+    cells.push_back(share_text(summary.mean_expected_gap_less_drift));
+  }
   if (columns.related) {
     cells.push_back(number(summary.mean_ratio));
     cells.push_back(number(summary.worst_ratio));
@@ -100,9 +108,15 @@ std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& en
   if (columns.controlled) {
     const auto [low, high] = range_of_drift(entries);
     text += fmt::format(
-        "less drift: the gap at the speed of the controls' or the model's costs, from which the "
+        "less drift: the gap before it at the speed of the controls' or the model's costs, from "
+        "which the "
         "machine's differed by {:+.1f}% to {:+.1f}%\n",
         100.0 * (low - 1.0), 100.0 * (high - 1.0));
+  }
+  if (columns.expected) {
+    text +=
+        "expected gap: of what plans are expected to cost, as devices that are planned alike "
+        "differ\n";
   }
   if (columns.related) {
     text += fmt::format(

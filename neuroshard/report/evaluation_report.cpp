@@ -76,6 +76,18 @@ std::string correlation_text(const PlanEvaluation& evaluation) {
   return "rank correlation (tau) not defined: all devices are equal";
 }
 
+/// A line on what the plan was expected to cost, if that is known.
+std::string expected_text(const PlanEvaluation& evaluation) {
+  if (!evaluation.expected_ms) return "";
+  const double expected_ms = *evaluation.expected_ms;
+  std::string text = fmt::format("expected {:.3f} ms, as devices that are planned alike differ ({}",
+                                 expected_ms, error(expected_ms, evaluation.measured.cost_ms));
+  if (evaluation.less_drift) {
+    text += fmt::format("; {} less drift", error(expected_ms, evaluation.less_drift->cost_ms));
+  }
+  return text + ")\n";
+}
+
 /// A line on the plan at the speed of the model's samples, if that is known.
 std::string less_drift_text(const PlanEvaluation& evaluation) {
   if (!evaluation.less_drift) return "";
@@ -118,7 +130,7 @@ std::string evaluation_text(const PlanEvaluation& evaluation) {
              100.0 * evaluation.compute_mape, correlation_text(evaluation),
              evaluation.predicted.cost_ms, evaluation.measured.cost_ms,
              error(evaluation.predicted.cost_ms, evaluation.measured.cost_ms)) +
-         less_drift_text(evaluation);
+         less_drift_text(evaluation) + expected_text(evaluation);
 }
 
 std::string simulated_iteration_text(const PlanCost& predicted, const PlanIterations& simulated) {

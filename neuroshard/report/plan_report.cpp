@@ -166,6 +166,14 @@ std::string not_of_bound(const BoundScope& scope) {
              : "";
 }
 
+std::string expected_cost_text(const std::optional<double>& expected_ms, double scatter) {
+  if (!expected_ms) return "";
+  return fmt::format(
+      "expected when it runs: {:.3f} ms, as devices that are planned alike differ by {:.1f}% and "
+      "wait for the slowest\n",
+      *expected_ms, 100.0 * scatter);
+}
+
 std::string lower_bound_text(double bound_ms, double cost_ms, const BoundScope& scope) {
   if (bound_ms <= 0.0) return "";
   const std::string plans = plans_of_cuts(scope.cuts);

@@ -1,6 +1,7 @@
 // A sharding plan as text.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,11 @@ namespace neuroshard {
 /// none.
 [[nodiscard]] std::string lower_bound_text(double bound_ms, double cost_ms,
                                            const BoundScope& scope);
+
+/// What the plan is expected to cost when it runs, as devices that are planned alike differ by
+/// `scatter` (expected_cost.h). Empty where that is not known.
+[[nodiscard]] std::string expected_cost_text(const std::optional<double>& expected_ms,
+                                             double scatter);
 
 /// Cost of each algorithm's plan relative to the first one's, or why there is none.
 [[nodiscard]] std::string outcomes_table(const std::vector<AlgorithmOutcome>& outcomes);

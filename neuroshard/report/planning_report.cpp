@@ -45,9 +45,11 @@ std::string placement(const PricedPlan& priced) {
                      cuts_text(document.task, document.plan));
 }
 
-/// How certain the cost is: the lower bound, and the spread within the model.
+/// How certain the cost is: what it is expected to be, the lower bound, and the spread within the
+/// model.
 std::string confidence(const PricedPlan& priced) {
-  return lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms,
+  return expected_cost_text(priced.expected_ms, priced.models.compute->scatter()) +
+         lower_bound_text(priced.lower_bound_ms, priced.document.predicted->cost_ms,
                           bound_scope(priced.document)) +
          disagreement_text(priced.models.compute->num_members(), priced.member_ranges) +
          unlearned_text(unlearned_costs(*priced.models.communication, priced.document.plan));

@@ -40,6 +40,9 @@ inline constexpr double kUsualLargeShare = 0.05;
 /// The most columns that the tables of given sets have, where a file does not say it.
 inline constexpr std::int64_t kUsualGivenMaxDim = 128;
 
+/// Of given sets: those of devices of plans (planned_sets.h), a plan's one after the other.
+inline constexpr const char* kPlannedSetsKind = "plans";
+
 /// Which sets of pieces are measured. Sample i depends on the seed and i alone.
 struct ComputeSamplingOptions {
   std::string workload;       ///< name, recorded with the data

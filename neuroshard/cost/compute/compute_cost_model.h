@@ -133,6 +133,10 @@ class ComputeCostModel {
   /// (reasons_outside); nullptr: an estimate knows no limits.
   [[nodiscard]] virtual const TrainedRange* trained_range() const { return nullptr; }
 
+  /// Standard deviation of ln(measured / predicted cost) between devices that are planned alike,
+  /// from 0 to 1; 0: not known. Of their costs, not of what all of a plan's have in common.
+  [[nodiscard]] virtual double scatter() const { return 0.0; }
+
   /// The cost of one state [ms].
   [[nodiscard]] double cost(std::span<const double> state) const {
     double result = 0.0;

@@ -265,6 +265,13 @@ void NeuralComputeModel::costs_with(std::span<const double> states, std::span<co
   }
 }
 
+double NeuralComputeModel::scatter() const {
+  const auto found = info_.metrics.find(kScatterMetric);
+  // What a file says may be anything.
+  const bool is_known = found != info_.metrics.end() && found->second > 0.0 && found->second < 1.0;
+  return is_known ? found->second : 0.0;
+}
+
 double NeuralComputeModel::bound(std::span<const double> state) const {
   if (!has_widest_factors()) return cost(state);
   static thread_local std::vector<double> plain;

@@ -14,6 +14,9 @@
 
 namespace neuroshard {
 
+/// By how much devices scatter (ComputeCostModel::scatter), among a model's metrics.
+inline constexpr const char* kScatterMetric = "devices.scatter";
+
 /// Everything about a model but its weights; kept in the model file's metadata.
 struct ComputeModelInfo {
   std::string name;
@@ -66,6 +69,8 @@ class NeuralComputeModel final : public ComputeCostModel {
   void member_costs(std::span<const double> states, std::span<const double> piece,
                     std::span<double> costs) const override;
   [[nodiscard]] const TrainedRange* trained_range() const override { return &info_.range; }
+  /// As its training found it (kScatterMetric), if it did.
+  [[nodiscard]] double scatter() const override;
 
   [[nodiscard]] ComputeArchitecture architecture() const { return members_.front().architecture; }
   [[nodiscard]] const std::vector<ComputeNetwork>& members() const { return members_; }

@@ -45,6 +45,7 @@ class PessimisticComputeModel final : public ComputeCostModel {
   [[nodiscard]] const TrainedRange* trained_range() const override {
     return model_->trained_range();
   }
+  [[nodiscard]] double scatter() const override { return model_->scatter(); }
 
  private:
   std::shared_ptr<const ComputeCostModel> model_;

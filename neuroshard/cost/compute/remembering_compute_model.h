@@ -60,6 +60,7 @@ class RememberingComputeModel final : public ComputeCostModel {
   [[nodiscard]] const TrainedRange* trained_range() const override {
     return model_->trained_range();
   }
+  [[nodiscard]] double scatter() const override { return model_->scatter(); }
 
  private:
   /// All that an encoding depends on, as bits.

@@ -13,12 +13,14 @@
 #include <unordered_set>
 
 #include "neuroshard/collect/compute/compute_collector.h"
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/random.h"
 #include "neuroshard/cost/compute/compute_network.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"
+#include "neuroshard/train/compute/device_scatter.h"
 
 namespace neuroshard {
 
@@ -41,6 +43,13 @@ double held_out_share(const ComputeCostsHeader& header) {
   if (share == nullptr) return 0.0;
   const double* value = std::get_if<double>(&share->value());
   return value == nullptr ? 0.0 : *value;
+}
+
+/// Whether the file's sets are those of devices of plans.
+bool has_planned_sets(const ComputeCostsHeader& header) {
+  const Json* kind = header.sampling ? header.sampling->find("kind") : nullptr;
+  const std::string* name = kind != nullptr ? kind->text() : nullptr;
+  return name != nullptr && *name == kPlannedSetsKind;
 }
 
 template <typename T>
@@ -83,6 +92,10 @@ void widen(TrainedRange& range, const ComputeCosts& costs,
     }
   }
 }
+
+/// Samples of a file whose places are told apart from those of the next: whole blocks of them.
+constexpr std::int64_t kPlacesOfFile = std::int64_t{1} << 32;
+static_assert(kPlacesOfFile % kPlannedBlock == 0);
 
 ComputeDataset empty_dataset(FeatureSchema schema) {
   ComputeDataset dataset;
@@ -130,8 +143,9 @@ void add_sample(ComputeDataset& dataset, const std::vector<Piece>& pieces,
   dataset.rowwise_adagrad.push_back(settings.optimizer == Optimizer::rowwise_adagrad);
 }
 
-/// `share` of the tables are kept from training.
-void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double share) {
+/// `share` of the tables are kept from training; the file is the one of this number.
+void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double share,
+                  std::size_t file) {
   const ComputeCostsHeader& header = costs.header;
   const OperatorSettings settings{header.batch_size, header.optimizer};
   std::size_t pieces = 0;
@@ -140,7 +154,11 @@ void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double sha
   const auto statistics_of = [&](const Piece& piece) {
     return measured_statistics(header.tables[piece.table], piece.row_share, header.batch_size);
   };
+  const bool is_planned = has_planned_sets(header);
   for (const ComputeCostSample& sample : costs.samples) {
+    const bool has_place = is_planned && sample.info.id && *sample.info.id < kPlacesOfFile;
+    dataset.planned_place.push_back(
+        has_place ? static_cast<std::int64_t>(file) * kPlacesOfFile + *sample.info.id : -1);
     add_sample(dataset, sample.pieces, statistics_of, settings,
                usual_cost_ms(sample, header.reference_sets, dataset.reference_ms, "costs"));
     const auto held_out_pieces = std::count_if(
@@ -227,6 +245,7 @@ ComputeDataset dataset_of(const std::vector<UnmeasuredSets>& groups, FeatureSche
       add_sample(dataset, set, statistics_of, group.settings, 0.0);
     }
   }
+  dataset.planned_place.assign(dataset.size(), -1);
   dataset.held_out.assign(dataset.size(), false);
   dataset.mixed.assign(dataset.size(), false);
   find_same_sets(dataset);
@@ -245,6 +264,8 @@ void append(ComputeDataset& dataset, const ComputeDataset& other,
     dataset.same_as.push_back(samples + other.same_as[i]);
   }
   dataset.cost_ms.insert(dataset.cost_ms.end(), costs_ms.begin(), costs_ms.end());
+  dataset.planned_place.insert(dataset.planned_place.end(), other.planned_place.begin(),
+                               other.planned_place.end());
   dataset.widest.insert(dataset.widest.end(), other.widest.begin(), other.widest.end());
   dataset.rowwise_adagrad.insert(dataset.rowwise_adagrad.end(), other.rowwise_adagrad.begin(),
                                  other.rowwise_adagrad.end());
@@ -288,7 +309,7 @@ ComputeDataset load_compute_dataset(const std::vector<std::string>& paths, Featu
   for (const ComputeCosts& costs : files) {
     dataset.first_sample.push_back(dataset.size());
     dataset.reference_sets.push_back(costs.header.reference_sets);
-    append_costs(dataset, costs, share);
+    append_costs(dataset, costs, share, dataset.reference_sets.size() - 1);
     widen(dataset.range, costs, [&, first = dataset.first_sample.back()](std::size_t i) {
       return dataset.held_out[first + i] || dataset.mixed[first + i];
     });

@@ -18,6 +18,7 @@
 #include "neuroshard/core/parallel.h"
 #include "neuroshard/cost/compute/trained_range.h"
 #include "neuroshard/train/compute/dataset_batch.h"
+#include "neuroshard/train/compute/device_scatter.h"
 #include "neuroshard/train/compute/estimate_fit.h"
 #include "neuroshard/train/compute/expected_costs.h"
 #include "neuroshard/train/standardisation.h"
@@ -34,6 +35,10 @@ using Eigen::VectorXf;
 /// many pieces together.
 constexpr std::size_t kFirstSamples = 1024;
 constexpr int kFirstPieces = 32'768;
+/// Of more training samples than these, one part of five decides how far to adapt: it is large, and
+/// training takes long. What a model was trained on, it then knows hardly better than what it was
+/// not.
+constexpr std::size_t kManySamples = 600;
 
 /// Counts the epochs of everything that is trained, on several threads, and reports them.
 class EpochReport {
@@ -90,7 +95,8 @@ class Trainer {
     standard_ = standardise(features_, dataset.first_piece, split_.training);
   }
 
-  ComputeTrainingResult run(EpochReport& report) {
+  /// `unseen`: costs of planned sets by trainings that did not see them; empty: there were none.
+  ComputeTrainingResult run(EpochReport& report, std::vector<PlannedCost> unseen = {}) {
     report.expect(num_epochs());
     ComputeTrainingResult result;
     std::vector<TrainableNetwork> members = train_members(result, report);
@@ -106,6 +112,10 @@ class Trainer {
       result.large_samples = {options_.granularity_ms, of_large(split_.validation),
                               of_large(split_.unseen_combinations), of_large(split_.unseen_tables)};
     }
+    if (unseen.empty() && measured_of(split_.training).size() > kManySamples) {
+      unseen = planned_costs(members, every_sample());
+    }
+    result.scatter = device_scatter(std::move(unseen));
     result.model = make_model(members, result);
     result.adaptation = options_.adaptation;
     result.speeds = dataset_.speeds;
@@ -115,11 +125,14 @@ class Trainer {
   /// Of all members, at the most.
   [[nodiscard]] int num_epochs() const { return options_.members * options_.loop.epochs; }
 
-  /// Trains, and returns the mean of |ln(predicted / measured)| over `samples`.
-  double error_on(const std::vector<int>& samples, EpochReport& report) {
+  /// Trains, and returns the mean of |ln(predicted / measured)| over `samples`; the planned ones
+  /// are added to `unseen`.
+  double error_on(const std::vector<int>& samples, EpochReport& report,
+                  std::vector<PlannedCost>& unseen) {
     ComputeTrainingResult result;
-    const std::vector<double> predicted =
-        predictions(train_members(result, report), samples, pool_);
+    const std::vector<TrainableNetwork> members = train_members(result, report);
+    const std::vector<double> predicted = predictions(members, samples, pool_);
+    add_planned(samples, predicted, unseen);
     double sum = 0.0;
     for (std::size_t i = 0; i < samples.size(); ++i) {
       sum += std::abs(std::log((predicted[i] + options_.granularity_ms) /
@@ -312,6 +325,38 @@ class Trainer {
     return measured;
   }
 
+  /// Of all parts of the split, those that were measured.
+  [[nodiscard]] std::vector<int> every_sample() const {
+    std::vector<int> all;
+    for (const std::vector<int>* part : {&split_.training, &split_.validation,
+                                         &split_.unseen_combinations, &split_.unseen_tables}) {
+      const std::vector<int> measured = measured_of(*part);
+      all.insert(all.end(), measured.begin(), measured.end());
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::vector<PlannedCost> planned_costs(std::span<const TrainableNetwork> members,
+                                                       const std::vector<int>& samples) {
+    std::vector<int> planned;
+    std::copy_if(samples.begin(), samples.end(), std::back_inserter(planned),
+                 [&](int sample) { return dataset_.planned_place[sample] >= 0; });
+    std::vector<PlannedCost> costs;
+    add_planned(planned, predictions(members, planned, pool_), costs);
+    return costs;
+  }
+
+  /// Those that were measured and are not below the granularity.
+  void add_planned(const std::vector<int>& samples, const std::vector<double>& predicted,
+                   std::vector<PlannedCost>& costs) const {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const int sample = samples[i];
+      if (dataset_.planned_place[sample] < 0 || dataset_.cost_ms[sample] < options_.granularity_ms)
+        continue;
+      costs.push_back({dataset_.planned_place[sample], predicted[i], dataset_.cost_ms[sample]});
+    }
+  }
+
   /// Those that cost at least as much as the granularity.
   [[nodiscard]] std::vector<int> large_samples(const std::vector<int>& samples) const {
     std::vector<int> large;
@@ -345,6 +390,10 @@ class Trainer {
     add("unseen_tables", result.unseen_tables);
     if (num_measured_ < dataset_.size()) {
       info.metrics["expected.samples"] = static_cast<double>(dataset_.size() - num_measured_);
+    }
+    if (result.scatter) {
+      info.metrics[kScatterMetric] = result.scatter->scatter;
+      info.metrics["devices.pairs"] = static_cast<double>(result.scatter->pairs);
     }
     info.metrics["seed"] = static_cast<double>(options_.seed);
     if (result.large_samples) {
@@ -381,17 +430,26 @@ class Trainer {
 
 /// Parts of the training sets that an adaptation is tried on.
 constexpr std::size_t kFolds = 5;
-/// With more training samples one part decides: it is large, and training takes long.
-constexpr std::size_t kManySamples = 600;
-
 /// With sets of expected costs, the first ones of `adaptations` are tried: the last has the most
 /// epochs, and was no better.
 constexpr std::size_t kWithExpectedCosts = 2;
 
+/// An adaptation, and what a training by it makes of planned sets that it does not see.
+struct TriedAdaptation {
+  Adaptation adaptation;
+  std::vector<PlannedCost> unseen;
+};
+
+/// Devices of one plan are of one part: each tells much of the others.
+std::size_t fold_of(const ComputeDataset& dataset, int sample, std::size_t set) {
+  const std::int64_t place = dataset.planned_place[sample];
+  return place < 0 ? set % kFolds : static_cast<std::size_t>(place / kPlannedBlock) % kFolds;
+}
+
 /// The one of `adaptations` that predicts best what it was not trained on.
-Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
-                           const DatasetSplit& split, EpochReport& report,
-                           std::span<const Adaptation> adaptations) {
+TriedAdaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions options,
+                                const DatasetSplit& split, EpochReport& report,
+                                std::span<const Adaptation> adaptations) {
   const std::size_t folds = split.training.size() > kManySamples ? 1 : kFolds;
   int epochs = 0;
   int most_epochs = 0;
@@ -401,10 +459,11 @@ Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions
   }
   report.expect(options.members * (epochs + most_epochs));
   double least_error = std::numeric_limits<double>::infinity();
-  Adaptation best = adaptations.front();
+  TriedAdaptation best{adaptations.front(), {}};
   for (const Adaptation& adaptation : adaptations) {
     options.adaptation = adaptation;
     double error = 0.0;
+    std::vector<PlannedCost> unseen;
     for (std::size_t fold = 0; fold < folds; ++fold) {
       DatasetSplit part;
       part.validation = split.validation;
@@ -414,13 +473,13 @@ Adaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOptions
         const int sample = split.training[i];
         // Samples of one set follow each other.
         if (i > 0 && dataset.same_as[sample] != dataset.same_as[split.training[i - 1]]) ++set;
-        (set % kFolds == fold ? left_out : part.training).push_back(sample);
+        (fold_of(dataset, sample, set) == fold ? left_out : part.training).push_back(sample);
       }
-      error += Trainer(dataset, options, std::move(part)).error_on(left_out, report);
+      error += Trainer(dataset, options, std::move(part)).error_on(left_out, report, unseen);
     }
     if (error < least_error) {
       least_error = error;
-      best = adaptation;
+      best = {adaptation, std::move(unseen)};
     }
   }
   return best;
@@ -485,18 +544,18 @@ ComputeTrainingResult train_compute_model(const ComputeDataset& dataset,
   if (!options.initial) return Trainer(dataset, options, std::move(split)).run(report);
   ComputeTrainingOptions adapting = options;
   adapting.members = options.initial->num_members();
-  if (options.unmeasured) {
-    const ComputeDataset all = with_expected_costs(dataset, options, split);
+  std::vector<PlannedCost> unseen;
+  const auto train = [&](const ComputeDataset& data, std::span<const Adaptation> tried) {
     if (!adapting.adaptation) {
-      adapting.adaptation = best_adaptation(all, adapting, split, report,
-                                            std::span(adaptations()).first(kWithExpectedCosts));
+      TriedAdaptation best = best_adaptation(data, adapting, split, report, tried);
+      adapting.adaptation = best.adaptation;
+      unseen = std::move(best.unseen);
     }
-    return Trainer(all, adapting, std::move(split)).run(report);
-  }
-  if (!adapting.adaptation) {
-    adapting.adaptation = best_adaptation(dataset, adapting, split, report, adaptations());
-  }
-  return Trainer(dataset, adapting, std::move(split)).run(report);
+    return Trainer(data, adapting, std::move(split)).run(report, std::move(unseen));
+  };
+  if (!options.unmeasured) return train(dataset, adaptations());
+  return train(with_expected_costs(dataset, options, split),
+               std::span(adaptations()).first(kWithExpectedCosts));
 }
 
 }  // namespace neuroshard

@@ -12,6 +12,7 @@
 
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/train/compute/compute_dataset.h"
+#include "neuroshard/train/compute/device_scatter.h"
 #include "neuroshard/train/compute/trainable_network.h"
 #include "neuroshard/train/metrics.h"
 #include "neuroshard/train/training_loop.h"
@@ -94,6 +95,9 @@ struct ComputeTrainingResult {
   PredictionMetrics validation;
   PredictionMetrics unseen_combinations;
   PredictionMetrics unseen_tables;
+  /// By how much devices of plans differ that are planned alike, where there are samples of plans:
+  /// of an adaptation, by trainings that did not see them; else, of many samples, by the model.
+  std::optional<DeviceScatter> scatter;
   std::optional<LargeSampleMetrics> large_samples;  ///< of a training with a granularity
   double seconds = 0.0;
 };

@@ -1,0 +1,41 @@
+// Differences between neighbours.
+#include "neuroshard/train/compute/device_scatter.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace neuroshard {
+
+namespace {
+
+constexpr std::size_t kFewestDevicePairs = 30;
+constexpr double kAlike = 0.1;
+/// Of a normal distribution, within one standard deviation.
+constexpr double kWithinOne = 0.6827;
+
+}  // namespace
+
+std::optional<DeviceScatter> device_scatter(std::vector<PlannedCost> costs) {
+  std::stable_sort(costs.begin(), costs.end(),
+                   [](const PlannedCost& a, const PlannedCost& b) { return a.place < b.place; });
+  std::vector<double> differences;
+  for (std::size_t i = 1; i < costs.size(); ++i) {
+    const PlannedCost& a = costs[i - 1];
+    const PlannedCost& b = costs[i];
+    if (b.place != a.place + 1 || b.place % kPlannedBlock == 0) continue;
+    if (!(std::abs(std::log(a.predicted_ms / b.predicted_ms)) < kAlike)) continue;
+    differences.push_back(std::abs(std::log(a.measured_ms / a.predicted_ms) -
+                                   std::log(b.measured_ms / b.predicted_ms)));
+  }
+  if (differences.size() < kFewestDevicePairs) return std::nullopt;
+  const auto within = differences.begin() +
+                      static_cast<std::ptrdiff_t>(kWithinOne * static_cast<double>(differences.size()));
+  std::nth_element(differences.begin(), within, differences.end());
+  // A difference has the variance of two.
+  const double scatter = *within / std::numbers::sqrt2;
+  if (!(scatter > 0.0 && scatter < 1.0)) return std::nullopt;
+  return DeviceScatter{scatter, differences.size()};
+}
+
+}  // namespace neuroshard
