@@ -18,6 +18,7 @@ JsonText entry(const std::string& task, const std::string& algorithm, Random& ra
   json.add("wall_ms", ms());
   if (!is_found) return std::move(json.add("reason", text(odd_name(random))));
   json.add("predicted_ms", ms());
+  if (once_in(2, random)) json.add("expected_ms", ms());
   json.add("measured_ms", ms());
   json.add("measured_compute_ms", ms());
   if (once_in(2, random)) {

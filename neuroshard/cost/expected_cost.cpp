@@ -14,7 +14,7 @@ namespace {
 /// a plan may have, 2^16, the largest is 4.3 above the median on average.
 constexpr double kReach = 9.0;
 /// Of Simpson's rule: differences to twice as many are below a millionth.
-constexpr int kIntervals = 72;
+constexpr int kIntervals = 144;
 
 /// Places are multiples of one in this many standard deviations, so that a million devices take no
 /// longer than some thousand.
@@ -75,9 +75,10 @@ std::optional<double> expected_cost_ms(const ComputeCostModel& compute, const Pl
   std::vector<double> compute_ms;
   double longest = 0.0;
   for (const DeviceCost& device : predicted.devices) {
-    compute_ms.push_back(device.compute_ms);
+    if (device.compute_ms > 0.0) compute_ms.push_back(device.compute_ms);
     longest = std::max(longest, device.compute_ms);
   }
+  if (compute_ms.size() < 2) return std::nullopt;
   return predicted.cost_ms + std::max(expected_largest(compute_ms, scatter) - longest, 0.0);
 }
 

@@ -16,8 +16,8 @@ namespace neuroshard {
 [[nodiscard]] double expected_largest(std::span<const double> medians, double scatter);
 
 /// The predicted cost plus what the longest computation is expected to be longer than predicted
-/// [ms], as costs of devices scatter (ComputeCostModel::scatter). None where the model does not know
-/// by how much.
+/// [ms], as costs of devices scatter (ComputeCostModel::scatter). None where the model does not
+/// know by how much, and of a single device with computation, which waits for no other.
 [[nodiscard]] std::optional<double> expected_cost_ms(const ComputeCostModel& compute,
                                                      const PlanCost& predicted);
 

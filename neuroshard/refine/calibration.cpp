@@ -433,6 +433,7 @@ CalibrationResult calibrate(const CalibrationOptions& options,
   result.samples = samples;
   result.samples_before = samples_before;
   result.validation = trained.validation;
+  result.scatter = trained.scatter;
   const UsualSpeed& usual = trained.model->info().reference_ms;
   const ModelTest before = test_on(*options.model, files, usual);
   result.before = before.metrics;

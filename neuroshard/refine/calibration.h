@@ -65,6 +65,8 @@ struct CalibrationResult {
   /// Of nine of ten samples, what reference sets took relative to their median over all samples;
   /// none without reference sets.
   std::optional<SlownessRange> slowness;
+  /// As the model has it, if it was found.
+  std::optional<DeviceScatter> scatter;
   // On all samples, at the usual speed where they have reference sets. Training saw all but those
   // of `validation`:
   PredictionMetrics before;      ///< the model as it was

@@ -5,6 +5,7 @@
 
 #include "neuroshard/core/printable.h"
 #include "neuroshard/report/text_table.h"
+#include "neuroshard/report/training_report.h"
 #include "neuroshard/train/training_io.h"
 
 namespace neuroshard {
@@ -34,7 +35,7 @@ std::string calibration_text(const CalibrationResult& result, const std::string&
         "the usual speed\n",
         result.slowness->fastest, result.slowness->slowest);
   }
-  return table.to_string() + before + meanwhile +
+  return table.to_string() + before + meanwhile + scatter_text(result.scatter) +
          fmt::format("{}: costs here are {:.3f} times those that the model predicted\n",
                      printable(model_file), result.speed);
 }
@@ -48,6 +49,7 @@ Json calibration_json(const CalibrationResult& result, const std::string& model_
   if (result.slowness) {
     json.set("slowness", Json::Array{result.slowness->fastest, result.slowness->slowest});
   }
+  if (result.scatter) json.set("device_scatter", to_json(*result.scatter));
   json.set("before", to_json(result.before));
   json.set("after", to_json(result.after));
   json.set("validation", to_json(result.validation));

@@ -220,7 +220,7 @@ std::string model_tests_table(std::span<const FileTest> tests) {
     if (of_kind.size() < 2) continue;
     table.add_row(test_row(kind.empty() ? "all" : "all: " + kind, joined(of_kind)));
   }
-  return table.to_string();
+  return table.to_string() + scatter_text(device_scatter(tests));
 }
 
 }  // namespace neuroshard

@@ -38,6 +38,13 @@ std::string metrics_table(const std::string& counted, std::span<const MetricsRow
   return text;
 }
 
+std::string scatter_text(const std::optional<DeviceScatter>& scatter) {
+  if (!scatter) return "";
+  return fmt::format(
+      "devices that are planned alike differ by {:.1f}%, by {} of devices of one plan\n",
+      100.0 * scatter->scatter, format_count(static_cast<std::int64_t>(scatter->pairs), "pair"));
+}
+
 std::string training_text(const ComputeTrainingResult& result, const std::string& model) {
   std::vector<MetricsRow> rows{{"training", result.training},
                                {"validation", result.validation},
@@ -59,7 +66,7 @@ std::string training_text(const ComputeTrainingResult& result, const std::string
                           printable(result.speeds[i].folder), result.speeds[i].speed,
                           printable(result.speeds.front().folder));
   }
-  return metrics_table("samples", rows) + speeds +
+  return metrics_table("samples", rows) + speeds + scatter_text(result.scatter) +
          fmt::format("{}: {}, best epoch{} {}, {}\n", printable(model),
                      format_count(networks, "network"), networks == 1 ? "" : "s",
                      fmt::join(result.best_epochs, ", "), format_seconds(result.seconds));

@@ -33,6 +33,9 @@ struct RivalMetrics {
   CommunicationMetrics held_out;
 };
 
+/// A line on how far devices that are planned alike differ; empty where that was not found.
+[[nodiscard]] std::string scatter_text(const std::optional<DeviceScatter>& scatter);
+
 /// `model` is the file that was written.
 [[nodiscard]] std::string training_text(const ComputeTrainingResult& result,
                                         const std::string& model);

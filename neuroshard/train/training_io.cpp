@@ -44,6 +44,11 @@ Json to_json(const CommunicationMetrics& metrics) {
                       {"backward", to_json(metrics.backward)}};
 }
 
+Json to_json(const DeviceScatter& scatter) {
+  return Json::Object{{"scatter", scatter.scatter},
+                      {"pairs", static_cast<std::int64_t>(scatter.pairs)}};
+}
+
 Json training_json(const ComputeTrainingResult& result, const std::string& model) {
   Json json = Json::Object{
       {"format", kTrainingFormat},
@@ -55,6 +60,7 @@ Json training_json(const ComputeTrainingResult& result, const std::string& model
       {"validation", to_json(result.validation)},
       {"unseen_combinations", to_json(result.unseen_combinations)},
       {"unseen_tables", to_json(result.unseen_tables)}};
+  if (result.scatter) json.set("device_scatter", to_json(*result.scatter));
   if (result.large_samples) {
     const LargeSampleMetrics& large = *result.large_samples;
     json.set("large_samples",
@@ -107,8 +113,9 @@ Json model_tests_json(const std::string& model, std::span<const FileTest> tests)
     file.set("metrics", to_json(test.metrics));
     files.push_back(std::move(file));
   }
-  return Json::Object{
-      {"format", "neuroshard/model-test/1"}, {"model", model}, {"files", std::move(files)}};
+  Json json = Json::Object{{"format", "neuroshard/model-test/1"}, {"model", model}};
+  if (const auto scatter = device_scatter(tests)) json.set("device_scatter", to_json(*scatter));
+  return json.set("files", std::move(files));
 }
 
 std::string tested_samples_lines(std::span<const FileTest> tests) {

@@ -19,6 +19,7 @@ namespace neuroshard {
 [[nodiscard]] Json to_json(const PredictionMetrics& metrics);
 /// {"forward": ..., "backward": ...}
 [[nodiscard]] Json to_json(const CommunicationMetrics& metrics);
+[[nodiscard]] Json to_json(const DeviceScatter& scatter);
 
 /// "neuroshard/training/1"; `model` is the file that was written.
 [[nodiscard]] Json training_json(const ComputeTrainingResult& result, const std::string& model);

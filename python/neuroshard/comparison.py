@@ -57,6 +57,11 @@ class ComparisonEntry:
     partial_sums_ms: float = 0.0
     #: As `device_compute_ms`, without the drift.
     device_less_drift_ms: Sequence[float] = ()
+    #: What the plan is expected to cost when it runs, as devices that are planned alike differ; None
+    #: where the model does not know by how much.
+    expected_ms: float | None = None
+    #: About its plan's prediction, beyond what is said of the task.
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,9 @@ class ComparisonSummary:
     #: The same with the measured cost without the machine's drift, over tasks measured with
     #: controls.
     mean_gap_less_drift: float | None = None
+    #: Both of the expected cost in place of the predicted one, over tasks that have it.
+    mean_expected_gap: float | None = None
+    mean_expected_gap_less_drift: float | None = None
     #: Cost over that of the reference's plan, over the tasks that both solved.
     mean_ratio: float | None = None
     worst_ratio: float | None = None

@@ -49,6 +49,9 @@ class Evaluation:
     #: are of (median over the plan's devices), and the plan's measured cost at that speed.
     drift: float | None = None
     less_drift_ms: float | None = None
+    #: What the plan is expected to cost when it runs, as devices that are planned alike differ; None
+    #: where the model does not know by how much.
+    expected_ms: float | None = None
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Writes it as a file that `Plan.report` and `neuroshard report --evaluation` take; over
@@ -158,6 +161,7 @@ def evaluate(
         read_from=files_behind(plan),
         drift=found.get("drift"),
         less_drift_ms=found.get("less_drift_ms"),
+        expected_ms=found.get("expected_ms"),
     )
 
 

@@ -26,6 +26,7 @@ ComparisonEntry found_entry() {
   entry.found = true;
   entry.wall_ms = 1.5;
   entry.predicted_ms = 12.25;
+  entry.expected_ms = 12.75;
   entry.measured_ms = 13.0;
   entry.measured_compute_ms = 11.0;
   entry.compute_mape = 0.0625;

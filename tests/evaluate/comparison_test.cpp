@@ -127,6 +127,21 @@ TEST(Summarize, TheGapLessDriftIsOfThoseWithControls) {
   EXPECT_DOUBLE_EQ(*summarize(entries)[0].mean_gap_less_drift, (0.25 + 0.5) / 2.0);
 }
 
+TEST(Summarize, TheExpectedGapIsOfTasksWhoseCostWasExpected) {
+  std::vector<ComparisonEntry> entries{solved("1", "a", 5.0, 1.0, 10.0),
+                                       solved("2", "a", 3.0, 1.0, 2.0)};
+  EXPECT_FALSE(summarize(entries)[0].mean_expected_gap);
+  entries[0].expected_ms = 8.0;
+  EXPECT_DOUBLE_EQ(*summarize(entries)[0].mean_expected_gap, 0.2);
+  EXPECT_FALSE(summarize(entries)[0].mean_expected_gap_less_drift);
+  entries[1].expected_ms = 3.0;
+  entries[0].less_drift_ms = 4.0;
+  const ComparisonSummary summary = summarize(entries)[0];
+  EXPECT_DOUBLE_EQ(*summary.mean_expected_gap, (0.2 + 0.5) / 2.0);
+  EXPECT_DOUBLE_EQ(*summary.mean_expected_gap_less_drift, 1.0);
+  EXPECT_DOUBLE_EQ(*summary.mean_gap, (0.5 + 0.5) / 2.0);  // of the predicted costs, as ever
+}
+
 TEST(Summarize, TasksThatNoPlannerSolved) {
   const auto summaries = summarize({unsolved("1", "a", 1.0), unsolved("1", "b", 3.0)});
   EXPECT_EQ(summaries[0].solved, 0);

@@ -349,6 +349,33 @@ TEST(PricePlan, ByTheModelsOfItsSearchAgainIsAsItWas) {
   EXPECT_EQ(plan_text(again), plan_text(document));
 }
 
+TEST(PricePlan, SaysWhatIsExpectedOfDevicesThatDiffer) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("scattering.safetensors");
+  ComputeModelInfo info = testing_networks::wide_info("scattering");
+  info.metrics[kScatterMetric] = 0.05;
+  write_compute_model(
+      NeuralComputeModel(testing_networks::random_network(ComputeArchitecture::bounded_loads, 1),
+                         std::move(info)),
+      path);
+  const PlannedTask planned = plan_task(make_task(), make_request({path, "analytic-pcie4"}));
+  ASSERT_TRUE(planned.expected_ms);
+  EXPECT_GT(*planned.expected_ms, planned.document.predicted->cost_ms);
+  EXPECT_EQ(*planned.document.search.find("expected_ms"), Json(*planned.expected_ms));
+  EXPECT_THAT(planning_report(planned),
+              HasSubstr(fmt::format("expected when it runs: {:.3f} ms, as devices that are planned "
+                                    "alike differ by 5.0%",
+                                    *planned.expected_ms)));
+  const PricedPlan again = price_plan(reread(planned.document), {}, "plan.json");
+  EXPECT_EQ(plan_text(again.document), plan_text(planned.document));
+  // By models that do not know, nothing is left of it.
+  const PricedPlan others =
+      price_plan(reread(planned.document), {.models = kEstimates}, "plan.json");
+  EXPECT_FALSE(others.expected_ms);
+  EXPECT_EQ(others.document.search.find("expected_ms"), nullptr);
+  EXPECT_THAT(pricing_report(others), testing::Not(HasSubstr("expected when it runs")));
+}
+
 TEST(PricePlan, TakesOneModelFromTheCommandAndTheOtherFromThePlan) {
   const PlanDocument document = plan_task(make_task(), make_request()).document;
   const PricedPlan priced = price_plan(document, {.models = {"analytic-cpu"}}, "plan.json");

@@ -1,6 +1,7 @@
 """Planning through the bindings: the same plans and refusals as the executable's."""
 
 import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -406,6 +407,64 @@ def test_an_evaluation_next_to_reference_sets_knows_the_machines_speed(task, tmp
     assert found.less_drift_ms > 0
     assert found.document["less_drift_ms"] == found.less_drift_ms
     assert all("less_drift_compute_ms" in device for device in found.document["devices"])
+
+
+def write_tiny_model(path, costs):
+    """Of pieces of 4 columns, one or two on a device, in batches of 64."""
+    for command in (
+        ["collect", "compute", "--samples", "40", "--batch-size", "64", "--tables", "1:2"]
+        + ["--dims", "4", "--arena", "4MiB", "--in-flight", "40", "-o", costs],
+        ["train", "compute", costs, "--epochs", "1", "--members", "1", "-o", path],
+    ):
+        subprocess.run([EXECUTABLE, *command], check=True, capture_output=True)
+
+
+def set_metric(path, name, value):
+    """As if the model's training had found it."""
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    metrics = json.loads(header["__metadata__"]["metrics"]) | {name: value}
+    header["__metadata__"]["metrics"] = json.dumps(metrics)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + content[8 + length :])
+
+
+def test_entries_of_a_comparison_have_their_warnings_and_expected_costs(task, tmp_path):
+    model = tmp_path / "mine.safetensors"
+    write_tiny_model(model, tmp_path / "costs.jsonl")
+    # More pieces on a device than the model has seen: of the plans alone.
+    crowded = dataclasses.replace(
+        task, tables=[Table(f"t{number}", 1000, 4, 1.0) for number in range(9)], batch_size=64
+    )
+    arguments = {"models": [model, "analytic-pcie4"], "algorithms": ["greedy-size"]}
+    with warnings.catch_warnings(action="ignore"):
+        [entry] = neuroshard.compare([crowded], **arguments).entries
+    assert any("pieces" in line for line in entry.warnings)
+    assert entry.expected_ms is None
+    set_metric(model, "devices.scatter", 0.05)
+    with warnings.catch_warnings(action="ignore"):
+        result = neuroshard.compare([crowded], measure=True, arena_bytes="4MiB", **arguments)
+    [entry] = result.entries
+    assert entry.predicted_ms < entry.expected_ms < 1.05 * entry.predicted_ms
+    gap = abs(entry.expected_ms / entry.measured_ms - 1)
+    assert result.summary[0].mean_expected_gap == pytest.approx(gap)
+
+
+def test_a_plan_and_its_evaluation_say_what_is_expected(task, tmp_path):
+    model = tmp_path / "mine.safetensors"
+    write_tiny_model(model, tmp_path / "costs.jsonl")
+    models = [model, "analytic-pcie4"]
+    with warnings.catch_warnings(action="ignore"):
+        plan = neuroshard.plan(task, models=models, steps=10)
+        assert "expected_ms" not in plan.search
+        assert neuroshard.evaluate(plan, arena_bytes="4MiB").expected_ms is None
+        set_metric(model, "devices.scatter", 0.05)
+        plan = neuroshard.plan(task, models=models, steps=10)
+        found = neuroshard.evaluate(plan, arena_bytes="4MiB")
+    assert plan.search["expected_ms"] > plan.predicted.cost_ms
+    assert found.expected_ms == found.document["expected_ms"] == plan.search["expected_ms"]
 
 
 @pytest.mark.usefixtures("simgrid")

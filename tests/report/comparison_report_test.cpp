@@ -70,11 +70,27 @@ TEST(ComparisonText, Measured) {
   measured.less_drift_ms = 2.4;
   const std::string text = text_of({measured}, "pcie4");
   EXPECT_THAT(text, HasSubstr("all-to-alls simulated on pcie4"));
-  EXPECT_THAT(
-      text,
-      HasSubstr(
-          "less drift: the gap at the speed of the controls' or the model's costs, from which the "
-          "machine's differed by +2.0% to +2.0%\n"));
+  EXPECT_THAT(text, HasSubstr("less drift: the gap before it at the speed of the controls' or the "
+                              "model's costs, from which the "
+                              "machine's differed by +2.0% to +2.0%\n"));
+}
+
+TEST(ComparisonText, Expected) {
+  ComparisonEntry measured = entry("a", 2.0);
+  measured.expected_ms = 2.25;
+  EXPECT_THAT(text_of({measured}), Not(HasSubstr("expected")));
+  measured.measured_ms = 2.5;
+  measured.measured_compute_ms = 1.5;
+  std::string text = text_of({measured});
+  EXPECT_THAT(text, HasSubstr("   gap  expected gap\n"));
+  EXPECT_THAT(text, HasSubstr(" 20.0%         10.0%\n"));
+  EXPECT_THAT(text, EndsWith("expected gap: of what plans are expected to cost, as devices that "
+                             "are planned alike differ\n"));
+  measured.drift = 1.02;
+  measured.less_drift_ms = 2.4;
+  text = text_of({measured});
+  EXPECT_THAT(text, HasSubstr("   gap  less drift  expected gap  less drift\n"));
+  EXPECT_THAT(text, HasSubstr(" 20.0%       16.7%         10.0%        6.2%\n"));
 }
 
 TEST(ComparisonText, WithoutACommonTaskThereAreNoMeans) {

@@ -43,6 +43,21 @@ TEST(EvaluationText, ExplainsItsColumns) {
               HasSubstr("rank correlation (tau) not defined: all devices are equal\n"));
 }
 
+TEST(EvaluationText, SaysWhatWasExpected) {
+  PlanEvaluation evaluation;
+  evaluation.predicted = two_devices(7.0);
+  evaluation.measured = two_devices(8.0);
+  evaluation.interval = {0.01, 0.025};
+  EXPECT_THAT(evaluation_text(evaluation), testing::Not(HasSubstr("expected")));
+  evaluation.expected_ms = 10.45;
+  EXPECT_THAT(
+      evaluation_text(evaluation),
+      testing::EndsWith("expected 10.450 ms, as devices that are planned alike differ (-5.0%)\n"));
+  evaluation.drift = 1.1;
+  evaluation.less_drift = two_devices(7.0);
+  EXPECT_THAT(evaluation_text(evaluation), testing::EndsWith("differ (-5.0%; +4.5% less drift)\n"));
+}
+
 TEST(EvaluationText, MarksOneOfSeveralSlowestDevices) {
   PlanEvaluation evaluation;
   evaluation.predicted = two_devices(7.0);

@@ -109,8 +109,12 @@ TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
   NamedPlan plan = slices_and_copies();
   plan.document.predicted->devices[0] = {1.0, 10.0, 0.5, 0, 24, 0.25};
   plan.document.predicted->cost_ms = 11.75;
-  plan.document.search = Json::Object{{"lower_bound_ms", 10.0}};
+  plan.document.search = Json::Object{{"lower_bound_ms", 10.0}, {"expected_ms", 12.25}};
   const std::vector<std::string> words = only(report_data({plan})).words;
+  EXPECT_EQ(
+      words[words.size() - 2],
+      "Devices that are planned alike differ when they run, and the slowest decides: 12.25 ms "
+      "are to be expected.");
   EXPECT_THAT(words[0], testing::StartsWith("Device 0 of 2 is the slowest: it takes 11.75 ms"));
   EXPECT_EQ(
       words[3],
@@ -238,7 +242,7 @@ TEST(ReportData, ASearchOfAnyContentIsTaken) {
   for (const char* search :
        {R"({"statistics": 3})", R"({"statistics": {"levels": {}, "rounds": [null, 7, []]}})",
         R"({"statistics": {"levels": [{"best_cost_ms": "9", "plans_priced": -1e300}, null]}})",
-        R"({"lower_bound_ms": "x", "baselines": 7})",
+        R"({"lower_bound_ms": "x", "expected_ms": [], "baselines": 7})",
         R"({"statistics": {"rounds": [{"cost_before_ms": 1.0, "chains": 8}]}})"}) {
     plan.document.search = parse_json(search, "search");
     EXPECT_THAT(only(report_data({plan})).words, testing::SizeIs(5)) << search;

@@ -46,6 +46,11 @@ TEST(TrainingText, CountsNetworks) {
   result.seconds = 2.0;
   EXPECT_THAT(training_text(result, "m.safetensors"),
               HasSubstr("m.safetensors: 1 network, best epoch 7, 2.00 s\n"));
+  EXPECT_THAT(training_text(result, "m.safetensors"), testing::Not(HasSubstr("planned alike")));
+  result.scatter = {0.0325, 60};
+  EXPECT_THAT(training_text(result, "m.safetensors"),
+              HasSubstr("devices that are planned alike differ by 3.2%, by 60 pairs of devices of "
+                        "one plan\nm.safetensors: "));
   result.best_epochs = {7, 9};
   EXPECT_THAT(training_text(result, "m.safetensors"),
               HasSubstr("m.safetensors: 2 networks, best epochs 7, 9, 2.00 s\n"));

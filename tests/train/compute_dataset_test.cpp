@@ -10,8 +10,10 @@
 #include <numeric>
 #include <set>
 
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
+#include "neuroshard/train/compute/device_scatter.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"
 
@@ -392,6 +394,25 @@ TEST_F(ComputeDatasetTest, UnmeasuredSetsAreSamplesOfTheSameFeaturesWithoutCosts
   EXPECT_EQ(dataset_of({}, FeatureSchema::work).size(), 0u);
 }
 
+TEST_F(ComputeDatasetTest, SetsOfPlansHaveTheirPlaces) {
+  ComputeCostsHeader planned = make_header();
+  planned.sampling->set("kind", kPlannedSetsKind);
+  const std::string first = write("a.jsonl", planned, 20, 1);
+  const std::string others = write("b.jsonl", make_header(), 10, 2);
+  const std::string second = write("c.jsonl", planned, 20, 3);
+  const ComputeDataset dataset = load({first, others, second});
+  ASSERT_EQ(dataset.planned_place.size(), 50u);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(dataset.planned_place[i], dataset.planned_place[0] + i);
+    EXPECT_EQ(dataset.planned_place[30 + i], dataset.planned_place[30] + i);
+  }
+  EXPECT_EQ(dataset.planned_place[0] % kPlannedBlock, 0);
+  EXPECT_EQ(dataset.planned_place[30] % kPlannedBlock, 0);
+  // Far from those of the other file.
+  EXPECT_GT(dataset.planned_place[30], dataset.planned_place[19] + kPlannedBlock);
+  for (int i = 20; i < 30; ++i) EXPECT_EQ(dataset.planned_place[i], -1);
+}
+
 TEST_F(ComputeDatasetTest, AppendedSamplesFollowWithTheirCosts) {
   const std::string first = write("a.jsonl", make_header(), 20, 1);
   const std::string second = write("b.jsonl", make_header(), 30, 2);
@@ -409,6 +430,7 @@ TEST_F(ComputeDatasetTest, AppendedSamplesFollowWithTheirCosts) {
   EXPECT_EQ(dataset.cost_ms[19], both.cost_ms[19]);
   EXPECT_EQ(dataset.cost_ms[20], 7.0);
   EXPECT_EQ(dataset.same_as[20], 20);
+  EXPECT_EQ(dataset.planned_place.size(), 50u);
 }
 
 }  // namespace

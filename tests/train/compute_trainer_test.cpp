@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
+#include <numeric>
 
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
 #include "neuroshard/cost/compute/network_bounds.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"
@@ -369,6 +372,50 @@ TEST_F(Adapting, SetsOfExpectedCostsAreTrainedOnButCountInNoMetric) {
   // They are in the training: without them, or with others, the model is another.
   options.unmeasured = std::make_shared<const ComputeDataset>(synthetic_dataset(kLoads, 60));
   EXPECT_NE(weights(train_compute_model(dataset, options)), weights(result));
+}
+
+/// As if the sets were those of plans whose devices cost the same, with this scatter.
+void make_planned(ComputeDataset& dataset, double scatter) {
+  std::vector<std::size_t> by_cost(dataset.size());
+  std::iota(by_cost.begin(), by_cost.end(), 0U);
+  std::sort(by_cost.begin(), by_cost.end(),
+            [&](std::size_t a, std::size_t b) { return dataset.cost_ms[a] < dataset.cost_ms[b]; });
+  Random random(11);
+  for (std::size_t place = 0; place < by_cost.size(); ++place) {
+    dataset.planned_place[by_cost[place]] = static_cast<std::int64_t>(place);
+    dataset.cost_ms[by_cost[place]] *= std::exp(scatter * random.normal());
+  }
+}
+
+TEST_F(Adapting, FindsHowFarDevicesThatArePlannedAlikeDiffer) {
+  ComputeDataset dataset = synthetic_dataset(kLoads, 200);
+  EXPECT_EQ(dataset.planned_place, std::vector<std::int64_t>(dataset.size(), -1));
+  ComputeTrainingOptions options = options_for(kLoads, 1);
+  options.initial = initial_;
+  EXPECT_FALSE(train_compute_model(dataset, options).scatter);
+  make_planned(dataset, 0.1);
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  ASSERT_TRUE(result.scatter);
+  EXPECT_GT(result.scatter->scatter, 0.07);
+  EXPECT_LT(result.scatter->scatter, 0.14);
+  EXPECT_EQ(result.model->scatter(), result.scatter->scatter);
+  EXPECT_EQ(result.model->info().metrics.at("devices.pairs"),
+            static_cast<double>(result.scatter->pairs));
+  options.num_threads = 3;
+  EXPECT_EQ(train_compute_model(dataset, options).scatter->scatter, result.scatter->scatter);
+}
+
+// What it was trained on, a model knows too well where there is little of it.
+TEST(ComputeTrainer, TakesTheScatterFromItsOwnSamplesWhereTheyAreMany) {
+  ComputeDataset few = synthetic_dataset(kLoads, 400);
+  make_planned(few, 0.1);
+  EXPECT_FALSE(train_compute_model(few, options_for(kLoads, 3)).scatter);
+  ComputeDataset many = synthetic_dataset(kLoads, 1000);
+  make_planned(many, 0.1);
+  const ComputeTrainingResult result = train_compute_model(many, options_for(kLoads, 40));
+  ASSERT_TRUE(result.scatter);
+  EXPECT_GT(result.scatter->scatter, 0.07);
+  EXPECT_LT(result.scatter->scatter, 0.16);
 }
 
 TEST(ComputeTrainer, RefusesTooFewSamples) {

@@ -9,7 +9,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/random.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"
 
@@ -263,6 +265,33 @@ TEST(ModelTest, RefusesAFileWithoutSamples) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()), path + ": expected measured samples, got none");
+  }
+}
+
+TEST(ModelTest, SetsOfPlansTellHowFarDevicesDiffer) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("plans.jsonl");
+  for (const bool is_of_plans : {false, true}) {
+    ComputeCostsHeader header = testing_costs::make_header();
+    if (is_of_plans) header.sampling->set("kind", kPlannedSetsKind);
+    std::filesystem::remove(path);
+    ComputeCostsWriter writer(path, header);
+    Random random(3);
+    for (int set = 0; set < 800; ++set) {
+      // Plans of four devices with as many columns of one table, another for each plan.
+      ComputeCostSample sample =
+          testing_costs::make_sample(header, {{set / 4 % 20, 4 * (1 + set / 80)}}, set);
+      const double factor = std::exp(0.1 * random.normal());
+      sample.forward_ms *= factor;
+      sample.backward_ms *= factor;
+      writer.append(sample);
+    }
+    const std::vector<FileTest> tests{{path, test_compute_model(Formula(0.7), path)}};
+    const auto scatter = device_scatter(tests);
+    ASSERT_EQ(scatter.has_value(), is_of_plans);
+    if (!scatter) continue;
+    EXPECT_NEAR(scatter->scatter, 0.1, 0.015);
+    EXPECT_GE(scatter->pairs, 600u);
   }
 }
 

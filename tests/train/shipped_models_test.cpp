@@ -15,6 +15,7 @@
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/safetensors.h"
+#include "neuroshard/train/compute/model_test.h"
 #include "neuroshard/workload/generate/coverage_workload.h"
 
 namespace neuroshard {
@@ -133,6 +134,29 @@ TEST(ShippedModel, NetworksUseTheirHiddenUnits) {
     }
     RecordProperty(name, counts);  // printed with --gtest_output=json
   }
+}
+
+/// The command: neuroshard model test MODEL PLANS/*.jsonl.gz, with --at-usual-speed where the model
+/// knows it.
+void expect_scatter_of(const std::string& name, const std::string& plans) {
+  const auto model = read_compute_model(NEUROSHARD_SOURCE_DIR "/models/" + name + ".safetensors");
+  ModelTestOptions options;
+  if (!model->info().reference_ms.empty()) options.usual = model->info().reference_ms;
+  std::vector<FileTest> tests;
+  for (const std::string& file : cost_files("compute/" + plans)) {
+    tests.push_back({file, test_compute_model(*model, file, options)});
+  }
+  const auto scatter = device_scatter(tests);
+  ASSERT_TRUE(scatter) << name;
+  // Predictions differ in their last digits by processor.
+  EXPECT_NEAR(model->scatter(), scatter->scatter, 1e-3 * scatter->scatter) << name;
+  EXPECT_NEAR(model->info().metrics.at("devices.pairs"), static_cast<double>(scatter->pairs), 2.0)
+      << name;
+}
+
+TEST(ShippedModel, KnowHowFarDevicesOfTheirPlansDiffer) {
+  expect_scatter_of("cpu-xeon-2core", "cpu-xeon-2core-reference/plans");
+  expect_scatter_of("cpu-epyc-2core", "cpu-epyc-2core-plans");
 }
 
 TEST(ShippedModel, OfAllToAllsHasTheHashOfItsAllReduces) {

@@ -190,6 +190,16 @@ std::string bound(const PlanDocument& document) {
       left_out.empty() ? "" : fmt::format(" The bound leaves out {}.", left_out));
 }
 
+std::string expectation(const PlanDocument& document) {
+  const Json* found = document.search.find("expected_ms");
+  const auto* expected_ms = found == nullptr ? nullptr : std::get_if<double>(&found->value());
+  if (expected_ms == nullptr || !(*expected_ms > document.predicted->cost_ms)) return "";
+  return fmt::format(
+      "Devices that are planned alike differ when they run, and the slowest decides: {} are to be "
+      "expected.",
+      milliseconds(*expected_ms));
+}
+
 }  // namespace
 
 std::vector<std::string> plan_words(const ReportPlan& plan) {
@@ -210,7 +220,8 @@ std::vector<std::string> plan_words(const ReportPlan& plan) {
     if (!none_is_slower) words.push_back(waiting(plan.devices, slowest));
   }
   const std::string tables = none_is_slower ? "" : heaviest_tables(plan, slowest);
-  for (const std::string& sentence : {tables, bound(plan.plan.document)}) {
+  for (const std::string& sentence :
+       {tables, expectation(plan.plan.document), bound(plan.plan.document)}) {
     if (!sentence.empty()) words.push_back(sentence);
   }
   return words;

@@ -45,13 +45,6 @@ double held_out_share(const ComputeCostsHeader& header) {
   return value == nullptr ? 0.0 : *value;
 }
 
-/// Whether the file's sets are those of devices of plans.
-bool has_planned_sets(const ComputeCostsHeader& header) {
-  const Json* kind = header.sampling ? header.sampling->find("kind") : nullptr;
-  const std::string* name = kind != nullptr ? kind->text() : nullptr;
-  return name != nullptr && *name == kPlannedSetsKind;
-}
-
 template <typename T>
 void insert_once(std::vector<T>& values, T value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
@@ -92,10 +85,6 @@ void widen(TrainedRange& range, const ComputeCosts& costs,
     }
   }
 }
-
-/// Samples of a file whose places are told apart from those of the next: whole blocks of them.
-constexpr std::int64_t kPlacesOfFile = std::int64_t{1} << 32;
-static_assert(kPlacesOfFile % kPlannedBlock == 0);
 
 ComputeDataset empty_dataset(FeatureSchema schema) {
   ComputeDataset dataset;
@@ -156,9 +145,8 @@ void append_costs(ComputeDataset& dataset, const ComputeCosts& costs, double sha
   };
   const bool is_planned = has_planned_sets(header);
   for (const ComputeCostSample& sample : costs.samples) {
-    const bool has_place = is_planned && sample.info.id && *sample.info.id < kPlacesOfFile;
     dataset.planned_place.push_back(
-        has_place ? static_cast<std::int64_t>(file) * kPlacesOfFile + *sample.info.id : -1);
+        is_planned && sample.info.id ? planned_place(file, *sample.info.id) : -1);
     add_sample(dataset, sample.pieces, statistics_of, settings,
                usual_cost_ms(sample, header.reference_sets, dataset.reference_ms, "costs"));
     const auto held_out_pieces = std::count_if(
@@ -211,6 +199,12 @@ TableStatistics measured_statistics(const MeasuredTable& table, double row_share
                                    .distinct_rows = table.distinct_rows.value_or(0.0),
                                    .hottest_row_share = table.hottest_row_share.value_or(0.0)};
   return statistics.slice(row_share, batch_size);
+}
+
+bool has_planned_sets(const ComputeCostsHeader& header) {
+  const Json* kind = header.sampling ? header.sampling->find("kind") : nullptr;
+  const std::string* name = kind != nullptr ? kind->text() : nullptr;
+  return name != nullptr && *name == kPlannedSetsKind;
 }
 
 void require_same_origin(const ComputeCostsHeader& first, const Json& hardware,

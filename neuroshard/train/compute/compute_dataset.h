@@ -60,6 +60,9 @@ struct ComputeDataset {
 [[nodiscard]] TableStatistics measured_statistics(const MeasuredTable& table, double row_share,
                                                   std::int64_t batch_size);
 
+/// Whether the file's sets are those of devices of plans (planned_sets.h).
+[[nodiscard]] bool has_planned_sets(const ComputeCostsHeader& header);
+
 /// Replaces the estimate among the features of every piece by this one's.
 void set_estimate(const PhysicalEstimate& estimate, const Eigen::MatrixXf& work,
                   Eigen::MatrixXf& features);

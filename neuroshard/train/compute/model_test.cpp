@@ -108,6 +108,7 @@ ModelTest test_compute_model(const ComputeCostModel& model, const std::string& p
   const SecondMeasurements second(costs, options);
   const ComputeCostsHeader& header = costs.header;
   ModelTest test;
+  test.is_of_plans = has_planned_sets(header);
   std::vector<double> state(model.state_size());
   std::vector<double> contribution(model.state_size());
   for (std::size_t i = 0; i < costs.samples.size(); ++i) {
@@ -145,6 +146,17 @@ ModelTest joined(std::span<const FileTest> tests) {
   }
   if (!all.samples.empty()) evaluate(all);
   return all;
+}
+
+std::optional<DeviceScatter> device_scatter(std::span<const FileTest> tests) {
+  std::vector<PlannedCost> costs;
+  for (std::size_t file = 0; file < tests.size(); ++file) {
+    if (!tests[file].result.is_of_plans) continue;
+    for (const TestedSample& sample : tests[file].result.samples) {
+      costs.push_back({planned_place(file, sample.id), sample.predicted_ms, sample.measured_ms});
+    }
+  }
+  return device_scatter(std::move(costs));
 }
 
 }  // namespace neuroshard

@@ -10,6 +10,7 @@
 
 #include "neuroshard/collect/compute/usual_speed.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
+#include "neuroshard/train/compute/device_scatter.h"
 #include "neuroshard/train/metrics.h"
 
 namespace neuroshard {
@@ -32,6 +33,7 @@ struct ModelTest {
   /// Samples left out because their two measurements differ too much to tell a prediction's error.
   std::size_t left_out = 0;
   std::vector<TestedSample> samples;
+  bool is_of_plans = false;  ///< has_planned_sets of its file
 };
 
 /// The test on one file, or on what of a file is of one kind.
@@ -65,5 +67,8 @@ struct ModelTestOptions {
 
 /// All samples of the tests as one.
 [[nodiscard]] ModelTest joined(std::span<const FileTest> tests);
+
+/// How far devices that are planned alike differ, from the tests of sets of plans.
+[[nodiscard]] std::optional<DeviceScatter> device_scatter(std::span<const FileTest> tests);
 
 }  // namespace neuroshard
