@@ -169,17 +169,24 @@ Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool 
   const Json& made_with = models_of_search(found);
   const bool by_others = !(priced.document.model == made_with);
   Json search = Json::Object{};
+  const auto set_bound = [&] {
+    if (has_bound) search.set("lower_bound_ms", priced.lower_bound_ms);
+  };
+  const auto set_expected = [&] {
+    if (priced.expected_ms) search.set("expected_ms", *priced.expected_ms);
+  };
   for (const Json::Member& member : *found.search.object()) {
     if (member.key == "model" && !by_others) continue;  // those that price it again
-    if (member.key == "expected_ms") continue;
-    if (member.key != "lower_bound_ms") {
+    if (member.key == "lower_bound_ms") {
+      set_bound();
+    } else if (member.key == "expected_ms") {
+      set_expected();
+    } else {
       search.set(member.key, member.value);
-    } else if (has_bound) {
-      search.set(member.key, priced.lower_bound_ms);
     }
   }
-  if (has_bound) search.set("lower_bound_ms", priced.lower_bound_ms);
-  if (priced.expected_ms) search.set("expected_ms", *priced.expected_ms);
+  set_bound();  // where they were not there before
+  set_expected();
   if (by_others && found.search.find("options") != nullptr) search.set("model", made_with);
   return search;
 }

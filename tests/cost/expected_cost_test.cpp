@@ -1,4 +1,5 @@
-// What plans are expected to cost: the largest of values that scatter, by closed forms and by draws.
+// What plans are expected to cost: the largest of values that scatter, by closed forms and by
+// draws.
 #include "neuroshard/cost/expected_cost.h"
 
 #include <gtest/gtest.h>
@@ -67,8 +68,8 @@ TEST(ExpectedLargest, OfManyIsAsOfDraws) {
   EXPECT_NEAR(expected_largest(medians, kScatter), sum / kDraws, 0.005);
 }
 
-// The largest of n standard normal values, on average (order statistics, e.g. Harter 1961): 8 values
-// 1.42360, 1,000 values 3.24144.
+// The largest of n standard normal values, on average (order statistics, e.g. Harter 1961): 8
+// values 1.42360, 1,000 values 3.24144.
 TEST(ExpectedLargest, GrowsWithTheNumberOfDevices) {
   constexpr double kScatter = 1e-3;  // where the logarithm is a straight line
   EXPECT_NEAR((expected_largest(std::vector<double>(8, 1.0), kScatter) - 1.0) / kScatter, 1.4236,
