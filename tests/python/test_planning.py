@@ -434,10 +434,11 @@ def set_metric(path, name, value):
 def test_entries_of_a_comparison_have_their_warnings_and_expected_costs(task, tmp_path):
     model = tmp_path / "mine.safetensors"
     write_tiny_model(model, tmp_path / "costs.jsonl")
-    # More pieces on a device than the model has seen: of the plans alone.
-    crowded = dataclasses.replace(
-        task, tables=[Table(f"t{number}", 1000, 4, 1.0) for number in range(9)], batch_size=64
-    )
+    # Of the plan alone: as one table is larger than all others, these are more pieces on a device
+    # than the model has seen, though the tables could lie on the devices in pairs.
+    rows = [100_000, 1000, 1000, 1000]
+    tables = [Table(f"t{number}", rows[number], 4, 1.0) for number in range(4)]
+    crowded = dataclasses.replace(task, tables=tables, batch_size=64)
     arguments = {"models": [model, "analytic-pcie4"], "algorithms": ["greedy-size"]}
     with warnings.catch_warnings(action="ignore"):
         [entry] = neuroshard.compare([crowded], **arguments).entries

@@ -112,10 +112,10 @@ class Trainer {
       result.large_samples = {options_.granularity_ms, of_large(split_.validation),
                               of_large(split_.unseen_combinations), of_large(split_.unseen_tables)};
     }
-    if (unseen.empty() && measured_of(split_.training).size() > kManySamples) {
-      unseen = planned_costs(members, every_sample());
-    }
     result.scatter = device_scatter(std::move(unseen));
+    if (!result.scatter && measured_of(split_.training).size() > kManySamples) {
+      result.scatter = device_scatter(planned_costs(members, every_sample()));
+    }
     result.model = make_model(members, result);
     result.adaptation = options_.adaptation;
     result.speeds = dataset_.speeds;
