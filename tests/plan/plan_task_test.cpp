@@ -1,6 +1,7 @@
 // One call makes a plan; its document is enough to make it again and to price it by any models.
 #include "neuroshard/plan/plan_task.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
