@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 #include <vector>
+
+#include "neuroshard/cost/cost_value.h"
 
 namespace neuroshard {
 
@@ -18,7 +21,7 @@ constexpr int kIntervals = 144;
 
 /// Places are multiples of one in this many standard deviations, so that a million devices take no
 /// longer than some thousand.
-constexpr double kPlacesOfOne = 1024.0;
+constexpr double kPlacesPerDeviation = 1024.0;
 
 /// Medians that lie this many standard deviations from the largest, and their number.
 struct Place {
@@ -26,16 +29,16 @@ struct Place {
   int count = 0;
 };
 
-/// Of those that may become the largest.
+/// Of those that may become the largest, the largest first.
 std::vector<Place> places_of(std::span<const double> medians, double largest, double scatter) {
   std::vector<double> deviations;
   for (const double median : medians) {
     if (median <= 0.0) continue;
     const double from_largest = std::log(median / largest) / scatter;
     if (from_largest < -2.0 * kReach) continue;
-    deviations.push_back(std::round(from_largest * kPlacesOfOne) / kPlacesOfOne);
+    deviations.push_back(std::round(from_largest * kPlacesPerDeviation) / kPlacesPerDeviation);
   }
-  std::sort(deviations.begin(), deviations.end());
+  std::sort(deviations.begin(), deviations.end(), std::greater<>());
   std::vector<Place> places;
   for (const double each : deviations) {
     if (places.empty() || places.back().deviations != each) places.push_back({each, 0});
@@ -61,6 +64,7 @@ double expected_largest(std::span<const double> medians, double scatter) {
     const double z = -kReach + step * i;
     double none_above = 1.0;
     for (const Place& place : places) {
+      if (z - place.deviations > kReach) break;  // it and those further below are not above
       none_above *= std::pow(normal_distribution(z - place.deviations), place.count);
     }
     const double weight = i == 0 || i == kIntervals ? 1.0 : i % 2 == 1 ? 4.0 : 2.0;
@@ -79,7 +83,9 @@ std::optional<double> expected_cost_ms(const ComputeCostModel& compute, const Pl
     longest = std::max(longest, device.compute_ms);
   }
   if (compute_ms.size() < 2) return std::nullopt;
-  return predicted.cost_ms + std::max(expected_largest(compute_ms, scatter) - longest, 0.0);
+  const double expected_ms =
+      predicted.cost_ms + std::max(expected_largest(compute_ms, scatter) - longest, 0.0);
+  return is_cost(expected_ms) ? std::optional(expected_ms) : std::nullopt;
 }
 
 }  // namespace neuroshard

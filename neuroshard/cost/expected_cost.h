@@ -17,7 +17,11 @@ namespace neuroshard {
 
 /// The predicted cost plus what the longest computation is expected to be longer than predicted
 /// [ms], as costs of devices scatter (ComputeCostModel::scatter). None where the model does not
-/// know by how much, and of a single device with computation, which waits for no other.
+/// know by how much, and of a single device with computation, which waits for no other. A little
+/// too much where a device with less computation enters the forward all-to-all as late as the
+/// longest one, as its backward all-to-all takes longer, and where devices compute the same:
+/// copies, equal slices. (Costs that nobody measured and that a training expects are another thing:
+/// expected_costs.h.)
 [[nodiscard]] std::optional<double> expected_cost_ms(const ComputeCostModel& compute,
                                                      const PlanCost& predicted);
 

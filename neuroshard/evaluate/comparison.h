@@ -27,7 +27,7 @@ struct ComparisonEntry {
   bool found = false;
   std::string reason;                 ///< why no plan, if not found
   double predicted_ms = 0.0;          ///< cost of the plan
-  std::optional<double> expected_ms;  ///< cost of the plan when it runs (expected_cost.h)
+  std::optional<double> expected_ms;  ///< of the plan when it runs (expected_cost.h)
   double wall_ms = 0.0;               ///< time it took to make
   SearchStats stats;
   std::optional<double> measured_ms;          ///< cost with measured computation

@@ -20,7 +20,7 @@ namespace neuroshard {
 struct PlanEvaluation {
   PlanCost predicted;
   /// What the plan is expected to cost, its slowest device being slower than predicted
-  /// (expected_cost.h) [ms]; none: the model does not know by how much.
+  /// (expected_cost.h) [ms]; none: that is not known.
   std::optional<double> expected_ms{};
   /// Computation measured, communication from the simulator's model with the measured starts.
   PlanCost measured;

@@ -164,7 +164,8 @@ bool was_stopped_by_clock(const PlanDocument& document) {
   return stopped != nullptr && *stopped == Json(true);
 }
 
-/// How the plan was found, which a new price does not change, and the new lower bound.
+/// How the plan was found, which a new price does not change, with the new lower bound and expected
+/// cost.
 Json search_of_priced(const PlanDocument& found, const PricedPlan& priced, bool has_bound) {
   const Json& made_with = models_of_search(found);
   const bool by_others = !(priced.document.model == made_with);

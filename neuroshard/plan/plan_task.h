@@ -39,7 +39,7 @@ struct PricedPlan {
   CostModels models{};          ///< used for the prediction
   double lower_bound_ms = 0.0;  ///< of every plan of the task (lower_bound.h); 0: not known
   /// What the plan is expected to cost when it runs, its slowest device being slower than predicted
-  /// (expected_cost.h) [ms]; none: the model does not know by how much.
+  /// (expected_cost.h) [ms]; none: that is not known.
   std::optional<double> expected_ms{};
   /// Per device: the range of the predictions of the computation model's networks; without spread
   /// for a single network.

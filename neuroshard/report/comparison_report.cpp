@@ -56,7 +56,7 @@ std::vector<std::string> titles_of(const Columns& columns) {
   }
   if (columns.controlled) titles.emplace_back("less drift");
   if (columns.expected) titles.emplace_back("expected gap");
-  if (columns.expected && columns.controlled) titles.emplace_back("less drift");
+  if (columns.expected && columns.controlled) titles.emplace_back("expected, less drift");
   if (columns.related) titles.insert(titles.end(), {"ratio", "worst"});
   return titles;
 }

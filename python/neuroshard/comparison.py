@@ -58,7 +58,7 @@ class ComparisonEntry:
     #: As `device_compute_ms`, without the drift.
     device_less_drift_ms: Sequence[float] = ()
     #: What the plan is expected to cost when it runs, as devices that are planned alike differ; None
-    #: where the model does not know by how much.
+    #: where the model does not know by how much, or one device alone computes.
     expected_ms: float | None = None
     #: About its plan's prediction, beyond what is said of the task.
     warnings: Sequence[str] = ()

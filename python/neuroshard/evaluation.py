@@ -50,7 +50,7 @@ class Evaluation:
     drift: float | None = None
     less_drift_ms: float | None = None
     #: What the plan is expected to cost when it runs, as devices that are planned alike differ; None
-    #: where the model does not know by how much.
+    #: where the model does not know by how much, or one device alone computes.
     expected_ms: float | None = None
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> None:

@@ -123,6 +123,15 @@ TEST(ExpectedCost, OfOneDeviceThatComputesIsNotKnownBetter) {
   EXPECT_FALSE(expected_cost_ms(*model_with(0.05), predicted));
 }
 
+// What no file may have is not said.
+TEST(ExpectedCost, BeyondWhatCostsMayBeIsNotKnown) {
+  PlanCost predicted;
+  predicted.devices.resize(2);
+  predicted.devices[0].compute_ms = predicted.devices[1].compute_ms = 1e30;
+  predicted.cost_ms = 1e30;
+  EXPECT_FALSE(expected_cost_ms(*model_with(0.05), predicted));
+}
+
 TEST(Scatter, OfAModelIsAmongItsMetrics) {
   EXPECT_EQ(testing_networks::random_model(ComputeArchitecture::bounded_loads, 1)->scatter(), 0.0);
   EXPECT_EQ(model_with(0.04)->scatter(), 0.04);

@@ -89,8 +89,8 @@ TEST(ComparisonText, Expected) {
   measured.drift = 1.02;
   measured.less_drift_ms = 2.4;
   text = text_of({measured});
-  EXPECT_THAT(text, HasSubstr("   gap  less drift  expected gap  less drift\n"));
-  EXPECT_THAT(text, HasSubstr(" 20.0%       16.7%         10.0%        6.2%\n"));
+  EXPECT_THAT(text, HasSubstr("   gap  less drift  expected gap  expected, less drift\n"));
+  EXPECT_THAT(text, HasSubstr(" 20.0%       16.7%         10.0%                  6.2%\n"));
 }
 
 TEST(ComparisonText, WithoutACommonTaskThereAreNoMeans) {

@@ -111,10 +111,9 @@ TEST(ReportData, SaysHowFarTheLowerBoundIsAndForWhomADeviceWaits) {
   plan.document.predicted->cost_ms = 11.75;
   plan.document.search = Json::Object{{"lower_bound_ms", 10.0}, {"expected_ms", 12.25}};
   const std::vector<std::string> words = only(report_data({plan})).words;
-  EXPECT_EQ(
-      words[words.size() - 2],
-      "Devices that are planned alike differ when they run, and the slowest decides: 12.25 ms "
-      "are to be expected.");
+  EXPECT_EQ(words[words.size() - 2],
+            "Devices that are planned alike differ when they run, and the slowest decides: it is "
+            "expected to take 12.25 ms.");
   EXPECT_THAT(words[0], testing::StartsWith("Device 0 of 2 is the slowest: it takes 11.75 ms"));
   EXPECT_EQ(
       words[3],

@@ -96,7 +96,7 @@ RC_GTEST_PROP(NeuroShardPlannerProperty, TakesOtherCutsForASufficientGainAlone, 
 
 // As it is before the improvement: that takes other ways where other plans are there to begin with,
 // and may end at dearer ones, whether they have copies or not.
-RC_GTEST_PROP(NeuroShardPlannerProperty, CopiesNeverMakeAPlanDearer, ()) {
+RC_GTEST_PROP(NeuroShardPlannerProperty, CopiesMakeNoFirstPlanDearer, ()) {
   // Of the one kind hardly any plan has copies.
   const Task task = *rc::gen::arbitrary<bool>()
                         ? conditioned_task()

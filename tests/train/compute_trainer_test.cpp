@@ -405,6 +405,36 @@ TEST_F(Adapting, FindsHowFarDevicesThatArePlannedAlikeDiffer) {
   EXPECT_EQ(train_compute_model(dataset, options).scatter->scatter, result.scatter->scatter);
 }
 
+// Too few sets to tell: what the model knew of the same operator is known still.
+TEST_F(Adapting, KeepsTheScatterThatItsOwnSamplesDoNotTell) {
+  ComputeModelInfo info = initial_->info();
+  info.metrics[kScatterMetric] = 0.0625;
+  ComputeTrainingOptions options = options_for(kLoads, 1);
+  options.initial = std::make_shared<NeuralComputeModel>(initial_->members(), std::move(info));
+  const ComputeDataset dataset = synthetic_dataset(kLoads, 60);
+  EXPECT_EQ(train_compute_model(dataset, options).model->scatter(), 0.0);  // another operator
+  options.keeps_range = true;
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  EXPECT_FALSE(result.scatter);
+  EXPECT_EQ(result.model->scatter(), 0.0625);
+}
+
+// Four blocks of neighbours are fewer than the parts that samples are divided into.
+TEST_F(Adapting, ChoosesByThePartsThatThereAre) {
+  ComputeDataset dataset = synthetic_dataset(kLoads, 40);
+  const double machine = 1.3;
+  for (std::size_t i = 0; i < dataset.size(); ++i) {
+    dataset.cost_ms[i] = 0.3 * machine * dataset.cost_ms[i] +
+                         2.0 * (dataset.first_piece[i + 1] - dataset.first_piece[i]);
+    dataset.planned_place[i] = static_cast<std::int64_t>(i) % 32;
+  }
+  ComputeTrainingOptions options = options_for(kLoads, 1);
+  options.initial = initial_;
+  const ComputeTrainingResult result = train_compute_model(dataset, options);
+  // Of another operator: not the way for the same machine, which is taken where nothing was tried.
+  EXPECT_LT(result.adaptation->prior_strength, adaptations().front().prior_strength);
+}
+
 // What it was trained on, a model knows too well where there is little of it.
 TEST(ComputeTrainer, TakesTheScatterFromItsOwnSamplesWhereTheyAreMany) {
   ComputeDataset few = synthetic_dataset(kLoads, 400);

@@ -64,7 +64,7 @@ TEST(DeviceScatterTest, DoesNotDependOnTheOrderOfTheSets) {
 }
 
 TEST(DeviceScatterTest, IsNotTakenFromFewPairs) {
-  EXPECT_FALSE(device_scatter({}));
+  EXPECT_FALSE(device_scatter(std::vector<PlannedCost>{}));
   EXPECT_FALSE(device_scatter(costs_of_plans(4, 8)));  // 28 pairs
   EXPECT_TRUE(device_scatter(costs_of_plans(6, 8)));   // 42
 }
@@ -79,6 +79,21 @@ TEST(DeviceScatterTest, PairsAreOfOneBlockWithoutGaps) {
   EXPECT_LE(across->pairs, 615U);  // a few next to each other are of plans that are alike
   for (PlannedCost& cost : costs) cost.place *= 2;
   EXPECT_FALSE(device_scatter(costs));
+}
+
+// As the published network may predict.
+TEST(DeviceScatterTest, LeavesOutWhatIsNotPredictedAboveZero) {
+  std::vector<PlannedCost> costs = costs_of_plans(100, 8);
+  const auto found = device_scatter(costs);
+  for (std::size_t plan = 0; plan < 50; ++plan) {
+    for (std::size_t device = 0; device < 8; ++device) {
+      costs[8 * plan + device].predicted_ms *= plan % 2 == 0 ? -1.0 : 0.0;
+    }
+  }
+  const auto left = device_scatter(costs);
+  ASSERT_TRUE(found && left);
+  EXPECT_LE(left->pairs, found->pairs - 50U * 7);
+  EXPECT_NEAR(left->scatter, kScatter, 0.15 * kScatter);
 }
 
 TEST(DeviceScatterTest, IsNoNumberThatMeansNothing) {

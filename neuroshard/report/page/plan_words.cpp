@@ -195,8 +195,9 @@ std::string expectation(const PlanDocument& document) {
   const auto* expected_ms = found == nullptr ? nullptr : std::get_if<double>(&found->value());
   if (expected_ms == nullptr || !(*expected_ms > document.predicted->cost_ms)) return "";
   return fmt::format(
-      "Devices that are planned alike differ when they run, and the slowest decides: {} are to be "
-      "expected.",
+      "Devices that are planned alike differ when they run, and the slowest decides: it is "
+      "expected "
+      "to take {}.",
       milliseconds(*expected_ms));
 }
 

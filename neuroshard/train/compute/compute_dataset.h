@@ -36,9 +36,8 @@ struct ComputeDataset {
   /// The first sample of as many pieces with the same features: one set that was measured more than
   /// once, in one file or in several. A sample that has none before it has its own number.
   std::vector<int> same_as;
-  /// Of sets of plans' devices (planned_sets.h), their places in the files' sequences: those of one
-  /// plan follow each other, those of one file are in the same blocks of kPlannedBlock. Of others
-  /// -1.
+  /// Of sets of plans' devices (planned_sets.h), their places in the files' sequences
+  /// (planned_place): those of one plan follow each other. Of others -1.
   std::vector<std::int64_t> planned_place;
   std::vector<std::size_t> first_sample;    ///< of each file, in the order given
   std::vector<std::string> reference_sets;  ///< of each file; "": none

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -394,6 +395,8 @@ class Trainer {
     if (result.scatter) {
       info.metrics[kScatterMetric] = result.scatter->scatter;
       info.metrics["devices.pairs"] = static_cast<double>(result.scatter->pairs);
+    } else if (options_.initial && options_.keeps_range && options_.initial->scatter() > 0.0) {
+      info.metrics[kScatterMetric] = options_.initial->scatter();  // of the same operator
     }
     info.metrics["seed"] = static_cast<double>(options_.seed);
     if (result.large_samples) {
@@ -440,10 +443,22 @@ struct TriedAdaptation {
   std::vector<PlannedCost> unseen;
 };
 
-/// Devices of one plan are of one part: each tells much of the others.
-std::size_t fold_of(const ComputeDataset& dataset, int sample, std::size_t set) {
-  const std::int64_t place = dataset.planned_place[sample];
-  return place < 0 ? set % kFolds : static_cast<std::size_t>(place / kPlannedBlock) % kFolds;
+/// The part of each training sample: samples of one set are of one part, and so are neighbours
+/// among sets of plans, each of which tells much of the others.
+std::vector<std::size_t> folds_of(const ComputeDataset& dataset, const std::vector<int>& training) {
+  std::map<std::int64_t, std::size_t> blocks;  // in the order in which they are met
+  std::vector<std::size_t> folds;
+  std::size_t set = 0;
+  for (std::size_t i = 0; i < training.size(); ++i) {
+    const int first = dataset.same_as[training[i]];
+    // Samples of one set follow each other.
+    if (i > 0 && first != dataset.same_as[training[i - 1]]) ++set;
+    const std::int64_t place = dataset.planned_place[first];
+    const std::size_t number =
+        place < 0 ? set : blocks.emplace(place / kPlannedBlock, blocks.size()).first->second;
+    folds.push_back(number % kFolds);
+  }
+  return folds;
 }
 
 /// The one of `adaptations` that predicts best what it was not trained on.
@@ -458,6 +473,7 @@ TriedAdaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOp
     most_epochs = std::max(most_epochs, adaptation.loop.epochs);
   }
   report.expect(options.members * (epochs + most_epochs));
+  const std::vector<std::size_t> part_of = folds_of(dataset, split.training);
   double least_error = std::numeric_limits<double>::infinity();
   TriedAdaptation best{adaptations.front(), {}};
   for (const Adaptation& adaptation : adaptations) {
@@ -468,13 +484,10 @@ TriedAdaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOp
       DatasetSplit part;
       part.validation = split.validation;
       std::vector<int> left_out;
-      std::size_t set = 0;
       for (std::size_t i = 0; i < split.training.size(); ++i) {
-        const int sample = split.training[i];
-        // Samples of one set follow each other.
-        if (i > 0 && dataset.same_as[sample] != dataset.same_as[split.training[i - 1]]) ++set;
-        (fold_of(dataset, sample, set) == fold ? left_out : part.training).push_back(sample);
+        (part_of[i] == fold ? left_out : part.training).push_back(split.training[i]);
       }
+      if (left_out.empty() || part.training.empty()) continue;  // of few blocks of sets of plans
       error += Trainer(dataset, options, std::move(part)).error_on(left_out, report, unseen);
     }
     if (error < least_error) {

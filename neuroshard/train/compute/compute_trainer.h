@@ -96,8 +96,8 @@ struct ComputeTrainingResult {
   PredictionMetrics unseen_combinations;
   PredictionMetrics unseen_tables;
   /// By how much devices of plans differ that are planned alike, where there are samples of plans:
-  /// of an adaptation, by trainings that did not see them; else, or if too few of these are devices
-  /// of one plan, by the model itself, where it had many samples.
+  /// of an adaptation, by trainings that did not see them and most of their plans; else, or if too
+  /// few of these are devices of one plan, by the model itself, where it had many samples.
   std::optional<DeviceScatter> scatter;
   std::optional<LargeSampleMetrics> large_samples;  ///< of a training with a granularity
   double seconds = 0.0;

@@ -33,6 +33,8 @@ std::optional<DeviceScatter> device_scatter(std::vector<PlannedCost> costs) {
     const PlannedCost& a = costs[i - 1];
     const PlannedCost& b = costs[i];
     if (b.place != a.place + 1 || b.place % kPlannedBlock == 0) continue;
+    if (!(a.predicted_ms > 0.0 && b.predicted_ms > 0.0))
+      continue;  // the published network's may be
     if (!(std::abs(std::log(a.predicted_ms / b.predicted_ms)) < kAlike)) continue;
     differences.push_back(std::abs(std::log(a.measured_ms / a.predicted_ms) -
                                    std::log(b.measured_ms / b.predicted_ms)));

@@ -9,7 +9,7 @@
 namespace neuroshard {
 
 /// Sets of so many places in a row are left out together where training is tried on samples that it
-/// does not see: they are of one plan or two.
+/// does not see: most devices of a plan then are, and pairs are of one such block.
 inline constexpr std::int64_t kPlannedBlock = 8;
 
 /// Where a set of a plan's device stands among those of several files: by the number of its file

@@ -126,6 +126,7 @@ ModelTest test_compute_model(const ComputeCostModel& model, const std::string& p
           piece.num_columns, {header.batch_size, header.optimizer}, contribution);
       for (std::size_t k = 0; k < state.size(); ++k) state[k] += contribution[k];
     }
+    if (!sample.info.id) test.is_of_plans = false;  // nothing tells which are neighbours
     const std::int64_t id = sample.info.id.value_or(static_cast<std::int64_t>(i) + 2);
     const double predicted = model.cost(state);
     if (!is_cost(predicted)) {

@@ -33,7 +33,8 @@ struct ModelTest {
   /// Samples left out because their two measurements differ too much to tell a prediction's error.
   std::size_t left_out = 0;
   std::vector<TestedSample> samples;
-  bool is_of_plans = false;  ///< has_planned_sets of its file
+  /// Whether its file is of sets of plans (has_planned_sets), in an order that is known.
+  bool is_of_plans = false;
 };
 
 /// The test on one file, or on what of a file is of one kind.
@@ -68,7 +69,7 @@ struct ModelTestOptions {
 /// All samples of the tests as one.
 [[nodiscard]] ModelTest joined(std::span<const FileTest> tests);
 
-/// How far devices that are planned alike differ, from the tests of sets of plans.
+/// How far devices that are planned alike differ, from the tests of sets of plans; none of too few.
 [[nodiscard]] std::optional<DeviceScatter> device_scatter(std::span<const FileTest> tests);
 
 }  // namespace neuroshard
