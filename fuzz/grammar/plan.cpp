@@ -144,6 +144,7 @@ JsonText search(Random& random) {
                                         {"rounds", array({})},
                                         {"stopped_by_clock", token("false")}})},
                  {"lower_bound_ms", number(random.uniform(0.0, 3.0))},
+                 {"expected_ms", number(random.uniform(0.0, 30.0))},
                  {"wall_ms", number(random.uniform(0.0, 1000.0))}});
 }
 

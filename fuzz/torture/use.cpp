@@ -61,6 +61,8 @@ void require_planned(const PlannedTask& planned) {
   require(document.predicted->cost_ms > 0.0, "a plan costs something");
   require(planned.lower_bound_ms <= document.predicted->cost_ms * (1.0 + 1e-6),
           "no plan costs less than the lower bound");
+  require(!planned.expected_ms || *planned.expected_ms >= document.predicted->cost_ms,
+          "a plan is not expected to cost less than predicted");
   require_text(planning_report(planned));
   for (const AlgorithmOutcome& outcome : planned.baselines) {
     require(outcome.found || !outcome.reason.empty(), "no plan has a reason");

@@ -108,8 +108,7 @@ std::string notes(const Columns& columns, const std::vector<ComparisonEntry>& en
   if (columns.controlled) {
     const auto [low, high] = range_of_drift(entries);
     text += fmt::format(
-        "less drift: the gap at the speed of the controls' or the model's costs, from "
-        "which the "
+        "less drift: the gap at the speed of the controls' or the model's costs, from which the "
         "machine's differed by {:+.1f}% to {:+.1f}%\n",
         100.0 * (low - 1.0), 100.0 * (high - 1.0));
   }

@@ -70,9 +70,11 @@ TEST(ComparisonText, Measured) {
   measured.less_drift_ms = 2.4;
   const std::string text = text_of({measured}, "pcie4");
   EXPECT_THAT(text, HasSubstr("all-to-alls simulated on pcie4"));
-  EXPECT_THAT(text, HasSubstr("less drift: the gap at the speed of the controls' or the "
-                              "model's costs, from which the "
-                              "machine's differed by +2.0% to +2.0%\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "less drift: the gap at the speed of the controls' or the model's costs, from which the "
+          "machine's differed by +2.0% to +2.0%\n"));
 }
 
 TEST(ComparisonText, Expected) {

@@ -173,9 +173,14 @@ std::string heaviest_tables(const ReportPlan& plan, std::size_t device) {
       fmt::join(texts, ", "));
 }
 
+/// What a plan's search says under this name, if it is a decimal; it may say anything.
+const double* number_in_search(const PlanDocument& document, std::string_view name) {
+  const Json* found = document.search.find(name);
+  return found == nullptr ? nullptr : std::get_if<double>(&found->value());
+}
+
 std::string bound(const PlanDocument& document) {
-  const Json* found = document.search.find("lower_bound_ms");
-  const auto* bound_ms = found == nullptr ? nullptr : std::get_if<double>(&found->value());
+  const double* bound_ms = number_in_search(document, "lower_bound_ms");
   const double cost_ms = document.predicted->cost_ms;
   if (bound_ms == nullptr || *bound_ms <= 0.0 || *bound_ms > cost_ms) return "";
   const BoundScope scope = bound_scope(document);
@@ -191,13 +196,11 @@ std::string bound(const PlanDocument& document) {
 }
 
 std::string expectation(const PlanDocument& document) {
-  const Json* found = document.search.find("expected_ms");
-  const auto* expected_ms = found == nullptr ? nullptr : std::get_if<double>(&found->value());
+  const double* expected_ms = number_in_search(document, "expected_ms");
   if (expected_ms == nullptr || !(*expected_ms > document.predicted->cost_ms)) return "";
   return fmt::format(
       "Devices that are planned alike differ when they run, and the slowest decides: it is "
-      "expected "
-      "to take {}.",
+      "expected to take {}.",
       milliseconds(*expected_ms));
 }
 

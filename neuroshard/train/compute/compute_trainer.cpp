@@ -443,20 +443,19 @@ struct TriedAdaptation {
   std::vector<PlannedCost> unseen;
 };
 
-/// The part of each training sample: samples of one set are of one part, and so are neighbours
-/// among sets of plans, each of which tells much of the others.
+/// The part of each training sample. All samples of one set are of one part, and so are neighbours
+/// among sets of plans, as each tells much of the others.
 std::vector<std::size_t> folds_of(const ComputeDataset& dataset, const std::vector<int>& training) {
-  std::map<std::int64_t, std::size_t> blocks;  // in the order in which they are met
+  // Blocks of neighbours and other sets, numbered in the order in which they are met, so that no
+  // part is empty before another has two.
+  std::map<std::pair<bool, std::int64_t>, std::size_t> numbers;
   std::vector<std::size_t> folds;
-  std::size_t set = 0;
-  for (std::size_t i = 0; i < training.size(); ++i) {
-    const int first = dataset.same_as[training[i]];
-    // Samples of one set follow each other.
-    if (i > 0 && first != dataset.same_as[training[i - 1]]) ++set;
-    const std::int64_t place = dataset.planned_place[first];
-    const std::size_t number =
-        place < 0 ? set : blocks.emplace(place / kPlannedBlock, blocks.size()).first->second;
-    folds.push_back(number % kFolds);
+  for (const int sample : training) {
+    const int set = dataset.same_as[sample];
+    const std::int64_t place = dataset.planned_place[set];
+    const std::pair<bool, std::int64_t> key =
+        place < 0 ? std::pair{false, std::int64_t{set}} : std::pair{true, place / kPlannedBlock};
+    folds.push_back(numbers.emplace(key, numbers.size()).first->second % kFolds);
   }
   return folds;
 }
@@ -487,8 +486,9 @@ TriedAdaptation best_adaptation(const ComputeDataset& dataset, ComputeTrainingOp
       for (std::size_t i = 0; i < split.training.size(); ++i) {
         (part_of[i] == fold ? left_out : part.training).push_back(split.training[i]);
       }
-      if (left_out.empty() || part.training.empty()) continue;  // of few blocks of sets of plans
-      error += Trainer(dataset, options, std::move(part)).error_on(left_out, report, unseen);
+      if (left_out.empty() || part.training.empty()) continue;  // where there are few blocks
+      error += static_cast<double>(left_out.size()) *
+               Trainer(dataset, options, std::move(part)).error_on(left_out, report, unseen);
     }
     if (error < least_error) {
       least_error = error;
