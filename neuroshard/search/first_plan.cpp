@@ -69,21 +69,24 @@ bool fits_in_columns(const Task& task, const StopClock& clock) {
 }
 
 /// Takes the plan with all cuts where it costs less than this `share` of the one that there is, or
-/// there is none (infinity).
-void search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
+/// there is none (infinity). Returns whether the plan that was found has copies, taken or not.
+bool search_all_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock, double share,
                      PlanningResult& result) {
   const bool has_plan = !std::isinf(share);
   try {
     PlanningResult all = plan_with_replicas(simulator, beam, options, clock);
+    const bool has_copies = !all.plan.replicated_tables.empty();
     if (!has_plan || all.predicted.cost_ms < share * result.predicted.cost_ms) {
       std::swap(result, all);
     }
     result.stats.stopped_by_clock |= all.stats.stopped_by_clock;
     add_work(all.stats, result.stats);
+    return has_copies;
   } catch (const TimeIsOver&) {
     if (!has_plan) throw;
     result.stats.stopped_by_clock = true;
+    return false;
   }
 }
 
@@ -92,16 +95,17 @@ bool may_have_other_cuts(const Task& task) {
                      [](const Table& table) { return table.allow.rows || table.allow.replicas; });
 }
 
-/// Takes the plan of lists of even pieces where it is clearly cheaper.
-void search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
+/// Takes the plan of lists of even pieces where it is clearly cheaper. Returns whether one with
+/// copies was found, taken or not.
+bool search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
                         const PlannerOptions& options, const StopClock& clock, bool columns_fit,
                         PlanningResult& result) {
   try {
     const auto tables = static_cast<std::int64_t>(simulator.task().tables.size());
     const std::int64_t few = std::max<std::int64_t>(beam.num_levels, tables / kTablesForEachCut);
     // Together the tables take as long as all devices, so there are hardly more cuts than devices.
-    if (simulator.task().topology.world_size <= few) return;
-    if (cuts_to_even_pieces(simulator, clock) <= few) return;
+    if (simulator.task().topology.world_size <= few) return false;
+    if (cuts_to_even_pieces(simulator, clock) <= few) return false;
     beam.even_pieces = true;
     beam.num_levels = 0;
     if (columns_fit) {
@@ -117,37 +121,65 @@ void search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
   } catch (const TimeIsOver&) {
     result.stats.stopped_by_clock = true;
   }
-  if (result.stats.stopped_by_clock) return;
-  search_all_cuts(simulator, beam, options, clock, kClearlyCheaper, result);
+  if (result.stats.stopped_by_clock) return false;
+  return search_all_cuts(simulator, beam, options, clock, kClearlyCheaper, result);
 }
 
+struct PlanOfOtherCuts {
+  PlanningResult result{};
+  bool met_copies = false;  ///< the search came to a plan with some, whether or not it was taken
+};
+
 /// The plan with all cuts that the options allow, or that of columns where it is cheaper.
-PlanningResult with_other_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
-                               const PlannerOptions& options, const StopClock& clock,
-                               const std::optional<PlanningResult>& of_columns) {
-  PlanningResult result = of_columns.value_or(PlanningResult{});
+PlanOfOtherCuts with_other_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
+                                const PlannerOptions& options, const StopClock& clock,
+                                const std::optional<PlanningResult>& of_columns) {
+  PlanOfOtherCuts found{.result = of_columns.value_or(PlanningResult{})};
   const BeamSearchOptions of_all = with_all_cuts(beam, options, simulator.task().tables.size());
   const double share = of_columns ? 1.0 : std::numeric_limits<double>::infinity();
-  search_all_cuts(simulator, of_all, options, clock, share, result);
-  if (!result.stats.stopped_by_clock && may_have_other_cuts(simulator.task())) {
-    search_even_pieces(simulator, of_all, options, clock, of_columns.has_value(), result);
+  found.met_copies = search_all_cuts(simulator, of_all, options, clock, share, found.result);
+  if (!found.result.stats.stopped_by_clock && may_have_other_cuts(simulator.task())) {
+    found.met_copies |=
+        search_even_pieces(simulator, of_all, options, clock, of_columns.has_value(), found.result);
   }
-  move_replicas(simulator, options, clock, result);
-  return result;
+  return found;
+}
+
+/// Where columns alone are hard to fit, which slices of rows were found to do before: their plan,
+/// which may be the cheaper one all the same.
+std::optional<PlanningResult> late_columns(const Simulator& simulator, BeamSearchOptions beam,
+                                           const PlannerOptions& options, const StopClock& clock,
+                                           FirstPlan& first) {
+  beam.explains_infeasible = false;  // there is a plan
+  try {
+    PlanningResult columns = beam_search(simulator, beam, options.num_threads, clock);
+    first.head_evaluations_of_columns = columns.stats.head_evaluations;
+    PlanningResult result = columns;
+    if (columns.predicted.cost_ms < first.best.predicted.cost_ms) std::swap(first.best, columns);
+    first.best.stats.stopped_by_clock |= columns.stats.stopped_by_clock;
+    add_work(columns.stats, first.best.stats);
+    return result;
+  } catch (const InfeasibleError&) {
+    return std::nullopt;
+  } catch (const TimeIsOver&) {
+    first.best.stats.stopped_by_clock = true;
+    return std::nullopt;
+  }
 }
 
 /// Copies are chosen by how much they save before anything is cut, and what memory they take is
-/// missing for cuts: where there are some, a plan without them is made too.
+/// missing for cuts: where the search met some, whatever came of them, a plan without them is made
+/// too.
 void add_plan_without_copies(const Simulator& simulator, const BeamSearchOptions& beam,
                              PlannerOptions options, const StopClock& clock,
                              const std::optional<PlanningResult>& of_columns, FirstPlan& first) {
-  if (!options.cuts.rows || first.best.plan.replicated_tables.empty() ||
-      first.best.stats.stopped_by_clock || simulator.task().tables.size() > kMostTablesTwice) {
+  if (!options.cuts.rows || first.best.stats.stopped_by_clock ||
+      simulator.task().tables.size() > kMostTablesTwice) {
     return;
   }
   options.cuts.replicas = false;
   try {
-    PlanningResult result = with_other_cuts(simulator, beam, options, clock, of_columns);
+    PlanningResult result = with_other_cuts(simulator, beam, options, clock, of_columns).result;
     first.best.stats.stopped_by_clock |= result.stats.stopped_by_clock;
     first.of_fewer_cuts.push_back({std::move(result), options.cuts});
   } catch (const InfeasibleError&) {  // the plan with copies is all that there is
@@ -223,14 +255,21 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
       return first;
     }
   }
-  first.best = with_other_cuts(simulator, observed, options, clock, of_columns);
+  PlanOfOtherCuts of_all = with_other_cuts(simulator, observed, options, clock, of_columns);
+  first.best = std::move(of_all.result);
+  if (!of_columns && !first.best.stats.stopped_by_clock) {
+    of_columns = late_columns(simulator, observed, options, clock, first);
+  }
+  move_replicas(simulator, options, clock, first.best);
   if (of_columns) {
     // The work of its search is counted there, and in no other plan.
     SearchStats of_levels;
     of_levels.levels = std::move(of_columns->stats.levels);
     of_columns->stats = std::move(of_levels);
   }
-  add_plan_without_copies(simulator, observed, options, clock, of_columns, first);
+  if (of_all.met_copies || !first.best.plan.replicated_tables.empty()) {
+    add_plan_without_copies(simulator, observed, options, clock, of_columns, first);
+  }
   if (of_columns) first.of_fewer_cuts.push_back({std::move(*of_columns), kColumnsAlone});
   return first;
 }

@@ -23,9 +23,13 @@ struct FirstPlan {
   /// With the same cuts allowed, the dearer of two plans: from lists of cheapest cuts
   /// (cheapest_cuts.h) and from others. Its work is counted in `best`.
   std::optional<PlanningResult> other{};
-  /// Where other cuts than columns were tried too: the plan without copies, if `best` has some, and
-  /// the one with columns alone, where they fit. Their improvement may lead further than its.
+  /// Where other cuts than columns were tried too: the plan without copies, if the search of `best`
+  /// came to some, and the one with columns alone, where they fit. Their improvement may lead
+  /// further than its.
   std::vector<PlanOfFewerCuts> of_fewer_cuts{};
+  /// What the improvement made of `best` before it moved tables to every device, if it did and that
+  /// plan has neither slices nor copies; its work is counted in `best`.
+  std::optional<PlanningResult> before_moves{};
   std::int64_t head_evaluations_of_columns = 0;  ///< those of the search with columns alone
   bool counts_columns = true;                    ///< whether `best.stats` have that search's work
 };

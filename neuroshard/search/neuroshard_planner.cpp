@@ -120,7 +120,12 @@ void NeuroShardPlanner::improve(const Simulator& allowed, const PlannerOptions& 
         improvement_budget(options, allowed.task().topology.world_size, of_columns, of_other_cuts);
     budget.deadline = clock.end();
     better = improved(allowed, options, budget, first);
+    const ShardingPlan unmoved = better.plan;
+    const PlanCost of_unmoved = better.predicted;
     move_replicas(allowed, options, clock, better);
+    if (!has_other_cuts(unmoved) && has_other_cuts(better.plan)) {
+      first.before_moves = PlanningResult{unmoved, of_unmoved};
+    }
   } catch (const TimeIsOver&) {
     result.stats.stopped_by_clock = true;
     return;
@@ -178,6 +183,11 @@ void NeuroShardPlanner::prefer_fewer_cuts(const Simulator& allowed, const Planne
   bool is_stopped = first.best.stats.stopped_by_clock;
   bool has_columns_alone = false;
   found.push_back(std::move(first.best));
+  if (first.before_moves) {
+    found.push_back(*std::move(first.before_moves));
+    found.back().stats.levels = found.front().stats.levels;
+    found.back().stats.rounds = found.front().stats.rounds;
+  }
   for (PlanOfFewerCuts& of_fewer : first.of_fewer_cuts) {
     FirstPlan fewer{.best = std::move(of_fewer.result),
                     .head_evaluations_of_columns = first.head_evaluations_of_columns,

@@ -115,10 +115,12 @@ class ReplicaChoice {
 
  private:
   void choose() {
-    if (!options_.cuts.replicas || simulator_.task().topology.world_size == 1) return;
-    const std::vector<int> tables = by_rows(simulator_.task());
+    if (simulator_.task().topology.world_size == 1) return;
+    std::vector<int> tables;
+    if (options_.cuts.replicas) tables = by_rows(simulator_.task());
     const std::vector<std::size_t> counts = counts_to_try(simulator_.task(), tables);
-    if (counts.empty()) return;
+    // Of the fewest, the last search is another one, also where there is nothing to copy.
+    if (counts.empty() && !compares_in_all_orders()) return;
     compare({});
     for (const std::size_t count : counts) {
       try {

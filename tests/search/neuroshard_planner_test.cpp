@@ -116,6 +116,56 @@ RC_GTEST_PROP(NeuroShardPlannerProperty, CopiesNeverMakeAPlanDearer, ()) {
   RC_CLASSIFY(!all.plan.replicated_tables.empty(), "copies");
 }
 
+/// A task that devices filled to the last columns have room for, or slices of rows, which are found
+/// sooner and cost more.
+TEST(NeuroShardPlanner, LooksForColumnsAloneWhereTheyAreHardToFit) {
+  std::vector<Table> tables;
+  const auto add = [&](std::int64_t rows, std::int64_t columns, DataType type, double pooling) {
+    tables.push_back(make_table(fmt::format("t{}", tables.size()), rows, columns, pooling));
+    tables.back().data_type = type;
+  };
+  add(23'793, 1, DataType::fp16, 2.5);
+  add(1, 256, DataType::fp16, 1.0);
+  add(14'484, 10, DataType::fp16, 0.3);
+  add(28'649, 100, DataType::fp32, 20.0);
+  add(538, 64, DataType::fp16, 2.5);
+  add(744, 128, DataType::fp32, 0.3);
+  add(1, 16, DataType::fp32, 0.3);
+  add(1'563, 128, DataType::fp32, 0.3);
+  add(10'703, 8, DataType::fp32, 1.0);
+  add(25'011, 10, DataType::fp16, 20.0);
+  Task task = one_host_task(std::move(tables), 4, 3'472'552);
+  task.topology.local_world_size = 2;
+  task.batch_size = 26;
+  const Simulator simulator = make_simulator(task);
+  ASSERT_TRUE(fit_memory(task, true).by_rows);
+  PlannerOptions options;
+  options.steps = 200;
+  options.least_gain = 0.0;
+  const PlanningResult all = NeuroShardPlanner().plan(simulator, options);
+  options.cuts = kColumnsAlone;
+  const PlanningResult columns = NeuroShardPlanner().plan(simulator, options);
+  EXPECT_LE(all.predicted.cost_ms, columns.predicted.cost_ms);
+}
+
+/// Copies that the search makes and its moves take away again: without them it comes to another
+/// plan, which the improvement makes cheaper.
+TEST(NeuroShardPlanner, LooksForAPlanWithoutCopiesWhereTheyWereMovedAway) {
+  Task task = task_with_few_large_tables(22, 4);
+  std::int64_t bytes = 0;
+  for (const Table& table : task.tables) {
+    bytes += shard_bytes(table, table.embedding_dim, task.optimizer);
+  }
+  task.topology.memory_bytes.assign(4, bytes * 3 / 8);
+  const Simulator simulator = make_simulator(task);
+  PlannerOptions options;
+  options.steps = 200;
+  const PlanningResult all = NeuroShardPlanner().plan(simulator, options);
+  options.cuts.replicas = false;
+  const PlanningResult without_copies = NeuroShardPlanner().plan(simulator, options);
+  EXPECT_LE(all.predicted.cost_ms, without_copies.predicted.cost_ms);
+}
+
 /// As many slices as devices, which no power of two is.
 TEST(NeuroShardPlanner, CutsTheRowsOfATableOfAllLookupsForEveryDevice) {
   Table hot = make_table("hot", 10'000'000, 4, 100.0);
