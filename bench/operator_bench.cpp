@@ -13,7 +13,7 @@
 #include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/collect/compute/cpu/memory_arena.h"
 #include "neuroshard/collect/compute/cpu/prefetch.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 namespace {

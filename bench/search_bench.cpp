@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 #include "bench/search_task.h"
+#include "neuroshard/search/bound/lower_bound.h"
 #include "neuroshard/search/first_plan.h"
-#include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/neuroshard_planner.h"
 
 namespace neuroshard {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/output.h"
+#include "cli/options/conventions.h"
+#include "cli/streams/output.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/plan_io.h"

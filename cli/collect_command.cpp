@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/console.h"
-#include "cli/conventions.h"
-#include "cli/gpu_options.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/progress.h"
+#include "cli/options/conventions.h"
+#include "cli/options/gpu_options.h"
+#include "cli/options/options.h"
+#include "cli/streams/console.h"
+#include "cli/streams/output.h"
+#include "cli/streams/progress.h"
 #include "neuroshard/collect/communication/communication_collector.h"
 #include "neuroshard/collect/communication/process_collection.h"
 #include "neuroshard/collect/compute/compute_collector.h"

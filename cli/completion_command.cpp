@@ -3,10 +3,10 @@
 #include <string>
 
 #include "cli/commands.h"
-#include "cli/completion.h"
-#include "cli/conventions.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/completion/completion.h"
+#include "cli/options/conventions.h"
+#include "cli/options/options.h"
+#include "cli/streams/output.h"
 
 namespace neuroshard::cli {
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/progress.h"
-#include "cli/warnings.h"
+#include "cli/options/conventions.h"
+#include "cli/options/options.h"
+#include "cli/streams/output.h"
+#include "cli/streams/progress.h"
+#include "cli/streams/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/plan_io.h"

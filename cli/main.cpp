@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/console.h"
-#include "cli/conventions.h"
+#include "cli/options/conventions.h"
+#include "cli/streams/console.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/text/utf8.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/core/utf8.h"
 #include "neuroshard/core/version.h"
 #include "neuroshard/io/json/json.h"
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/options/conventions.h"
+#include "cli/options/options.h"
+#include "cli/streams/output.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/cost/model_catalog.h"

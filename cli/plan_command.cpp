@@ -9,12 +9,12 @@
 #include <string_view>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/planning_line.h"
-#include "cli/task_options.h"
-#include "cli/warnings.h"
+#include "cli/options/conventions.h"
+#include "cli/options/options.h"
+#include "cli/options/task_options.h"
+#include "cli/streams/output.h"
+#include "cli/streams/planning_line.h"
+#include "cli/streams/warnings.h"
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_files.h"

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/warnings.h"
+#include "cli/options/conventions.h"
+#include "cli/options/options.h"
+#include "cli/streams/output.h"
+#include "cli/streams/warnings.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/output_files.h"
 #include "neuroshard/io/plan_io.h"

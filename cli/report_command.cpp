@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/output.h"
+#include "cli/options/conventions.h"
+#include "cli/streams/output.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_files.h"
 #include "neuroshard/io/output_files.h"

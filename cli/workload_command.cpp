@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cli/conventions.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/progress.h"
-#include "cli/task_options.h"
-#include "neuroshard/core/printable.h"
+#include "cli/options/conventions.h"
+#include "cli/options/options.h"
+#include "cli/options/task_options.h"
+#include "cli/streams/output.h"
+#include "cli/streams/progress.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_files.h"
 #include "neuroshard/io/task_io.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/utf8.h"
+#include "neuroshard/core/text/utf8.h"
 
 namespace neuroshard::fuzz {
 

@@ -90,8 +90,8 @@ def folders():
     for path in sorted(ROOT.glob("neuroshard/**/*.cpp")):
         if not ALONE.search(str(path)):
             together[path.parent].append(path)
-    for path in sorted(ROOT.glob("tests/*/*_test.cpp")):
-        together[path.parent].append(path)
+    for path in sorted(ROOT.glob("tests/*/**/*_test.cpp")):
+        together[ROOT / "tests" / path.relative_to(ROOT / "tests").parts[0]].append(path)
     together[ROOT / "fuzz"] = sorted([*ROOT.glob("fuzz/grammar/*.cpp"), *ROOT.glob("fuzz/torture/*.cpp")])
     return together.values()
 

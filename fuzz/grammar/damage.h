@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz/grammar/json_text.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard::fuzz {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fuzz/grammar/json_text.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/evaluate/comparison_journal.h"
 
 namespace neuroshard::fuzz {

@@ -13,8 +13,8 @@
 #include "fuzz/promise.h"
 #include "fuzz/torture/readers.h"
 #include "fuzz/torture/workers.h"
-#include "neuroshard/core/parallel.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/machine/parallel.h"
+#include "neuroshard/core/text/printable.h"
 
 namespace neuroshard::fuzz {
 namespace {

@@ -20,7 +20,7 @@
 #include "fuzz/torture/readers.h"
 #include "fuzz/torture/use.h"
 #include "neuroshard/collect/communication/simgrid_simulation.h"
-#include "neuroshard/core/child_process.h"
+#include "neuroshard/core/machine/child_process.h"
 #include "neuroshard/io/file.h"
 #include "neuroshard/io/json/json.h"
 

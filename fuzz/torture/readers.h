@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "fuzz/torture/workplace.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard::fuzz {
 

@@ -8,8 +8,8 @@
 
 #include "fuzz/grammar/damage.h"
 #include "fuzz/promise.h"
-#include "neuroshard/core/printable.h"
 #include "neuroshard/core/sharding_plan.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/decide/explanation.h"
 #include "neuroshard/report/check_report.h"
 #include "neuroshard/report/explanation_report.h"

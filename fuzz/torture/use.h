@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fuzz/torture/workplace.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/io/plan_io.h"
 #include "neuroshard/plan/plan_task.h"

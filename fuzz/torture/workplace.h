@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/search/planner.h"
 

@@ -8,7 +8,7 @@
 #include "neuroshard/baselines/random_placement.h"
 #include "neuroshard/baselines/torchrec_like.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/suggestion.h"
+#include "neuroshard/core/text/suggestion.h"
 
 namespace neuroshard {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

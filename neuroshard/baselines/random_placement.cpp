@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "neuroshard/baselines/placement.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/stop_clock.h"
 
 namespace neuroshard {

@@ -1,7 +1,7 @@
 // Messages of errors, made fit to be shown.
 #include "neuroshard/core/error.h"
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 
 namespace neuroshard {
 

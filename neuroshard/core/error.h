@@ -8,7 +8,7 @@ namespace neuroshard {
 
 /// Base of every error that the library throws on purpose. `exit_code()` is the command line's, and
 /// `what()` one line of UTF-8 that a terminal shows and does not obey, whatever names and paths in
-/// the message consist of (core/printable.h).
+/// the message consist of (core/text/printable.h).
 class Error : public std::runtime_error {
  public:
   Error(const std::string& message, int exit_code);

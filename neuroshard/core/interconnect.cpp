@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/suggestion.h"
+#include "neuroshard/core/text/suggestion.h"
 
 namespace neuroshard {
 

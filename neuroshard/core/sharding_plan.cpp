@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 

@@ -14,8 +14,8 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/interconnect.h"
-#include "neuroshard/core/suggestion.h"
-#include "neuroshard/core/utf8.h"
+#include "neuroshard/core/text/suggestion.h"
+#include "neuroshard/core/text/utf8.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/analytic_compute.h"

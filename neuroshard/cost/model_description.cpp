@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/io/checksum.h"

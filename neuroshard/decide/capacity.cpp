@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/plan/collected_warnings.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/slowest_device.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/evaluate/plan_evaluation.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/compute_costs_io.h"

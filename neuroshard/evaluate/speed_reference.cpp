@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/io/json/json.h"
 

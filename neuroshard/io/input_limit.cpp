@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/memory_limit.h"
+#include "neuroshard/core/machine/memory_limit.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

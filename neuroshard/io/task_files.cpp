@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/utf8.h"
+#include "neuroshard/core/text/utf8.h"
 #include "neuroshard/io/file_detail.h"
 #include "neuroshard/io/folder.h"
 #include "neuroshard/io/json/json.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/evaluate/comparison_warnings.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "neuroshard/io/plan_io.h"
-#include "neuroshard/search/bound_pieces.h"
+#include "neuroshard/search/bound/bound_pieces.h"
 
 namespace neuroshard {
 

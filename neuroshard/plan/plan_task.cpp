@@ -22,9 +22,9 @@
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/plan_warnings.h"
-#include "neuroshard/search/lower_bound.h"
-#include "neuroshard/search/row_slices.h"
+#include "neuroshard/search/bound/lower_bound.h"
 #include "neuroshard/search/search_json.h"
+#include "neuroshard/search/slices/row_slices.h"
 
 namespace neuroshard {
 

@@ -13,7 +13,7 @@
 
 #include "neuroshard/collect/compute/speed_controls.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/compute_model_io.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/io/compute_costs_io.h"

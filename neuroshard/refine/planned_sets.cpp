@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/machine/parallel.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/neuroshard_planner.h"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/workload/generate/coverage_workload.h"
 #include "neuroshard/workload/workload.h"
 

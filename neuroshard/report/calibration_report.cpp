@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/report/text_table.h"
 #include "neuroshard/report/training_report.h"
 #include "neuroshard/train/training_io.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

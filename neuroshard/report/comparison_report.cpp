@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/text_table.h"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include "neuroshard/core/printable.h"
 #include "neuroshard/core/table_pins.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/plan_report.h"
 #include "neuroshard/report/planning_report.h"

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "neuroshard/core/interconnect.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/communication_model_io.h"
 #include "neuroshard/cost/compute/compute_model_io.h"

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "neuroshard/core/name_list.h"
-#include "neuroshard/core/printable.h"
 #include "neuroshard/core/slowest_device.h"
+#include "neuroshard/core/text/name_list.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/slowest_marks.h"
 #include "neuroshard/report/text_table.h"

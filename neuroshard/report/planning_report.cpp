@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/plan/plan_models.h"
 #include "neuroshard/report/moves_report.h"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/training_report.h"
 

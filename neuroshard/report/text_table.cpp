@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 
 namespace neuroshard {
 

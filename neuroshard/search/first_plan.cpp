@@ -13,8 +13,8 @@
 #include "neuroshard/cost/compute/remembering_compute_model.h"
 #include "neuroshard/search/beam/first_lists/even_pieces.h"
 #include "neuroshard/search/memory/memory_fit.h"
-#include "neuroshard/search/replica_choice.h"
-#include "neuroshard/search/replica_moves.h"
+#include "neuroshard/search/replicas/replica_choice.h"
+#include "neuroshard/search/replicas/replica_moves.h"
 
 namespace neuroshard {
 

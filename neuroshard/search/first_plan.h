@@ -8,7 +8,7 @@
 
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/planner.h"
-#include "neuroshard/search/replica_moves.h"
+#include "neuroshard/search/replicas/replica_moves.h"
 
 namespace neuroshard {
 

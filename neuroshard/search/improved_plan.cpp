@@ -7,9 +7,9 @@
 #include <memory>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
-#include "neuroshard/search/sliced_task.h"
+#include "neuroshard/search/slices/sliced_task.h"
 
 namespace neuroshard {
 

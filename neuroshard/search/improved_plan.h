@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/search/improve/local_search.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/search/replan/move_limit.h"

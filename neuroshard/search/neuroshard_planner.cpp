@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/parallel.h"
-#include "neuroshard/search/bundled_planning.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/search/first_plan.h"
+#include "neuroshard/search/groups/bundled_planning.h"
 #include "neuroshard/search/improved_plan.h"
 #include "neuroshard/search/memory/memory_needs.h"
 

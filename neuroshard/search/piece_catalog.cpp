@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "neuroshard/cost/cost_value.h"
-#include "neuroshard/search/row_slices.h"
+#include "neuroshard/search/slices/row_slices.h"
 
 namespace neuroshard {
 

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

@@ -49,7 +49,8 @@ inline void tell(const PlanningObserver* observer, const PlanningProgress& progr
 
 struct PlannerOptions {
   std::uint64_t seed = 0;  ///< used wherever chance plays a part
-  /// At most kMaxThreads (core/parallel.h); <= 0: one per core. The plan does not depend on it.
+  /// At most kMaxThreads (core/machine/parallel.h); <= 0: one per core. The plan does not depend on
+  /// it.
   int num_threads = 0;
   /// Above 0. How much work algorithms that improve a plan do: as much as a known machine does in
   /// that time, so that the plan does not depend on how fast the machine at hand is.

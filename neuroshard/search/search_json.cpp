@@ -12,7 +12,7 @@
 #include <variant>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/task_io.h"
 

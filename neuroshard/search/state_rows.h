@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <span>
 
-#include "neuroshard/core/aligned_vector.h"
+#include "neuroshard/core/machine/aligned_vector.h"
 
 namespace neuroshard {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 
 namespace neuroshard {
 

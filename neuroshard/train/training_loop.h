@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "neuroshard/core/parallel.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/machine/parallel.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/train/dense_layers.h"
 
 namespace neuroshard {

@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/suggestion.h"
+#include "neuroshard/core/text/suggestion.h"
 #include "neuroshard/workload/generate/coverage_workload.h"
 #include "neuroshard/workload/generate/generated_workloads.h"
 #include "neuroshard/workload/published_workloads.h"

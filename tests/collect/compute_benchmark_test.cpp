@@ -9,7 +9,7 @@
 
 #include "neuroshard/collect/compute/measure_sets.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/memory_limit.h"
+#include "neuroshard/core/machine/memory_limit.h"
 #include "tests/collect/tiny_collection.h"
 
 namespace neuroshard {

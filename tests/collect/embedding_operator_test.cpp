@@ -7,7 +7,7 @@
 
 #include <cmath>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "tests/collect/operator_fixture.h"
 
 namespace neuroshard {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/cpu/embedding_operator.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard::testing_operator {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "neuroshard/collect/communication/simgrid_simulation.h"
-#include "neuroshard/core/child_process.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/machine/child_process.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/analytic_compute.h"
 #include "neuroshard/cost/model_catalog.h"
 #include "neuroshard/cost/simulator.h"

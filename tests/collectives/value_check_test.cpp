@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "tests/cli/run_mpi.h"
 #include "tests/cost/frontier_tables.h"
 

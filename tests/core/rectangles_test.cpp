@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "tests/cost/arbitrary_task.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/communication/communication_context.h"
 #include "neuroshard/cost/communication/neural_communication_model.h"
 #include "neuroshard/cost/model_catalog.h"

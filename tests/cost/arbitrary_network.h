@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/network_bounds.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/cost/compute/piece_work.h"

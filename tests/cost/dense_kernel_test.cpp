@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "tests/cost/instruction_sets.h"
 
 namespace neuroshard {

@@ -10,7 +10,7 @@
 #include <numbers>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/pessimistic_compute_model.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
 #include "tests/cost/arbitrary_network.h"

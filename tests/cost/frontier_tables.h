@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/piece.h"
-#include "neuroshard/core/random.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"

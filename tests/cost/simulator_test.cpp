@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/communication/analytic_communication.h"
 #include "neuroshard/cost/communication/link_schedule.h"
 #include "neuroshard/cost/compute/analytic_compute.h"

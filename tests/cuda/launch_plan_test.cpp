@@ -6,7 +6,7 @@
 #include "neuroshard/collect/compute/cuda/lookup_keys.h"
 #include "neuroshard/collect/compute/cuda/pooling.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard::cuda {
 namespace {

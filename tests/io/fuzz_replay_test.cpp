@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "fuzz/targets.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/io/file.h"
 
 namespace neuroshard {

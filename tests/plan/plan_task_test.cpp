@@ -19,7 +19,7 @@
 #include "neuroshard/plan/plan_request_io.h"
 #include "neuroshard/plan/replan_task.h"
 #include "neuroshard/report/planning_report.h"
-#include "neuroshard/search/lower_bound.h"
+#include "neuroshard/search/bound/lower_bound.h"
 #include "tests/cost/arbitrary_network.h"
 #include "tests/io/io_test_util.h"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "tests/cost/arbitrary_task.h"
 
 namespace neuroshard::testing_tasks {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/neuroshard_planner.h"

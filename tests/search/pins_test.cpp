@@ -14,15 +14,15 @@
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/beam/beam_search.h"
-#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/bound/lower_bound.h"
+#include "neuroshard/search/groups/bundled_task.h"
 #include "neuroshard/search/improve/local_search.h"
-#include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/exact_memory_fit.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/piece_catalog.h"
-#include "neuroshard/search/sliced_task.h"
+#include "neuroshard/search/slices/sliced_task.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {

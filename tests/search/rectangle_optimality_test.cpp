@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
-#include "neuroshard/search/lower_bound.h"
+#include "neuroshard/core/numbers/random.h"
+#include "neuroshard/search/bound/lower_bound.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "tests/search/arbitrary_simulator.h"
 

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 
 namespace neuroshard {
 namespace {

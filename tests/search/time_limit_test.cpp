@@ -15,13 +15,13 @@
 #include "neuroshard/search/beam/beam_search.h"
 #include "neuroshard/search/beam/first_lists/cheapest_cuts.h"
 #include "neuroshard/search/beam/first_lists/even_pieces.h"
+#include "neuroshard/search/bound/lower_bound.h"
 #include "neuroshard/search/improve/way_chances.h"
-#include "neuroshard/search/lower_bound.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
 #include "neuroshard/search/neuroshard_planner.h"
-#include "neuroshard/search/replica_moves.h"
-#include "neuroshard/search/sliced_task.h"
+#include "neuroshard/search/replicas/replica_moves.h"
+#include "neuroshard/search/slices/sliced_task.h"
 #include "tests/search/arbitrary_simulator.h"
 
 namespace neuroshard {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/communication/ring_all_reduce.h"
 
 namespace neuroshard {

@@ -12,7 +12,7 @@
 #include <numeric>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/network_bounds.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 namespace {

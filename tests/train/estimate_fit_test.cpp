@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 namespace {

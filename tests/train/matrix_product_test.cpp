@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/train/matrix_product_kernel.h"
 
 namespace neuroshard {

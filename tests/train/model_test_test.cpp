@@ -11,7 +11,7 @@
 
 #include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "tests/io/io_test_util.h"
 #include "tests/train/synthetic_costs.h"
 

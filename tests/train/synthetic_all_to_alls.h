@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "neuroshard/core/interconnect.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/communication/rendezvous_schedule.h"
 #include "neuroshard/io/communication_costs_io.h"
 #include "neuroshard/io/interconnect_io.h"

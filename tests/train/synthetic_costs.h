@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/compute_collector.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/io/compute_costs_io.h"
 
 namespace neuroshard::testing_costs {

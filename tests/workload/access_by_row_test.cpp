@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "make_tables.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/workload/reuse/poisson_reuse.h"
 
 namespace neuroshard {

@@ -12,7 +12,7 @@
 
 #include "neuroshard/baselines/torchrec/proposals.h"
 #include "neuroshard/baselines/torchrec/sharding_option.h"
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/stop_clock.h"
 #include "neuroshard/core/table_pins.h"

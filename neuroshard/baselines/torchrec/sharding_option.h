@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/task.h"
 
 namespace neuroshard::torchrec {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 

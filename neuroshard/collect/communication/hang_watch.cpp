@@ -17,7 +17,7 @@
 #include <ctime>
 #include <string_view>
 
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/text/printable.h"
 
 namespace neuroshard {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 
 namespace neuroshard {
 

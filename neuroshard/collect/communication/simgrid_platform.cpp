@@ -16,9 +16,9 @@
 #include <string_view>
 
 #include "neuroshard/collect/communication/platform.h"
-#include "neuroshard/core/child_process.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/memory_limit.h"
+#include "neuroshard/core/machine/child_process.h"
+#include "neuroshard/core/machine/memory_limit.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/io/file.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/repeated_timing.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/piece.h"
-#include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/json/json.h"
 #include "neuroshard/workload/reuse/index_batch.h"

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 
 namespace neuroshard {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/cpu/embedding_operator.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 

@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/low_discrepancy.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/low_discrepancy.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

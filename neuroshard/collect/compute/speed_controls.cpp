@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "neuroshard/collect/compute/usual_speed.h"
-#include "neuroshard/core/median.h"
+#include "neuroshard/core/numbers/median.h"
 #include "neuroshard/io/compute_costs_io.h"
 
 namespace neuroshard {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/piece.h"
-#include "neuroshard/core/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/io/compute_costs_io.h"
 

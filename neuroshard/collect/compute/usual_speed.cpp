@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/median.h"
-#include "neuroshard/core/printable.h"
+#include "neuroshard/core/numbers/median.h"
+#include "neuroshard/core/text/printable.h"
 
 namespace neuroshard {
 

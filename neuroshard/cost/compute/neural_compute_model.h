@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/core/aligned_vector.h"
+#include "neuroshard/core/machine/aligned_vector.h"
 #include "neuroshard/cost/compute/compute_cost_model.h"
 #include "neuroshard/cost/compute/compute_network.h"
 #include "neuroshard/cost/compute/trained_range.h"

@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cstdint>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "neuroshard/core/name_list.h"
 #include "neuroshard/core/piece.h"
+#include "neuroshard/core/text/name_list.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 

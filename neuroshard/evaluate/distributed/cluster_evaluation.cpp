@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "neuroshard/collect/communication/simgrid_simulation.h"
-#include "neuroshard/core/child_process.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/machine/child_process.h"
 
 namespace neuroshard {
 

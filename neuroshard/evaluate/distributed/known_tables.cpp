@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 
 namespace neuroshard {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "neuroshard/collect/compute/cpu/embedding_operator.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/workload/reuse/index_batch.h"
 

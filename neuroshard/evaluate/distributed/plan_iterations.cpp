@@ -17,7 +17,7 @@
 #include "neuroshard/collect/communication/partial_sums.h"
 #include "neuroshard/collect/compute/resolved_set.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/pooled_layout.h"
 #include "neuroshard/io/input_limit.h"
 #include "neuroshard/workload/reuse/access_by_row.h"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "neuroshard/collect/communication/mpi_transport.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/task.h"
 #include "neuroshard/evaluate/iteration.h"

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/printable.h"
-#include "neuroshard/core/utf8.h"
+#include "neuroshard/core/text/printable.h"
+#include "neuroshard/core/text/utf8.h"
 
 namespace neuroshard {
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <numeric>
 
-#include "neuroshard/core/printable.h"
 #include "neuroshard/core/slowest_device.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/report/page/report_page.h"
 

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <utility>
 
-#include "neuroshard/core/printable.h"
 #include "neuroshard/core/slowest_device.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/plan/bound_scope.h"
 #include "neuroshard/report/plan_report.h"

@@ -14,13 +14,13 @@
 #include <tuple>
 #include <utility>
 
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/search/beam/first_lists/first_lists.h"
 #include "neuroshard/search/beam/kept_costs.h"
 #include "neuroshard/search/beam/mean_bound.h"
 #include "neuroshard/search/beam/piece_list.h"
 #include "neuroshard/search/beam/plan_of_pieces.h"
-#include "neuroshard/search/bundled_planning.h"
+#include "neuroshard/search/groups/bundled_planning.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/memory/memory_needs.h"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/cost/compute/head_kernel.h"
 
 namespace neuroshard {

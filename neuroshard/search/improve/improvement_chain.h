@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/search/improve/column_assignment.h"
 #include "neuroshard/search/improve/local_search.h"
 #include "neuroshard/search/improve/slicings.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/search/improve/slicings.h"
 #include "neuroshard/search/planner.h"
 #include "neuroshard/search/replan/move_limit.h"

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "neuroshard/search/mean_prices.h"
+#include "neuroshard/search/bound/mean_prices.h"
 #include "neuroshard/search/piece_catalog.h"
 
 namespace neuroshard {

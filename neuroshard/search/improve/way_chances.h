@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/stop_clock.h"
 #include "neuroshard/cost/simulator.h"
 #include "neuroshard/search/improve/slicings.h"

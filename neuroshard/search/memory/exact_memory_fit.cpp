@@ -6,9 +6,9 @@
 #include <span>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/table_pins.h"
-#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/groups/bundled_task.h"
 
 namespace neuroshard {
 

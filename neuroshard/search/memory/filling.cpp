@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/search/memory/least_memory.h"
 #include "neuroshard/search/memory/rooms.h"

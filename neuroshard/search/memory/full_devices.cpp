@@ -9,10 +9,10 @@
 #include <tuple>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/byte_sum.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/table_pins.h"
-#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/groups/bundled_task.h"
 
 namespace neuroshard {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/stop_clock.h"
 #include "neuroshard/search/memory/pinned_memory.h"

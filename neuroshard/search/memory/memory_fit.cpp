@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/groups/bundled_task.h"
 #include "neuroshard/search/memory/filling.h"
 #include "neuroshard/search/memory/full_devices.h"
 #include "neuroshard/search/memory/least_memory.h"

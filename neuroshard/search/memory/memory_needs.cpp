@@ -11,7 +11,7 @@
 
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
-#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/groups/bundled_task.h"
 #include "neuroshard/search/memory/filling.h"
 #include "neuroshard/search/memory/full_devices.h"
 #include "neuroshard/search/memory/memory_fit.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/stop_clock.h"
 #include "neuroshard/core/table_pins.h"
-#include "neuroshard/search/bundled_task.h"
+#include "neuroshard/search/groups/bundled_task.h"
 
 namespace neuroshard {
 

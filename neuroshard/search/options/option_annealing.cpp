@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/search/options/option_places.h"
 
 namespace neuroshard {

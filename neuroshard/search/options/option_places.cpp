@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 
 namespace neuroshard {
 

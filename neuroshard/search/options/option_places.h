@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/search/options/option_assignment.h"
 
 namespace neuroshard {

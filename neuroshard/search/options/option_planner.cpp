@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/parallel.h"
-#include "neuroshard/core/printable.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/machine/parallel.h"
+#include "neuroshard/core/numbers/byte_sum.h"
+#include "neuroshard/core/numbers/random.h"
+#include "neuroshard/core/text/printable.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/search/options/option_annealing.h"
 #include "neuroshard/search/options/option_bound.h"

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 
 namespace neuroshard {
 

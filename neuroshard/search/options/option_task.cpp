@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "neuroshard/core/byte_sum.h"
 #include "neuroshard/core/error.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

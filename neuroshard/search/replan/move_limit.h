@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/search/replan/placed_before.h"
 

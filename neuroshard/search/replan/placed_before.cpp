@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 
 namespace neuroshard {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
 
 namespace neuroshard {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "neuroshard/core/byte_sum.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/table_pins.h"
 
 namespace neuroshard {

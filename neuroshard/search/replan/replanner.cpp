@@ -13,13 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "neuroshard/core/byte_sum.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
+#include "neuroshard/core/numbers/byte_sum.h"
 #include "neuroshard/core/table_pins.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
-#include "neuroshard/search/bundled_task.h"
 #include "neuroshard/search/first_plan.h"
+#include "neuroshard/search/groups/bundled_task.h"
 #include "neuroshard/search/improved_plan.h"
 #include "neuroshard/search/neuroshard_planner.h"
 #include "neuroshard/search/replan/plan_path.h"

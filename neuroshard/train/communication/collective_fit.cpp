@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/communication/ring_all_reduce.h"
 #include "neuroshard/workload/generate/nonnegative_least_squares.h"
 

@@ -8,7 +8,7 @@
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/core/interconnect.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/io/checksum.h"
 #include "neuroshard/io/interconnect_io.h"
 #include "neuroshard/io/json/json_reader.h"

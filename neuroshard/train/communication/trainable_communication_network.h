@@ -4,7 +4,7 @@
 #include <Eigen/Core>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/communication/communication_network.h"
 #include "neuroshard/train/dense_layers.h"
 

@@ -15,7 +15,7 @@
 #include "neuroshard/collect/compute/compute_collector.h"
 #include "neuroshard/collect/compute/set_sampling.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/compute_network.h"
 #include "neuroshard/cost/compute/piece_work.h"
 #include "neuroshard/io/checksum.h"
@@ -258,8 +258,8 @@ void append(ComputeDataset& dataset, const ComputeDataset& other,
     dataset.same_as.push_back(samples + other.same_as[i]);
   }
   dataset.cost_ms.insert(dataset.cost_ms.end(), costs_ms.begin(), costs_ms.end());
-  dataset.planned_place.insert(dataset.planned_place.end(), other.planned_place.begin(),
-                               other.planned_place.end());
+  // Places say which sets were measured after each other, which none of these was.
+  dataset.planned_place.insert(dataset.planned_place.end(), other.size(), -1);
   dataset.widest.insert(dataset.widest.end(), other.widest.begin(), other.widest.end());
   dataset.rowwise_adagrad.insert(dataset.rowwise_adagrad.end(), other.rowwise_adagrad.begin(),
                                  other.rowwise_adagrad.end());

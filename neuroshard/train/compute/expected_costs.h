@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/cost/compute/neural_compute_model.h"
 #include "neuroshard/train/compute/compute_dataset.h"
 

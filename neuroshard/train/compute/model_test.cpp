@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/median.h"
+#include "neuroshard/core/numbers/median.h"
 #include "neuroshard/cost/cost_value.h"
 #include "neuroshard/io/compute_costs_io.h"
 #include "neuroshard/train/compute/compute_dataset.h"

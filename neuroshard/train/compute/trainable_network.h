@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/cost/compute/compute_network.h"
 
 namespace neuroshard {

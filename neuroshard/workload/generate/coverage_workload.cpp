@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "neuroshard/core/low_discrepancy.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/low_discrepancy.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/workload/generate/generated_workloads.h"
 #include "neuroshard/workload/table_names.h"
 

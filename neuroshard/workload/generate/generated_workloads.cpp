@@ -11,7 +11,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/workload/generate/proportional_fitting.h"
 #include "neuroshard/workload/generate/rate_spectrum.h"
 #include "neuroshard/workload/published_workloads.h"

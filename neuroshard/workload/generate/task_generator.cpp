@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/sharding_plan.h"
 #include "neuroshard/core/units.h"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/workload/reuse/row_draw.h"
 

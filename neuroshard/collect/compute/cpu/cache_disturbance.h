@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "neuroshard/collect/compute/cpu/memory_arena.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 
 namespace neuroshard {
 

@@ -12,7 +12,7 @@
 #include "neuroshard/collect/compute/cpu/embedding_kernels.h"
 #include "neuroshard/collect/compute/hardware_info.h"
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/memory_limit.h"
+#include "neuroshard/core/machine/memory_limit.h"
 #include "neuroshard/core/units.h"
 #include "neuroshard/workload/reuse/index_distribution.h"
 

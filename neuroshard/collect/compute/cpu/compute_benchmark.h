@@ -12,8 +12,8 @@
 #include "neuroshard/collect/compute/cpu/embedding_operator.h"
 #include "neuroshard/collect/compute/cpu/memory_arena.h"
 #include "neuroshard/collect/compute/repeated_timing.h"
-#include "neuroshard/core/parallel.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/machine/parallel.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/workload/reuse/index_batch.h"
 

@@ -9,7 +9,7 @@
 
 #include "neuroshard/collect/compute/cpu/embedding_kernels.h"
 #include "neuroshard/collect/compute/cpu/lookup_sort.h"
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 #include "neuroshard/core/table.h"
 #include "neuroshard/workload/reuse/index_batch.h"
 

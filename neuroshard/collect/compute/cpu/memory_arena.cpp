@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "neuroshard/core/error.h"
-#include "neuroshard/core/memory_limit.h"
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/machine/memory_limit.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/core/units.h"
 
 namespace neuroshard {

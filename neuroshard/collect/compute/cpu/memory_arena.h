@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "neuroshard/core/parallel.h"
+#include "neuroshard/core/machine/parallel.h"
 
 namespace neuroshard {
 

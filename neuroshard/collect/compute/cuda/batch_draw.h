@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "neuroshard/core/random.h"
+#include "neuroshard/core/numbers/random.h"
 #include "neuroshard/workload/reuse/row_draw.h"
 
 namespace neuroshard::cuda {

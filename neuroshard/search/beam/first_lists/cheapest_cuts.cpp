@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "neuroshard/search/mean_prices.h"
+#include "neuroshard/search/bound/mean_prices.h"
 
 namespace neuroshard {
 

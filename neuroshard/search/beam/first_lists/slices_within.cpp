@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "neuroshard/core/piece.h"
-#include "neuroshard/search/row_slices.h"
+#include "neuroshard/search/slices/row_slices.h"
 
 namespace neuroshard {
 
