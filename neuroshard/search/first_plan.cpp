@@ -8,10 +8,12 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "neuroshard/core/error.h"
 #include "neuroshard/cost/compute/remembering_compute_model.h"
 #include "neuroshard/search/beam/first_lists/even_pieces.h"
+#include "neuroshard/search/beam/tight_placement.h"
 #include "neuroshard/search/memory/memory_fit.h"
 #include "neuroshard/search/replicas/replica_choice.h"
 #include "neuroshard/search/replicas/replica_moves.h"
@@ -43,6 +45,10 @@ constexpr double kClearlyCheaper = 0.9;
 /// Tables of which a task may have as many for a plan with copies to be followed by one without:
 /// of more, the search takes most of the time.
 constexpr std::size_t kMostTablesTwice = 200;
+
+/// Tables times devices up to which a beam without room is cut until there is some, although the
+/// placement by time and memory has found a plan: of more, that takes far longer than all else.
+constexpr std::size_t kMostPlacesUntilRoom = 1024;
 
 /// Devices for which lists of cheapest cuts are cut further: of more, their pieces are many.
 constexpr int kMostDevicesWithLevels = 16;
@@ -125,15 +131,35 @@ bool search_even_pieces(const Simulator& simulator, BeamSearchOptions beam,
   return search_all_cuts(simulator, beam, options, clock, kClearlyCheaper, result);
 }
 
+/// Takes the other plan, whose work is counted elsewhere, where it is cheaper.
+void take_if_cheaper(const PlanningResult& other, PlanningResult& result) {
+  if (other.predicted.cost_ms >= result.predicted.cost_ms) return;
+  result.plan = other.plan;
+  result.predicted = other.predicted;
+}
+
+/// By time and memory at once, where memory is tight, with these tables on every device.
+std::optional<PlanningResult> placed_by_both(const Simulator& simulator,
+                                             const std::vector<int>& replicated,
+                                             const PlannerOptions& options,
+                                             const StopClock& clock) {
+  if (!is_memory_tight(simulator.task())) return std::nullopt;
+  return plan_with_replicas_of(simulator, replicated, clock, [&](const Simulator& others) {
+    return plan_by_time_and_memory(others, options.cuts.rows, kMostFirstPieces, clock);
+  });
+}
+
 struct PlanOfOtherCuts {
   PlanningResult result{};
   bool met_copies = false;  ///< the search came to a plan with some, whether or not it was taken
 };
 
-/// The plan with all cuts that the options allow, or that of columns where it is cheaper.
+/// The plan with all cuts that the options allow, or that of columns or the one that is placed by
+/// time and memory where it is cheaper.
 PlanOfOtherCuts with_other_cuts(const Simulator& simulator, const BeamSearchOptions& beam,
                                 const PlannerOptions& options, const StopClock& clock,
-                                const std::optional<PlanningResult>& of_columns) {
+                                const std::optional<PlanningResult>& of_columns,
+                                const std::optional<PlanningResult>& by_both) {
   PlanOfOtherCuts found{.result = of_columns.value_or(PlanningResult{})};
   const BeamSearchOptions of_all = with_all_cuts(beam, options, simulator.task().tables.size());
   const double share = of_columns ? 1.0 : std::numeric_limits<double>::infinity();
@@ -142,6 +168,7 @@ PlanOfOtherCuts with_other_cuts(const Simulator& simulator, const BeamSearchOpti
     found.met_copies |=
         search_even_pieces(simulator, of_all, options, clock, of_columns.has_value(), found.result);
   }
+  if (by_both) take_if_cheaper(*by_both, found.result);
   return found;
 }
 
@@ -167,25 +194,87 @@ std::optional<PlanningResult> late_columns(const Simulator& simulator, BeamSearc
   }
 }
 
+/// The plan with the same copies whose other tables are placed by time and memory, if it is
+/// cheaper.
+void place_others_by_both(const Simulator& simulator, const PlannerOptions& options,
+                          const StopClock& clock, FirstPlan& first) {
+  if (first.best.stats.stopped_by_clock) return;
+  try {
+    std::optional<PlanningResult> placed =
+        placed_by_both(simulator, first.best.plan.replicated_tables, options, clock);
+    if (!placed) return;
+    placed->predicted = simulator.cost(placed->plan);
+    take_if_cheaper(*placed, first.best);
+    add_work(placed->stats, first.best.stats);
+  } catch (const TimeIsOver&) {
+    first.best.stats.stopped_by_clock = true;
+  }
+}
+
 /// Copies are chosen by how much they save before anything is cut, and what memory they take is
 /// missing for cuts: where the search met some, whatever came of them, a plan without them is made
 /// too.
 void add_plan_without_copies(const Simulator& simulator, const BeamSearchOptions& beam,
                              PlannerOptions options, const StopClock& clock,
-                             const std::optional<PlanningResult>& of_columns, FirstPlan& first) {
+                             const std::optional<PlanningResult>& of_columns,
+                             const std::optional<PlanningResult>& by_both, FirstPlan& first) {
   if (!options.cuts.rows || first.best.stats.stopped_by_clock ||
       simulator.task().tables.size() > kMostTablesTwice) {
     return;
   }
   options.cuts.replicas = false;
   try {
-    PlanningResult result = with_other_cuts(simulator, beam, options, clock, of_columns).result;
+    PlanningResult result =
+        with_other_cuts(simulator, beam, options, clock, of_columns, by_both).result;
     first.best.stats.stopped_by_clock |= result.stats.stopped_by_clock;
+    // From the same plan the improvement comes to the same.
+    if (result.plan.shards == first.best.plan.shards) {
+      add_work(result.stats, first.best.stats);
+      return;
+    }
     first.of_fewer_cuts.push_back({std::move(result), options.cuts});
   } catch (const InfeasibleError&) {  // the plan with copies is all that there is
   } catch (const TimeIsOver&) {
     first.best.stats.stopped_by_clock = true;
   }
+}
+
+/// What the beam searches find with columns alone and with other cuts, and the plan that is placed
+/// by time and memory. Throws TimeIsOver if none of the searches came to a plan.
+FirstPlan plan_of_searches(const Simulator& simulator, const BeamSearchOptions& beam,
+                           const PlannerOptions& options, const StopClock& clock,
+                           const std::optional<PlanningResult>& by_both) {
+  FirstPlan first;
+  std::optional<PlanningResult> of_columns;
+  if (!options.cuts.rows || fits_in_columns(simulator.task(), clock)) {
+    of_columns = beam_search(simulator, beam, options.num_threads, clock);
+    first.head_evaluations_of_columns = of_columns->stats.head_evaluations;
+    if (of_columns->stats.stopped_by_clock) {
+      first.best = std::move(*of_columns);
+      if (by_both) take_if_cheaper(*by_both, first.best);
+      return first;
+    }
+  }
+  PlanOfOtherCuts of_all = with_other_cuts(simulator, beam, options, clock, of_columns, by_both);
+  first.best = std::move(of_all.result);
+  if (by_both) add_work(by_both->stats, first.best.stats);
+  if (!of_columns && !first.best.stats.stopped_by_clock) {
+    of_columns = late_columns(simulator, beam, options, clock, first);
+  }
+  if (!first.best.plan.replicated_tables.empty())
+    place_others_by_both(simulator, options, clock, first);
+  move_replicas(simulator, options, clock, first.best);
+  if (of_columns) {
+    // The work of its search is counted there, and in no other plan.
+    SearchStats of_levels;
+    of_levels.levels = std::move(of_columns->stats.levels);
+    of_columns->stats = std::move(of_levels);
+  }
+  if (of_all.met_copies || !first.best.plan.replicated_tables.empty()) {
+    add_plan_without_copies(simulator, beam, options, clock, of_columns, by_both, first);
+  }
+  if (of_columns) first.of_fewer_cuts.push_back({std::move(*of_columns), kColumnsAlone});
+  return first;
 }
 
 }  // namespace
@@ -234,8 +323,8 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                      const PlannerOptions& options, const StopClock& clock) {
   BeamSearchOptions observed = beam;
   observed.observer = options.observer;
-  FirstPlan first;
   if (!options.cuts.rows && !options.cuts.replicas) {
+    FirstPlan first;
     first.best = beam_search(given, observed, options.num_threads, clock);
     first.head_evaluations_of_columns = first.best.stats.head_evaluations;
     return first;
@@ -246,31 +335,17 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
     remembering.emplace(given, std::make_shared<RememberingComputeModel>(given.shared_compute()));
   }
   const Simulator& simulator = remembering ? *remembering : given;
-  std::optional<PlanningResult> of_columns;
-  if (!options.cuts.rows || fits_in_columns(simulator.task(), clock)) {
-    of_columns = beam_search(simulator, observed, options.num_threads, clock);
-    first.head_evaluations_of_columns = of_columns->stats.head_evaluations;
-    if (of_columns->stats.stopped_by_clock) {
-      first.best = std::move(*of_columns);
-      return first;
-    }
+  const std::optional<PlanningResult> by_both = placed_by_both(simulator, {}, options, clock);
+  const auto devices = static_cast<std::size_t>(simulator.task().topology.world_size);
+  observed.counts_every_level =
+      by_both && simulator.task().tables.size() * devices > kMostPlacesUntilRoom;
+  try {
+    return plan_of_searches(simulator, observed, options, clock, by_both);
+  } catch (const TimeIsOver&) {
+    if (!by_both) throw;
   }
-  PlanOfOtherCuts of_all = with_other_cuts(simulator, observed, options, clock, of_columns);
-  first.best = std::move(of_all.result);
-  if (!of_columns && !first.best.stats.stopped_by_clock) {
-    of_columns = late_columns(simulator, observed, options, clock, first);
-  }
-  move_replicas(simulator, options, clock, first.best);
-  if (of_columns) {
-    // The work of its search is counted there, and in no other plan.
-    SearchStats of_levels;
-    of_levels.levels = std::move(of_columns->stats.levels);
-    of_columns->stats = std::move(of_levels);
-  }
-  if (of_all.met_copies || !first.best.plan.replicated_tables.empty()) {
-    add_plan_without_copies(simulator, observed, options, clock, of_columns, first);
-  }
-  if (of_columns) first.of_fewer_cuts.push_back({std::move(*of_columns), kColumnsAlone});
+  FirstPlan first{.best = *by_both};
+  first.best.stats.stopped_by_clock = true;
   return first;
 }
 

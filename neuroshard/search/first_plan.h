@@ -34,12 +34,13 @@ struct FirstPlan {
   bool counts_columns = true;                    ///< whether `best.stats` have that search's work
 };
 
-/// The cheaper of the beam search's plans with columns alone and with all cuts that the options
-/// allow, with single tables moved to every device and from there. The task's tables stay with none
-/// (bundled_task.h), and allow no cuts of columns unless the options do (Simulator::with_cuts);
-/// where they allow rows or copies that the options do not, the plan has none. Throws
-/// InfeasibleError if there is none, and TimeIsOver if the clock stopped the search before there
-/// was one.
+/// The cheapest of the beam search's plans with columns alone and with all cuts that the options
+/// allow and, where memory is tight and other cuts are allowed, of plans that are placed by time
+/// and memory at once (beam/tight_placement.h), with single tables moved to every device and from
+/// there. The task's tables stay with none (bundled_task.h), and allow no cuts of columns unless
+/// the options do (Simulator::with_cuts); where they allow rows or copies that the options do not,
+/// the plan has none. Throws InfeasibleError if there is none, and TimeIsOver if the clock stopped
+/// the search before there was one.
 [[nodiscard]] FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
                                    const PlannerOptions& options, const StopClock& clock = {});
 

@@ -106,7 +106,9 @@ class Search {
       beam = std::move(children);
       // A level without a feasible state is one more cut for memory, not for cost; halving ends by
       // itself. It need not lead anywhere where columns alone cannot.
-      if (needs_rows || beam.front().placement.feasible()) --levels_left;
+      if (needs_rows || options_.counts_every_level || beam.front().placement.feasible()) {
+        --levels_left;
+      }
       levels_without_gain = best_->rank() < best_before ? 0 : levels_without_gain + 1;
       if (beam.front().placement.feasible() && levels_without_gain >= options_.patience) break;
     }

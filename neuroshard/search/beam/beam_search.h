@@ -22,6 +22,9 @@ struct BeamSearchOptions {
   /// level begins. A task of 100,000 tables then takes half a minute; tasks of the paper's size
   /// stay far below the limit.
   std::int64_t max_pieces_tried = 20'000'000;
+  /// Whether a level whose states all lack room counts as one of `num_levels`, as where a plan is
+  /// known already; else it is one more cut for memory.
+  bool counts_every_level = false;
   /// A plan of higher cost is of no use, and not priced.
   double worth_ms = std::numeric_limits<double>::infinity();
   /// Levels in a row without a better plan after which the search ends.

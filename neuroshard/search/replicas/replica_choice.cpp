@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -199,16 +200,24 @@ class ReplicaChoice {
 
 }  // namespace
 
+std::optional<PlanningResult> plan_with_replicas_of(
+    const Simulator& simulator, const std::vector<int>& replicated, const StopClock& clock,
+    const std::function<std::optional<PlanningResult>(const Simulator&)>& plan) {
+  if (replicated.empty()) return plan(simulator);
+  const ShardingPlan start = with_replicas(simulator.task(), replicated);
+  if (start.shards.empty()) return PlanningResult{start, simulator.cost(start)};
+  const SlicedTask sliced(simulator, start, clock);
+  std::optional<PlanningResult> result = plan(sliced.simulator());
+  if (result) result->plan = sliced.original(result->plan);
+  return result;
+}
+
 PlanningResult plan_with_replicas_of(const Simulator& simulator, const std::vector<int>& replicated,
                                      const BeamSearchOptions& beam, const PlannerOptions& options,
                                      const StopClock& clock) {
-  if (replicated.empty()) return beam_search(simulator, beam, options.num_threads, clock);
-  const ShardingPlan start = with_replicas(simulator.task(), replicated);
-  if (start.shards.empty()) return {start, simulator.cost(start)};
-  const SlicedTask sliced(simulator, start, clock);
-  PlanningResult result = beam_search(sliced.simulator(), beam, options.num_threads, clock);
-  result.plan = sliced.original(result.plan);
-  return result;
+  return *plan_with_replicas_of(simulator, replicated, clock, [&](const Simulator& others) {
+    return std::optional(beam_search(others, beam, options.num_threads, clock));
+  });
 }
 
 PlanningResult plan_with_replicas(const Simulator& simulator, const BeamSearchOptions& beam,

@@ -1,6 +1,8 @@
 // Which tables a plan has on every device.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "neuroshard/search/beam/beam_search.h"
@@ -24,5 +26,11 @@ namespace neuroshard {
                                                    const BeamSearchOptions& beam,
                                                    const PlannerOptions& options,
                                                    const StopClock& clock = {});
+
+/// The plan that `plan` makes of the tables that are not on every device, and these. Its cost is
+/// that of the whole. None if `plan` finds none.
+[[nodiscard]] std::optional<PlanningResult> plan_with_replicas_of(
+    const Simulator& simulator, const std::vector<int>& replicated, const StopClock& clock,
+    const std::function<std::optional<PlanningResult>(const Simulator&)>& plan);
 
 }  // namespace neuroshard
