@@ -46,8 +46,8 @@ constexpr double kClearlyCheaper = 0.9;
 /// of more, the search takes most of the time.
 constexpr std::size_t kMostTablesTwice = 200;
 
-/// Tables times devices up to which a beam without room is cut until there is some, although the
-/// placement by time and memory has found a plan: of more, that takes far longer than all else.
+/// Tables times devices up to which the pieces of a beam without room are cut until there is some,
+/// although a plan is known: of more, that takes far longer than all else.
 constexpr std::size_t kMostPlacesUntilRoom = 1024;
 
 /// Devices for which lists of cheapest cuts are cut further: of more, their pieces are many.
@@ -66,6 +66,11 @@ BeamSearchOptions with_all_cuts(BeamSearchOptions beam, const PlannerOptions& op
   beam.num_candidates =
       static_cast<int>(std::clamp<std::int64_t>(candidates, 1, std::max(beam.num_candidates, 1)));
   return beam;
+}
+
+bool takes_long_until_room(const Task& task) {
+  return task.tables.size() * static_cast<std::size_t>(task.topology.world_size) >
+         kMostPlacesUntilRoom;
 }
 
 /// Whether columns alone are what a task is fitted by that may be cut in rows too.
@@ -303,6 +308,7 @@ void add_plan_of_cheapest_cuts(const Simulator& simulator, const BeamSearchOptio
   BeamSearchOptions cheapest = with_all_cuts(beam, options, task.tables.size());
   cheapest.cheapest_cuts = true;
   cheapest.explains_infeasible = false;  // nobody would read it
+  cheapest.counts_every_level = takes_long_until_room(task);
   if (task.topology.world_size > kMostDevicesWithLevels) cheapest.num_levels = 0;
   try {
     PlanningResult result = plan_with_replicas_of(simulator, first.best.plan.replicated_tables,
@@ -336,9 +342,7 @@ FirstPlan first_plan(const Simulator& given, const BeamSearchOptions& beam,
   }
   const Simulator& simulator = remembering ? *remembering : given;
   const std::optional<PlanningResult> by_both = placed_by_both(simulator, {}, options, clock);
-  const auto devices = static_cast<std::size_t>(simulator.task().topology.world_size);
-  observed.counts_every_level =
-      by_both && simulator.task().tables.size() * devices > kMostPlacesUntilRoom;
+  observed.counts_every_level = by_both && takes_long_until_room(simulator.task());
   try {
     return plan_of_searches(simulator, observed, options, clock, by_both);
   } catch (const TimeIsOver&) {

@@ -33,7 +33,7 @@ using testing_tasks::with_row_orders;
 
 constexpr std::int64_t kManyPieces = 25'000;
 
-std::optional<PlanningResult> placed(const Simulator& simulator, bool rows) {
+std::optional<PlanningResult> tightly_placed(const Simulator& simulator, bool rows) {
   return plan_by_time_and_memory(simulator, rows, kManyPieces);
 }
 
@@ -71,13 +71,13 @@ RC_GTEST_PROP(TightPlacementProperty, PlansAreValidAndCostWhatTheySay, ()) {
   }
   const Simulator simulator = make_simulator(task, arbitrary_compute());
   const bool rows = *rc::gen::arbitrary<bool>();
-  const std::optional<PlanningResult> result = placed(simulator, rows);
+  const std::optional<PlanningResult> result = tightly_placed(simulator, rows);
   RC_CLASSIFY(result.has_value(), "placed");
   if (!result) return;
   RC_ASSERT(violations(simulator.task(), result->plan).empty());
   RC_ASSERT(rows || !result->plan.has_row_slices());
   RC_ASSERT(result->predicted.cost_ms == simulator.cost(result->plan).cost_ms);
-  RC_ASSERT(placed(simulator, rows)->plan.shards == result->plan.shards);
+  RC_ASSERT(tightly_placed(simulator, rows)->plan.shards == result->plan.shards);
 }
 
 TEST(TightPlacement, IsFarCheaperThanByTimeAloneWhereTablesNearlyFillTheDevices) {
@@ -85,7 +85,7 @@ TEST(TightPlacement, IsFarCheaperThanByTimeAloneWhereTablesNearlyFillTheDevices)
   const Simulator ample = make_simulator(filled_task(300, kDevices, 0.3));
   const double ample_ms = beam_search(ample, {}, 1).predicted.cost_ms;
   const Simulator tight = make_simulator(filled_task(300, kDevices, 0.98));
-  const std::optional<PlanningResult> by_both = placed(tight, true);
+  const std::optional<PlanningResult> by_both = tightly_placed(tight, true);
   ASSERT_TRUE(by_both.has_value());
   EXPECT_THAT(violations(tight.task(), by_both->plan), IsEmpty());
   EXPECT_LT(by_both->predicted.cost_ms, 1.1 * ample_ms);
@@ -102,7 +102,7 @@ TEST(TightPlacement, MemoryIsTightFromThreeQuartersOn) {
 }
 
 TEST(TightPlacement, FindsNoneWhereNothingFits) {
-  EXPECT_FALSE(placed(make_simulator(filled_task(20, 4, 1.01)), true).has_value());
+  EXPECT_FALSE(tightly_placed(make_simulator(filled_task(20, 4, 1.01)), true).has_value());
 }
 
 /// Parts of a mean device beyond what the potentials' exponents may be.
@@ -112,10 +112,11 @@ TEST(TightPlacement, TablesOfNearlyAllTimeAreApartFromEachOther) {
     tables.push_back(make_table(fmt::format("hot{}", t), 1'000, 4, 10'000.0));
     tables.back().allow = {.columns = false, .rows = false, .replicas = false};
   }
-  for (int t = 0; t < 100; ++t) tables.push_back(make_table(fmt::format("t{}", t), 1'000, 4, 0.001));
+  for (int t = 0; t < 100; ++t)
+    tables.push_back(make_table(fmt::format("t{}", t), 1'000, 4, 0.001));
   Task task = one_host_task(std::move(tables), 100, 0);
   task.topology.memory_bytes.assign(100, 1'000 * 4 * 4 * 2);
-  const std::optional<PlanningResult> result = placed(make_simulator(task), true);
+  const std::optional<PlanningResult> result = tightly_placed(make_simulator(task), true);
   ASSERT_TRUE(result.has_value());
   EXPECT_TRUE(std::isfinite(result->predicted.cost_ms));
   std::vector<int> devices;
