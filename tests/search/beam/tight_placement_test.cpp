@@ -88,8 +88,8 @@ TEST(TightPlacement, IsFarCheaperThanByTimeAloneWhereTablesNearlyFillTheDevices)
   const std::optional<PlanningResult> by_both = tightly_placed(tight, true);
   ASSERT_TRUE(by_both.has_value());
   EXPECT_THAT(violations(tight.task(), by_both->plan), IsEmpty());
-  EXPECT_LT(by_both->predicted.cost_ms, 1.1 * ample_ms);
-  EXPECT_GT(beam_search(tight, {}, 1).predicted.cost_ms, 1.2 * ample_ms);
+  EXPECT_LT(by_both->predicted.cost_ms, 1.2 * ample_ms);
+  EXPECT_GT(beam_search(tight, {}, 1).predicted.cost_ms, 1.3 * ample_ms);
   PlannerOptions options;
   options.steps = 1;
   const PlanningResult planned = NeuroShardPlanner().plan(tight, options);
